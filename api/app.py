@@ -59,8 +59,10 @@ from shared.access.cursors import Signer
 from shared.access.installation_secret import installation_secret
 from shared.access.limits import Limiter
 from shared.errors import ConfigurationError
-from shared.messaging import broker
-from shared.messaging.broker import BrokerClock, Nudger
+from shared.messaging import redis_clients
+from shared.messaging.broker_clock import BrokerClock
+from shared.messaging.celery_app import make_app
+from shared.messaging.nudges import Nudger
 from shared.messaging.redis_link import RedisLink
 from shared.opensearch import client as opensearch
 from shared.postgres.count_cache import Sparing
@@ -163,10 +165,10 @@ def _open(settings: Settings) -> ApiContext:
         size=settings.database_pool_size,
         read_only=settings.read_only,
     )
-    celery = broker.make_app(settings)
-    jobs = broker.jobs_redis(settings, timeout_seconds=_JOBS_TIMEOUT_SECONDS)
+    celery = make_app(settings)
+    jobs = redis_clients.jobs_redis(settings, timeout_seconds=_JOBS_TIMEOUT_SECONDS)
     clock = BrokerClock(jobs)
-    limiter = Limiter(lambda: RedisLink.open(broker.brief_redis(settings)))
+    limiter = Limiter(lambda: RedisLink.open(redis_clients.brief_redis(settings)))
     key_use = KeyUse(pool)
 
     @lru_cache(maxsize=1)
@@ -180,7 +182,7 @@ def _open(settings: Settings) -> ApiContext:
     engine = opensearch.make_client(settings)
     searches = Searches(settings, celery, jobs, clock, pool, signer, engine)
     sessions = Sessions(
-        broker.brief_redis(settings),
+        redis_clients.brief_redis(settings),
         settings.session.inactivity_seconds,
         searches.facility,
     )

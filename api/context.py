@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from shared.access.cursors import Signer
     from shared.access.limits import Kind, Limiter
     from shared.embedding.vectors.semantic_preconditions import Counts
-    from shared.messaging.broker import BrokerClock, Nudger
+    from shared.messaging.broker_clock import BrokerClock
+    from shared.messaging.nudges import Nudger
     from shared.postgres.count_cache import Sparing
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings

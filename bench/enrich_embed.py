@@ -18,7 +18,7 @@ from shared.embedding.vectors import vector_tables, vectors
 from shared.embedding.vectors.chunks import Chunk
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from shared.postgres.pool import connection
 from workers.runtime.worker_kinds import kind_of
 from workers.tasks.enhance import EMBED_BATCH, embed_entries

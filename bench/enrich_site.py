@@ -19,7 +19,7 @@ from shared.embedding.models import model_names
 from shared.embedding.models.encoders import Encoder
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.postgres.pool import connection
 from shared.settings.settings import Settings
 from workers.runtime.context import Context, Resources

@@ -12,7 +12,7 @@ from opensearchpy import OpenSearch, helpers
 
 from bench import enrich_texts
 from bench.enrich_site import TENANT, Site
-from shared.messaging.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import documents, mapping
 from shared.opensearch.documents import Document
 from shared.postgres.pool import connection

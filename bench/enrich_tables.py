@@ -10,7 +10,7 @@ from rich.table import Table
 from bench import enrich_embed, enrich_latency, enrich_stages
 from bench.enrich_pipeline import AIM_EMBED_MB, AIM_MB, AIM_MB_A_MINUTE
 from bench.enrich_texts import MEDIAN_PIECES, P95_PIECES
-from shared.messaging.broker import INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
 
 if TYPE_CHECKING:
     from bench.enrich import Found

@@ -21,8 +21,9 @@ from rich.table import Table
 from bench.rig import Rig, rig
 from shared.access.scope import Scope
 from shared.ids import uuid7
-from shared.messaging import broker
-from shared.messaging.broker import BrokerClock
+from shared.messaging import fan_out, redis_clients
+from shared.messaging.broker_clock import BrokerClock
+from shared.messaging.celery_app import make_app
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
 from shared.search.query.fault import Fault
@@ -76,7 +77,7 @@ def _bare_list(stack: Rig) -> Timing:
     there, back = f"bench:{uuid7()}", f"bench:{uuid7()}"
     echo = threading.Thread(target=_echo, args=(stack, there, back), daemon=True)
     echo.start()
-    client = broker.jobs_redis(stack.settings)
+    client = redis_clients.jobs_redis(stack.settings)
 
     def once() -> None:
         client.rpush(there, "x")
@@ -89,15 +90,15 @@ def _bare_list(stack: Rig) -> Timing:
 
 
 def _echo(stack: Rig, there: str, back: str) -> None:
-    client = broker.jobs_redis(stack.settings, timeout_seconds=30)
+    client = redis_clients.jobs_redis(stack.settings, timeout_seconds=30)
     while (found := client.blpop([there], timeout=20)) and found[1]:
         client.rpush(back, "x")
 
 
 def _one_task(stack: Rig) -> Timing:
     """Measure one branch of a search, from its message to its word in the mailbox."""
-    app = broker.make_app(stack.settings)
-    client = broker.jobs_redis(stack.settings)
+    app = make_app(stack.settings)
+    client = redis_clients.jobs_redis(stack.settings)
     clock = BrokerClock(client)
     mailbox = f"mailbox:{uuid7()}"
 
@@ -105,7 +106,7 @@ def _one_task(stack: Rig) -> Timing:
         job = _half_a_search(clock.now())
         jobs.open_job(client, job)
         headers = {"deadline": job.deadline, "mailbox": mailbox}
-        broker.dispatch(app, job.job_id, 1, "search", headers)
+        fan_out.send_branches(app, job.job_id, 1, "search", headers)
         client.blpop([mailbox], timeout=5)
 
     return _measured("one Celery task", once)

@@ -10,7 +10,8 @@ import os
 import sys
 from typing import LiteralString, NoReturn
 
-from shared.messaging.broker import INDEX_ENTRIES, INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
+from shared.messaging.task_names import INDEX_ENTRIES
 from shared.postgres.pool import connection
 from shared.work import due_work
 from workers.runtime import worker_kinds

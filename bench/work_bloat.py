@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 
 from bench import work_rows
 from bench.rig import Ground
-from shared.messaging.broker import INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
 from shared.work import due_work
 from shared.work.batches import TASK_SECONDS
 

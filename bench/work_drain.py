@@ -18,11 +18,13 @@ from psycopg.rows import TupleRow
 
 from bench import work_rows
 from bench.rig import Ground, running
-from shared.messaging import broker
-from shared.messaging.broker import INDEX_ENTRIES, INDEX_STAGE
+from shared.messaging import nudges, task_names
+from shared.messaging.celery_app import count_messages, make_app
+from shared.messaging.stage_names import INDEX_STAGE
+from shared.messaging.task_names import INDEX_ENTRIES
 from shared.settings.settings import Settings
 
-QUEUE = broker.QUEUE_OF[INDEX_ENTRIES]
+QUEUE = task_names.QUEUE_OF[INDEX_ENTRIES]
 # A small backlog is gone before it can be measured: it comes again, so often.
 REPEATS, ENOUGH = 10, 20_000
 _POLL_SECONDS = 0.1
@@ -75,12 +77,12 @@ def _drained(
     conn: Connection[TupleRow], ground: Ground, backlog: int, seconds: float
 ) -> Drain:
     drain = Drain(backlog)
-    app = broker.make_app(Settings.load(ground.environment))
+    app = make_app(Settings.load(ground.environment))
     for _ in range(REPEATS):
         conn.execute("TRUNCATE upserted")
         work_rows.fill(conn, backlog, stage=INDEX_STAGE)
-        for _ in range(broker.NUDGES_PER_PROCESS):
-            broker.send_nudge(app, INDEX_STAGE)
+        for _ in range(nudges.NUDGES_PER_PROCESS):
+            nudges.send_nudge(app, INDEX_STAGE)
         _watch(conn, app, drain, time.monotonic() + seconds)
         done, took, _ = _pace(conn)
         drain.done += done
@@ -107,7 +109,7 @@ def _troubles(home: Path) -> dict[str, int]:
 
 def _watch(conn: Connection[TupleRow], app: Celery, drain: Drain, until: float) -> None:
     while _pace(conn)[2] < drain.backlog and time.monotonic() < until:
-        waiting = broker.waiting(app, [QUEUE])[QUEUE]
+        waiting = count_messages(app, [QUEUE])[QUEUE]
         drain.most_messages = max(drain.most_messages, waiting)
         time.sleep(_POLL_SECONDS)
 

@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 
 from bench import work_rows
 from bench.rig import Ground, cpu_seconds, running
-from shared.messaging.broker import INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
 
 _SETTLE_SECONDS = 5.0
 _SESSIONS: LiteralString = """

@@ -14,7 +14,7 @@ from celery import bootsteps, signals
 
 from shared import log as logs
 from shared import switch_interval
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 from shared.text.words import languages
 from shared.version import VERSION

@@ -6,7 +6,7 @@ import importlib
 import inspect
 
 from reference_pages.markdown import as_code, page, table
-from shared.messaging import broker
+from shared.messaging import task_names
 
 
 def tasks_page() -> str:
@@ -25,7 +25,7 @@ def tasks_page() -> str:
             (
                 (
                     as_code(name),
-                    as_code(broker.QUEUE_OF.get(name, "")),
+                    as_code(task_names.QUEUE_OF.get(name, "")),
                     as_code(
                         ", ".join(list(inspect.signature(function).parameters)[1:])
                     ),

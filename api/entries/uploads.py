@@ -24,7 +24,7 @@ from shared.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
 from shared.text import door

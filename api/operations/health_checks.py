@@ -13,9 +13,9 @@ from shared.errors import (
     EmbeddingGenerationError,
     OpenSearchError,
 )
-from shared.messaging import broker
+from shared.messaging import broker_errors, redis_clients
 from shared.opensearch import client as opensearch
-from shared.postgres.pool import connect, translated_errors
+from shared.postgres.pool import connect, translate_broker_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -48,31 +48,33 @@ class _ProbeConnections:
 
     def __init__(self, settings: Settings, database_url: str) -> None:
         self._database_url = database_url
-        self._jobs = broker.jobs_redis(settings, timeout_seconds=_TIMEOUT_SECONDS)
+        self._jobs = redis_clients.jobs_redis(
+            settings, timeout_seconds=_TIMEOUT_SECONDS
+        )
         self._opensearch = opensearch.make_client(settings)
         self._model = model_names.first(settings)
         self._cache = settings.cache
         self._providers = settings.api.providers
 
     def postgres(self) -> None:
-        with translated_errors(), self._connect() as conn:
+        with translate_broker_errors(), self._connect() as conn:
             conn.execute("SELECT 1")
 
     def migrations(self) -> None:
-        with translated_errors(), self._connect() as conn:
+        with translate_broker_errors(), self._connect() as conn:
             todo = migrations.pending(conn)
         if todo:
             message = "Run `logchord migrate`: the schema is older than this release."
             raise DatabaseQueryError(message, code="schema_missing", retriable=False)
 
     def broker(self) -> None:
-        with broker.translated_errors():
+        with broker_errors.translate_broker_errors():
             self._jobs.ping()
 
     def opensearch(self) -> None:
         if self._opensearch is None:
             raise OpenSearchError(technical="switched off: OPENSEARCH_URL=off")
-        with opensearch.translated_errors():
+        with opensearch.translate_broker_errors():
             self._opensearch.info()
 
     def embedding(self) -> None:

@@ -25,7 +25,7 @@ from shared.answers import sentences
 from shared.errors import CapacityError, LogchordError, SearchTimeoutError
 from shared.ids import uuid7
 from shared.log import get_logger
-from shared.messaging import broker
+from shared.messaging import fan_out, redis_clients, task_names
 from shared.postgres.pool import connection
 from shared.search.jobs import close_job, outcome
 from shared.search.jobs import job as jobs
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from api.context import CallerInfo
     from shared.access.cursors import Signer
     from shared.access.scope import Scope
-    from shared.messaging.broker import BrokerClock
+    from shared.messaging.broker_clock import BrokerClock
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings
 
@@ -109,7 +109,7 @@ class Searches:
         self._config_hash = config_hash(settings, self.facility)
         # By mode: as whoever asked has waited, and as long as a place was held.
         self._paces, self._held = Paces(), Paces(_LATELY_SECONDS)
-        self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        self.mailbox = Mailbox(lambda: redis_clients.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,
             settings.search_queue_limit,
@@ -317,9 +317,9 @@ class Searches:
             "mailbox": self.mailbox.name,
             **caller.trace,
         }
-        wide, narrow = broker.WIDE_SEARCH_QUEUE, broker.SEARCH_QUEUE
+        wide, narrow = task_names.WIDE_SEARCH_QUEUE, task_names.SEARCH_QUEUE
         queue = wide if plan.exhaustive else narrow
-        broker.dispatch(self._app, job_id, job.branches, queue, headers)
+        fan_out.send_branches(self._app, job_id, job.branches, queue, headers)
         return _Sent(job, wait_until)
 
     def _late(self, job: Job, plan: Plan, waiter: Waiter) -> EndedSearch:

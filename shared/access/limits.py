@@ -15,7 +15,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from shared.errors import CapacityError
 from shared.log import get_logger
-from shared.messaging.broker import LIMITER_TIMEOUT_SECONDS
+from shared.messaging.redis_clients import LIMITER_TIMEOUT_SECONDS
 from shared.messaging.redis_link import RedisLink
 
 log = get_logger()

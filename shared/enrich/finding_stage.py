@@ -22,7 +22,7 @@ from shared.enrich import findings
 from shared.enrich.findings import StageFindings
 from shared.entries.reading.read_entries import Content
 from shared.errors import InternalError
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.stages.installed_stages import Stage
 from shared.stages.stage_contract import FACILITY, StageDescriptor, StageInput
 from shared.text.facility.facility import PLAIN

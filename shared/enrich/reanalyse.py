@@ -21,7 +21,11 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.enrich import entry_facts, plain_fallback
 from shared.log import get_logger
-from shared.messaging.broker import ATTACHMENTS_STAGE, DUPLICATES_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import (
+    ATTACHMENTS_STAGE,
+    DUPLICATES_STAGE,
+    METADATA_STAGE,
+)
 from shared.postgres.pool import Pool, connection
 from shared.settings.text_sections import expected
 from shared.stages import entry_stages

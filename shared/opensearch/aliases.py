@@ -17,7 +17,7 @@ from uuid import UUID
 from opensearchpy import OpenSearch
 
 from shared.errors import OpenSearchError
-from shared.opensearch.client import translated_errors
+from shared.opensearch.client import translate_broker_errors
 from shared.opensearch.mapping import (
     FILLING,
     LIVE,
@@ -65,7 +65,7 @@ class Indices:
 
 def look(client: OpenSearch, base: str) -> Indices:
     """Return what there is of this name, with one request."""
-    with translated_errors():
+    with translate_broker_errors():
         found = client.indices.get_alias(index=f"{base}-v*", ignore=[_NOT_FOUND])
     named = {
         name: one["aliases"]
@@ -94,7 +94,7 @@ def ensure_index(
         return _make_first(client, base, on_new)
     for name in found.older:
         # Only ever fields beside those that are there; until it is made anew.
-        with translated_errors():
+        with translate_broker_errors():
             client.indices.put_mapping(
                 index=name, body=body()["mappings"], params=_PATIENT
             )
@@ -105,11 +105,11 @@ def _make_first(
     client: OpenSearch, base: str, on_new: Callable[[], bool | None]
 ) -> Indices:
     name = name_of(base, f"{time.time_ns()}-{secrets.token_hex(3)}")
-    with translated_errors():
+    with translate_broker_errors():
         client.indices.create(index=name, body=body(), params=_PATIENT)
     aliased = _opening(base, name, is_whole=on_new() is not False)
     try:
-        with translated_errors():
+        with translate_broker_errors():
             client.indices.update_aliases(body=aliased, params=_PATIENT)
     except OpenSearchError:
         delete(client, name)
@@ -144,7 +144,7 @@ def is_of_rebuild(base: str, name: str) -> bool:
 def make(client: OpenSearch, name: str) -> None:
     """Make an index to be filled, unless it is there already."""
     try:
-        with translated_errors():
+        with translate_broker_errors():
             client.indices.create(index=name, body=body(FILLING), params=_PATIENT)
     except OpenSearchError as exc:
         if _EXISTS not in (exc.technical or ""):
@@ -153,7 +153,7 @@ def make(client: OpenSearch, name: str) -> None:
 
 def go_live(client: OpenSearch, name: str) -> None:
     """Give an index that is filled the settings of one in use."""
-    with translated_errors():
+    with translate_broker_errors():
         settings: Mapping[str, Any] = {"index": dict(LIVE)}
         client.indices.put_settings(index=name, body=settings, params=_PATIENT)
         client.indices.flush(index=name, params=_PATIENT)
@@ -172,7 +172,7 @@ def search_in(client: OpenSearch, found: Indices, name: str) -> None:
 
 def delete(client: OpenSearch, name: str) -> None:
     """Delete an index that is behind no alias; one that is gone is no error."""
-    with translated_errors():
+    with translate_broker_errors():
         client.indices.delete(index=name, params=_PATIENT, ignore=[_NOT_FOUND])
 
 
@@ -183,7 +183,7 @@ def _move(client: OpenSearch, old: str | None, added: dict[str, Any]) -> None:
     if old is not None:
         gone = {"index": old, "alias": added["alias"]}
         actions.insert(0, {"remove": gone})
-    with translated_errors():
+    with translate_broker_errors():
         client.indices.update_aliases(body={"actions": actions}, params=_PATIENT)
 
 

@@ -21,7 +21,7 @@ from psycopg.rows import TupleRow
 
 from shared.errors import OpenSearchError
 from shared.log import get_logger
-from shared.messaging.broker import INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
 from shared.opensearch import aliases, bulk, documents, mapping, portions
 from shared.opensearch.aliases import Indices
 from shared.opensearch.documents import Document

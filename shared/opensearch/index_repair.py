@@ -15,7 +15,7 @@ from psycopg.rows import TupleRow
 
 from shared.entries.reading import entry_estimate
 from shared.log import get_logger
-from shared.messaging.broker import INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
 from shared.opensearch import aliases, compare_index, erase, mapping
 from shared.opensearch.compare_index import Differences, Sides
 from shared.postgres.pool import Pool, connection

@@ -20,7 +20,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.errors import InternalError
 from shared.log import get_logger
-from shared.messaging.broker import INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
 from shared.opensearch import (
     aliases,
     bulk,

@@ -108,7 +108,7 @@ def make_pool(
 
 def connect(url: str, *, application: str, **kwargs: Any) -> Connection[TupleRow]:
     """Open one connection outside a pool, for migrations and loops."""
-    with translated_errors():
+    with translate_broker_errors():
         return psycopg.connect(
             url,
             application_name=f"logchord {application} {os.getpid()}",
@@ -127,7 +127,7 @@ def array(values: Iterable[UUID | str | int]) -> str:
 
 
 @contextmanager
-def translated_errors() -> Iterator[None]:
+def translate_broker_errors() -> Iterator[None]:
     """Turn what the driver raises into our own errors, by SQLSTATE."""
     try:
         yield
@@ -200,7 +200,7 @@ def _undone_unless_ended(conn: PooledConnection) -> Iterator[None]:
 
 @contextmanager
 def _borrowed(pool: Pool) -> Iterator[PooledConnection]:
-    with translated_errors(), request_deadline.spend():
+    with translate_broker_errors(), request_deadline.spend():
         conn = _taken(pool, request_deadline.at_most(pool.timeout))
         try:
             # The end is within: it may be what takes too long.

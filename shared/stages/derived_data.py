@@ -17,7 +17,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import Pool, connection
 from shared.stages import installed_stages, stage_versions
 from shared.work import backlog, chore_records

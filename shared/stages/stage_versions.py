@@ -17,7 +17,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared.log import get_logger
-from shared.messaging.broker import ATTACHMENTS_STAGE, INDEX_STAGE
+from shared.messaging.stage_names import ATTACHMENTS_STAGE, INDEX_STAGE
 from shared.postgres.pool import Pool, connection
 from shared.stages import installed_stages
 from shared.work import backlog, chore_records

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.messaging.broker import (
+from shared.messaging.stage_names import (
     ATTACHMENTS_STAGE,
     DUPLICATES_STAGE,
     INDEX_STAGE,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.messaging import broker
+from shared.messaging import task_names
 from shared.work import live_processes
 from shared.work.chore_records import Maintenance
 from shared.work.lag import StageLag
@@ -17,7 +17,7 @@ from shared.work.upkeep_loops import LoopState
 
 LOOP_IS_QUIET_SECONDS = 30.0
 MESSAGE_PREFIX = "message:"
-_CHORES_QUEUE = broker.QUEUE_OF[broker.EXPIRE]
+_CHORES_QUEUE = task_names.QUEUE_OF[task_names.EXPIRE]
 
 # Looked at less often: what is late by its own measure.
 _QUIET_SECONDS = {"retention": 180.0}
@@ -254,7 +254,7 @@ def _put_aside(stages: Iterable[StageLag]) -> Iterator[str]:
 
 def queue_of(stage: str) -> str:
     """Return the queue whose workers do the work of a stage."""
-    return broker.QUEUE_OF[broker.task_of(stage)[0]]
+    return task_names.QUEUE_OF[task_names.task_of(stage)[0]]
 
 
 def _start(kind: str, queues: Sequence[str]) -> str:

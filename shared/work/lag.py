@@ -10,7 +10,7 @@ from typing import LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.messaging.broker import EMBED_PREFIX
+from shared.messaging.stage_names import EMBED_PREFIX
 from shared.work import quarantine_budget, stage_pauses
 from shared.work.due_work import KNOWN_STAGES
 from shared.work.stage_pauses import Pause

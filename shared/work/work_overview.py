@@ -9,7 +9,7 @@ from datetime import datetime
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.work import chore_records, diagnosis, lag, live_processes, upkeep_loops
 from shared.work.chore_records import REBUILD_INDEX, RECONCILE_INDEX, Maintenance
 from shared.work.diagnosis import SystemState

@@ -19,7 +19,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import findings_shown
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import ConfigurationError
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.stages import entry_stages, installed_stages
 from shared.stages.stage_contract import StageDescriptor
 from shared.work import bulk_turn, chore_records, due_work, quarantine, stage_pauses

@@ -13,7 +13,7 @@ import psutil
 import psycopg
 import pytest
 
-from shared.messaging.broker import NUDGES_PER_PROCESS
+from shared.messaging.nudges import NUDGES_PER_PROCESS
 from tests.faults.test_poison import seconds
 from tests.support.faults.measures.ledger import Ledger, p95
 from tests.support.faults.measures.queues import Queues, entry_ids

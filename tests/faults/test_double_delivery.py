@@ -10,7 +10,7 @@ from typing import LiteralString, Self
 import psycopg
 import pytest
 
-from shared.messaging import broker
+from shared.messaging import nudges, stage_names
 from tests.support.faults.measures.ledger import Ledger
 from tests.support.faults.measures.queues import WORK, Queues, entry_ids, task_id
 from tests.support.faults.measures.size import EVERY_STAGE, FULL, QUICK_VECTORS, SEED, N
@@ -130,23 +130,23 @@ def test_a_backlog_leaves_two_nudges_a_process_and_each_row_is_claimed_once(
     system.wait_ready("upkeep")
     ledger, queues = Ledger(system, "F16-backlog"), Queues(system)
     with psycopg.connect(system.database) as conn:
-        conn.execute(_BACKLOG, {"count": BACKLOG, "stage": broker.INDEX_STAGE})
+        conn.execute(_BACKLOG, {"count": BACKLOG, "stage": stage_names.INDEX_STAGE})
 
     while_stopped: list[int] = []
     ends = time.monotonic() + STOPPED_SECONDS
 
     def waited() -> bool:
-        while_stopped.append(queues.length(broker.INDEX_STAGE))
+        while_stopped.append(queues.length(stage_names.INDEX_STAGE))
         return time.monotonic() > ends
 
     until(waited, within_seconds=STOPPED_SECONDS + 10)
-    left = queues.raw(broker.INDEX_STAGE)
+    left = queues.raw(stage_names.INDEX_STAGE)
     for name in INDEX_PROCESSES:
         system.start(name, command="enhance")
     while_drained: list[int] = []
 
     def drained() -> bool:
-        while_drained.append(queues.length(broker.INDEX_STAGE))
+        while_drained.append(queues.length(stage_names.INDEX_STAGE))
         return ledger.due() == 0
 
     began = time.monotonic()
@@ -156,8 +156,8 @@ def test_a_backlog_leaves_two_nudges_a_process_and_each_row_is_claimed_once(
     most = max(while_stopped), max(while_drained)
     print(f"F16 backlog={BACKLOG} drained_s={seconds:.0f} most_messages={most}")
 
-    assert most[0] == broker.NUDGES_PER_PROCESS
-    assert most[1] <= broker.NUDGES_PER_PROCESS * len(INDEX_PROCESSES)
+    assert most[0] == nudges.NUDGES_PER_PROCESS
+    assert most[1] <= nudges.NUDGES_PER_PROCESS * len(INDEX_PROCESSES)
     assert [entry_ids(message) for message in left] == [[]] * len(left)
     assert _read(system, _CLAIMED) == BACKLOG
     assert line.extra_runs == 0

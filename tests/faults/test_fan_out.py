@@ -18,7 +18,7 @@ import psycopg
 import pytest
 import redis
 
-from shared.messaging import broker
+from shared.messaging import redis_clients
 from shared.settings.settings import Settings
 from tests.support.faults.injected.checkpoints import Orders
 from tests.support.faults.measures.queues import Queues
@@ -60,7 +60,7 @@ class Asker:
         self._client = system.client(system.key(scopes=("admin",)))
         self.waiting: list[Future[End]] = []
         settings = Settings.load({"BROKER_URL": system.environment["SEARCH_REDIS_URL"]})
-        self.redis: redis.Redis = broker.jobs_redis(settings)
+        self.redis: redis.Redis = redis_clients.jobs_redis(settings)
 
     def close(self) -> None:
         """Let go of everything."""

@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from shared.messaging.broker import task_of
+from shared.messaging.task_names import task_of
 from tests.faults.test_poison import is_plainly_there, seconds
 from tests.support.faults.injected.restarting import started_again
 from tests.support.faults.measures.ledger import Ledger, p95

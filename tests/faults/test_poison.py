@@ -7,7 +7,7 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from tests.support.faults.injected.restarting import started_again
 from tests.support.faults.measures import counting
 from tests.support.faults.measures.ledger import Ledger, p95

@@ -15,8 +15,9 @@ from shared.embedding.models import cross_encoders
 from shared.embedding.models.cross_encoders import CrossEncoder
 from shared.embedding.models.encoders import Encoder, load_encoder
 from shared.errors import ConfigurationError
-from shared.messaging import broker
-from shared.messaging.broker import BrokerClock, Nudger
+from shared.messaging import redis_clients, stage_names
+from shared.messaging.broker_clock import BrokerClock
+from shared.messaging.nudges import Nudger
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.settings.settings import Settings
@@ -143,7 +144,7 @@ class Context:
     @property
     def redis(self) -> redis.Redis:
         """The client of searches in flight."""
-        make = functools.partial(broker.jobs_redis, self.settings)
+        make = functools.partial(redis_clients.jobs_redis, self.settings)
         return self._resources.once("redis", make)  # type: ignore[no-any-return]
 
     @property
@@ -234,7 +235,7 @@ class Context:
         entries does: of such nudges there are a few, and none is added by coming back.
         """
         again = None if entry_ids else functools.partial(self._nudger.again, stage)
-        way = GivesWay(broker.FOUND_BY, again) if gives_way else None
+        way = GivesWay(stage_names.FOUND_BY, again) if gives_way else None
         return batches(
             self.pool,
             stage,

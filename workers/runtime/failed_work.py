@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 
 from shared.enrich import plain_fallback
 from shared.errors import LogchordError
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.stages import entry_stages
 from shared.work import quarantine
 from shared.work.due_work import Claim

@@ -7,7 +7,7 @@ import signal
 
 from flower import command
 
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 
 

@@ -9,7 +9,7 @@ from shared.embedding.models import cross_encoders, model_names
 from shared.embedding.vectors import vector_tables
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.postgres.pool import connect, translated_errors
+from shared.postgres.pool import connect, translate_broker_errors
 from workers.runtime.context import Context, Resources, database_url
 from workers.runtime.task import attempt
 
@@ -37,7 +37,7 @@ class Warm:
         model = model_names.first(settings)
         try:
             with connect(database_url(settings), application="warm") as conn:
-                with translated_errors():
+                with translate_broker_errors():
                     live = vector_tables.live(conn)
                 model = model if live is None else live.model
         except LogchordError as exc:

@@ -17,7 +17,7 @@ from shared.enrich.attachments.file_store import (
 )
 from shared.errors import ConfigurationError, IngestionError, LogchordError
 from shared.log import get_logger
-from shared.messaging import broker
+from shared.messaging import stage_names, task_names
 from shared.postgres.pool import connection
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
@@ -45,7 +45,7 @@ FETCHING_TURN = Turn()
 _TURN_SECONDS = 35.0
 
 
-@task(broker.EXTRACT_ATTACHMENT)
+@task(task_names.EXTRACT_ATTACHMENT)
 def extract_attachment(ctx: Context, entry_ids: Ids = ()) -> None:
     """Fetch and read the files of entries that are due; twice equals once."""
     ctx.checkpoint("before_claim", *entry_ids)
@@ -53,7 +53,7 @@ def extract_attachment(ctx: Context, entry_ids: Ids = ()) -> None:
         # It stays due: whoever has the turn goes on with it, or the sweep asks again.
         return
     try:
-        for claims in ctx.batches(broker.ATTACHMENTS_STAGE, entry_ids, limit=1):
+        for claims in ctx.batches(stage_names.ATTACHMENTS_STAGE, entry_ids, limit=1):
             ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
             FETCHING_TURN.take(_TURN_SECONDS)
             each(ctx, claims, functools.partial(_fetch, ctx))
@@ -136,13 +136,13 @@ def _end(ctx: Context, claim: Claim, error: LogchordError | None) -> None:
             left = attachment_states.due(conn, claim.tenant, claim.entry_id)
             fetch_files.give_up(conn, left, error)
         # What was read in the files is searched.
-        ids, stages = [claim.entry_id], [broker.METADATA_STAGE]
+        ids, stages = [claim.entry_id], [stage_names.METADATA_STAGE]
         work.add(conn, claim.tenant, ids, stages, work_class=claim.work_class)
         ctx.checkpoint("before_finish", claim.entry_id)
         work.finish(conn, claim)
         ctx.checkpoint("before_commit", claim.entry_id)
     ctx.checkpoint("after_commit", claim.entry_id)
-    ctx.nudge(broker.METADATA_STAGE, ids)
+    ctx.nudge(stage_names.METADATA_STAGE, ids)
 
 
 def _is_of_store(error: LogchordError) -> bool:

@@ -24,7 +24,7 @@ from shared.entries.removal import retention
 from shared.errors import CapacityError, LogchordError
 from shared.glossary import propose_terms
 from shared.log import get_logger
-from shared.messaging import broker
+from shared.messaging import nudges, task_names
 from shared.opensearch import fill_index, index_repair, rebuild
 from shared.postgres.pool import connection
 from shared.sources import run_records
@@ -47,61 +47,61 @@ Effect = Callable[[Connection[TupleRow]], Progress]
 Prepare = Callable[[Context, Chore], Effect]
 
 
-@task(broker.EXPIRE)
+@task(task_names.EXPIRE)
 def expire(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Forget what is past its time, in steps; what is forgotten stays forgotten."""
     _carry_out(ctx, chore_records.EXPIRE, maintenance_id, _prepare_expiry)
 
 
-@task(broker.RECONCILE_INDEX)
+@task(task_names.RECONCILE_INDEX)
 def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Compare every document with its entry; what differs is due, not doubled."""
     _carry_out(ctx, chore_records.RECONCILE_INDEX, maintenance_id, _prepare_reconcile)
 
 
-@task(broker.REBUILD_INDEX)
+@task(task_names.REBUILD_INDEX)
 def rebuild_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Make the index anew beside the old one, and put it in its place once equal."""
     _carry_out(ctx, chore_records.REBUILD_INDEX, maintenance_id, _prepare_rebuild)
 
 
-@task(broker.REBUILD_KNOWLEDGE)
+@task(task_names.REBUILD_KNOWLEDGE)
 def rebuild_knowledge(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Have every text read and every vector made anew, in steps, and wait for it."""
     _carry_out(ctx, chore_records.REBUILD_KNOWLEDGE, maintenance_id, _prepare_knowledge)
 
 
-@task(broker.REEMBED_MODEL)
+@task(task_names.REEMBED_MODEL)
 def reembed_model(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Fill the vectors of another model beside those in use, and switch if asked to."""
     _carry_out(ctx, chore_records.REEMBED_MODEL, maintenance_id, _prepare_reembed)
 
 
-@task(broker.REMOVE_FILES)
+@task(task_names.REMOVE_FILES)
 def remove_files(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Remove stored files that no entry names any more; the others stay."""
     _carry_out(ctx, chore_records.REMOVE_FILES, maintenance_id, _prepare_removal)
 
 
-@task(broker.RETIRE_ENTRIES)
+@task(task_names.RETIRE_ENTRIES)
 def retire_entries(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Delete what is older than its source may be kept, and forget old runs."""
     _carry_out(ctx, chore_records.RETIRE_ENTRIES, maintenance_id, _prepare_retirement)
 
 
-@task(broker.RENEW_TEXTS)
+@task(task_names.RENEW_TEXTS)
 def renew_texts(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Have read anew what another analyser read; what waits for it is left alone."""
     _carry_out(ctx, chore_records.RENEW_TEXTS, maintenance_id, _prepare_renewal)
 
 
-@task(broker.COUNT_WORDS)
+@task(task_names.COUNT_WORDS)
 def count_words(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Count the entries of each word and name; those of no entry go. Twice is once."""
     _carry_out(ctx, chore_records.COUNT_WORDS, maintenance_id, _prepare_count)
 
 
-@task(broker.MINE_GLOSSARY)
+@task(task_names.MINE_GLOSSARY)
 def mine_glossary(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Propose the terms that entries explain; those read before are not read again."""
     _carry_out(ctx, chore_records.MINE_GLOSSARY, maintenance_id, _prepare_mining)
@@ -341,7 +341,7 @@ def _settle(ctx: Context, chore: Chore, error: LogchordError) -> None:
 
 def _send_next(ctx: Context, chore: Chore) -> None:
     try:
-        broker.send_chore(ctx.app, chore.kind, chore.id)
+        nudges.send_chore(ctx.app, chore.kind, chore.id)
     except CapacityError as exc:
         # The row is due all the same: the scheduler nudges for it.
         log.warning("nudge_lost", kind=chore.kind, technical=exc.technical)

@@ -6,7 +6,8 @@ import functools
 from uuid import UUID
 
 from shared.enrich.duplicates import place_entry, unlike_entries
-from shared.messaging.broker import DUPLICATES_STAGE, INDEX_STAGE, PLACE_ENTRIES
+from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE
+from shared.messaging.task_names import PLACE_ENTRIES
 from shared.postgres.pool import connection
 from shared.work import due_work
 from shared.work.due_work import Claim

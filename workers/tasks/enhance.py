@@ -8,12 +8,8 @@ from shared.embedding.models import model_names
 from shared.embedding.vectors import vector_tables
 from shared.errors import ConfigurationError
 from shared.log import get_logger
-from shared.messaging.broker import (
-    EMBED_ENTRIES,
-    EXTRACT_METADATA,
-    METADATA_STAGE,
-    embed_stage,
-)
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
+from shared.messaging.task_names import EMBED_ENTRIES, EXTRACT_METADATA
 from shared.postgres.pool import connection
 from shared.stages import entry_stages
 from shared.work import stage_pauses

@@ -9,7 +9,8 @@ from contextlib import closing
 from uuid import UUID
 
 from shared.errors import OpenSearchError
-from shared.messaging.broker import INDEX_ENTRIES, INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
+from shared.messaging.task_names import INDEX_ENTRIES
 from shared.opensearch import fill_index
 from shared.postgres.pool import connection
 from shared.work import due_work

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from uuid import UUID
 
 from shared.adapter_contract.contract import SourceIO
-from shared.messaging import broker
+from shared.messaging import task_names
 from shared.postgres.pool import connection
 from shared.sources import load_adapter, run_records
 from shared.sources.adapter_io import make_io
@@ -41,7 +41,7 @@ READING_TURN = Turn()
 _TURN_SECONDS = 60.0
 
 
-@task(broker.POLL_SOURCE)
+@task(task_names.POLL_SOURCE)
 def poll_source(
     ctx: Context, source: str, kind: str, run_id: UUID | None = None
 ) -> None:
@@ -50,14 +50,14 @@ def poll_source(
     _go_on(ctx, source, kind, POLLED)
 
 
-@task(broker.RECONCILE_SOURCE)
+@task(task_names.RECONCILE_SOURCE)
 def reconcile_source(ctx: Context, source: str, run_id: UUID | None = None) -> None:
     """Find edits and deletions that a tail cannot see."""
     del run_id
     _go_on_in_turn(ctx, source, run_records.RECONCILE)
 
 
-@task(broker.REPARSE_SOURCE)
+@task(task_names.REPARSE_SOURCE)
 def reparse_source(ctx: Context, source: str, run_id: UUID | None = None) -> None:
     """Read the kept payloads again with the parser of this release."""
     del run_id

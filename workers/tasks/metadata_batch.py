@@ -9,7 +9,7 @@ from shared.enrich import metadata
 from shared.enrich.metadata import Extracted
 from shared.entries.reading.read_entries import Content
 from shared.entries.saving import attachment_rows
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres.pool import connection
 from shared.settings.text_sections import expected
 from shared.stages import entry_stages

@@ -11,7 +11,7 @@ from uuid import UUID
 from shared.answers import sentences
 from shared.errors import MessageRejectedError
 from shared.log import get_logger
-from shared.messaging import broker
+from shared.messaging import task_names
 from shared.search.jobs import close_job, outcome, progress
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
@@ -36,7 +36,7 @@ log = get_logger()
 _plan = functools.lru_cache(maxsize=16)(Plan.from_json)
 
 
-@task(broker.RUN_BRANCH)
+@task(task_names.RUN_BRANCH)
 def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     """Carry out one branch and count it; the last one ranks and answers."""
     job = jobs.load_job(ctx.redis, job_id)

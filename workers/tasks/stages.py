@@ -15,7 +15,8 @@ from shared.enrich import finding_stage
 from shared.enrich.finding_stage import Finding, Last
 from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
-from shared.messaging.broker import METADATA_STAGE, RUN_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
+from shared.messaging.task_names import RUN_STAGE
 from shared.postgres.pool import connection
 from shared.stages import entry_stages, installed_stages
 from shared.stages.installed_stages import Stage

@@ -27,7 +27,8 @@ from shared.errors import (
     OpenSearchError,
     WorkerLostError,
 )
-from shared.messaging import broker
+from shared.messaging import nudges, redis_clients, task_names
+from shared.messaging.celery_app import count_messages, make_app
 from shared.opensearch import fill_index, tidy_indices
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, make_pool
@@ -63,7 +64,7 @@ SWEEP_GRACE_SECONDS = 1.0
 FINISH_SECONDS = 1.0
 RETENTION_SECONDS = 60.0
 INDEX_SECONDS = 5.0
-CHORES_QUEUE = broker.QUEUE_OF[broker.EXPIRE]
+CHORES_QUEUE = task_names.QUEUE_OF[task_names.EXPIRE]
 SCHEDULE_SECONDS = 1.0
 # How often the installation does each of its chores.
 CHORES = {
@@ -112,14 +113,16 @@ def put_aside_spent(
 
 
 def _nudge(app: Any, late: list[str], alive: list[live_processes.Process]) -> None:
-    queue_of = {stage: broker.QUEUE_OF[broker.task_of(stage)[0]] for stage in late}
+    queue_of = {
+        stage: task_names.QUEUE_OF[task_names.task_of(stage)[0]] for stage in late
+    }
     room = _room(app, set(queue_of.values()), alive)
     # In turn and in no fixed order: a stage that nobody can work on, such as that of
     # an older model, must not take the room of those it shares a queue with.
     shuffled = random.sample(late, len(late))
-    for stage in shuffled * broker.NUDGES_PER_PROCESS:
+    for stage in shuffled * nudges.NUDGES_PER_PROCESS:
         if room[queue_of[stage]] > 0:
-            broker.send_nudge(app, stage)
+            nudges.send_nudge(app, stage)
             room[queue_of[stage]] -= 1
 
 
@@ -128,10 +131,10 @@ def _room(
 ) -> dict[str, int]:
     """Return how many nudges more each queue may hold: two for each process of it."""
     return {
-        name: broker.NUDGES_PER_PROCESS
+        name: nudges.NUDGES_PER_PROCESS
         * max(1, sum(name in one.queues for one in alive))
         - length
-        for name, length in broker.waiting(app, sorted(queues)).items()
+        for name, length in count_messages(app, sorted(queues)).items()
     }
 
 
@@ -174,7 +177,7 @@ def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
     late = [
         one
         for one in chore_records.overdue(conn)
-        if broker.chore_task(one[0]) in broker.QUEUE_OF
+        if task_names.chore_task(one[0]) in task_names.QUEUE_OF
     ]
     if not late:
         return
@@ -182,7 +185,7 @@ def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
     try:
         room = _room(app, {CHORES_QUEUE}, alive)[CHORES_QUEUE]
         for kind, maintenance_id in random.sample(late, len(late))[: max(0, room)]:
-            broker.send_chore(app, kind, maintenance_id)
+            nudges.send_chore(app, kind, maintenance_id)
     except CapacityError as exc:
         # The rows stay due; the next turn tries again.
         log.warning("chores_without_broker", technical=exc.technical)
@@ -194,12 +197,14 @@ def nudge_sources(conn: Connection[TupleRow], app: Any) -> None:
     if not late:
         return
     alive = [one for one in live_processes.listing(conn) if not one.stale]
-    queue_of = {run.kind: broker.QUEUE_OF[broker.run_task(run.kind)] for run in late}
+    queue_of = {
+        run.kind: task_names.QUEUE_OF[task_names.run_task(run.kind)] for run in late
+    }
     try:
         room = _room(app, set(queue_of.values()), alive)
         for run in late:
             if room[queue_of[run.kind]] > 0:
-                broker.send_run(app, run.source, run.kind)
+                nudges.send_run(app, run.source, run.kind)
                 room[queue_of[run.kind]] -= 1
     except CapacityError as exc:
         # The rows stay due; the next turn tries again.
@@ -225,9 +230,9 @@ def end_overdue_jobs(conn: Connection[TupleRow], client: redis.Redis) -> None:
 def loops(settings: Settings) -> list[Loop]:
     """Return every duty of upkeep."""
     url = database_url(settings)
-    app = broker.make_app(settings)
+    app = make_app(settings)
     # Tried twice, it must leave a job the time to end within 5 s of its deadline.
-    client = broker.jobs_redis(settings, timeout_seconds=1.0)
+    client = redis_clients.jobs_redis(settings, timeout_seconds=1.0)
 
     @functools.cache
     def facility() -> Facility:

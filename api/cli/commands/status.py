@@ -22,8 +22,8 @@ from api.operations.schemas.lag import (
 from local import runner_state, stack
 from shared.embedding.vectors import live_models
 from shared.errors import DatabaseConnectionError, LogchordError
-from shared.messaging import broker
-from shared.postgres.pool import connect, translated_errors
+from shared.messaging import task_names
+from shared.postgres.pool import connect, translate_broker_errors
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.work import diagnosis, work_overview
@@ -115,7 +115,7 @@ def look(settings: Settings) -> Overview:
     url = settings.database_url.get_secret_value()
     with (
         connect(url, application="status", options=_BOUNDED) as conn,
-        translated_errors(),
+        translate_broker_errors(),
     ):
         return work_overview.load_overview(
             conn,
@@ -127,7 +127,7 @@ def look(settings: Settings) -> Overview:
 
 def _read_database(settings: Settings, document: dict[str, Any]) -> None:
     seen = look(settings)
-    queues = work_overview.by_queue(seen.processes, broker.QUEUES)
+    queues = work_overview.by_queue(seen.processes, task_names.QUEUES)
     document["workers"] = [asdict(row) for row in seen.processes]
     document["queues"] = [queue_out(one) for one in queues]
     document["upkeep"] = [loop_out(one) for one in seen.loops]

@@ -14,7 +14,7 @@ from api.cli.stack import health
 from local import runner_state
 from shared.embedding.models import model_folder, model_names
 from shared.errors import LogchordError
-from shared.messaging import broker
+from shared.messaging import redis_clients
 from shared.settings.settings import Settings
 
 _ENOUGH_BYTES = 1_000_000_000
@@ -72,7 +72,7 @@ def _broker(settings: Settings) -> Check:
     if settings.broker_url is None:
         remedy = "Start one with `logchord up`, or set BROKER_URL."
         return Check("broker", "failed", "no address is known", remedy)
-    client = broker.jobs_redis(settings, timeout_seconds=_SECONDS)
+    client = redis_clients.jobs_redis(settings, timeout_seconds=_SECONDS)
     try:
         policy = client.info("memory")["maxmemory_policy"]
     except redis.RedisError as exc:

@@ -9,7 +9,7 @@ import httpx
 
 from api.cli.api_client import base_url
 from shared.errors import LogchordError
-from shared.messaging import broker
+from shared.messaging import task_names
 from shared.postgres.pool import connect
 from shared.settings.settings import Settings
 from shared.work import live_processes
@@ -17,10 +17,10 @@ from shared.work import live_processes
 _POLL_SECONDS, _PATIENCE_SECONDS, _PROBE_SECONDS = 0.5, 300.0, 2.0
 # Of each of these a queue is served, by whichever worker.
 _WORKERS = {
-    broker.SEARCH_QUEUE: "search",
-    broker.WIDE_SEARCH_QUEUE: "search-bulk",
-    broker.QUEUE_OF[broker.EXTRACT_METADATA]: "enhance",
-    broker.QUEUE_OF[broker.EMBED_ENTRIES]: "embed",
+    task_names.SEARCH_QUEUE: "search",
+    task_names.WIDE_SEARCH_QUEUE: "search-bulk",
+    task_names.QUEUE_OF[task_names.EXTRACT_METADATA]: "enhance",
+    task_names.QUEUE_OF[task_names.EMBED_ENTRIES]: "embed",
 }
 
 

@@ -28,7 +28,7 @@ from shared.entries.reading.findings_shown import NO_DIGEST, Digest
 from shared.entries.reading.read_entries import EntryView
 from shared.entries.reading.revisions import Revision, difference
 from shared.entries.saving.attachment_rows import Attached
-from shared.messaging.broker import ATTACHMENTS_STAGE
+from shared.messaging.stage_names import ATTACHMENTS_STAGE
 from shared.times.rfc3339 import timestamp
 
 # More names than any body has; each one that is unknown costs a kilobyte to refuse.

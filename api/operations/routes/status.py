@@ -37,7 +37,7 @@ from shared.embedding.vectors.semantic_preconditions import Counts, Precondition
 from shared.entries.reading import read_entries, unindexed_count
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.messaging import broker
+from shared.messaging import stage_names, task_names
 from shared.postgres import request_deadline
 from shared.postgres.pool import connection
 from shared.sources.admin import source_overview as source_views
@@ -61,7 +61,7 @@ log = get_logger()
 
 # Millions of vectors take longer to count than a status may take.
 VECTORS_MS = 2_000
-_INDEXING = (broker.METADATA_STAGE, broker.INDEX_STAGE)
+_INDEXING = (stage_names.METADATA_STAGE, stage_names.INDEX_STAGE)
 
 
 @router.get(
@@ -84,7 +84,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
         "index": index,
         "workers": [
             queue_out(one)
-            for one in work_overview.by_queue(seen.processes, broker.QUEUES)
+            for one in work_overview.by_queue(seen.processes, task_names.QUEUES)
         ],
         "locks": [{"name": one.name, "holder": one.holder} for one in seen.loops],
         "problems": [*seen.problems, *_source_problems(sources)],

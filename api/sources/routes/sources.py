@@ -34,7 +34,7 @@ from shared.errors import (
 )
 from shared.http.secrets import Secrets
 from shared.log import get_logger
-from shared.messaging import broker
+from shared.messaging import nudges
 from shared.postgres.pool import connection
 from shared.settings.settings import Settings
 from shared.sources import run_records
@@ -261,7 +261,7 @@ def _not_taken_over(conn: Connection[TupleRow], name: str) -> list[str]:
 
 def _nudge(ctx: ApiContext, source: str, kind: str) -> None:
     try:
-        broker.send_run(ctx.app, source, kind)
+        nudges.send_run(ctx.app, source, kind)
     except CapacityError as exc:
         # The row is due all the same: the scheduler nudges for it.
         log.warning("nudge_lost", source=source, technical=exc.technical)

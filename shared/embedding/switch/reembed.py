@@ -28,7 +28,7 @@ from shared.errors import (
     InternalError,
 )
 from shared.log import get_logger
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from shared.postgres.pool import Pool, connection
 from shared.work import backlog, chore_records, live_processes
 from shared.work.chore_records import Chore, Progress

@@ -11,7 +11,7 @@ from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.errors import ConflictError, InvalidRequestError, NotFoundError
 from shared.log import get_logger
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from shared.work import chore_records, stage_pauses
 from shared.work.chore_records import REEMBED_MODEL
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shared.embedding.models import model_names
-from shared.messaging import broker
+from shared.messaging import stage_names
 from shared.stages.stage_contract import StageDescriptor
 
 if TYPE_CHECKING:
@@ -34,4 +34,4 @@ def get_stage_descriptor() -> StageDescriptor:
 
 def _row_name(settings: Settings) -> str:
     # Where vectors are due, they are due for every model in use: `due.rows.add`.
-    return broker.embed_stage(model_names.first(settings))
+    return stage_names.embed_stage(model_names.first(settings))

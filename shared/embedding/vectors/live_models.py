@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shared.embedding.vectors import vector_tables
-from shared.messaging.broker import EMBED_PREFIX, embed_stage
+from shared.messaging.stage_names import EMBED_PREFIX, embed_stage
 from shared.postgres.pool import connection
 from shared.stages import entry_stages
 

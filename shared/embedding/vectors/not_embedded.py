@@ -24,7 +24,7 @@ from shared.embedding.vectors import vector_tables
 from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
-from shared.messaging.broker import METADATA_STAGE, embed_stage
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.postgres.pool import Pool, connection
 from shared.settings.text_sections import expected
 from shared.text.words import languages

@@ -18,7 +18,7 @@ from shared.adapter_contract.entry import AttachmentRef
 from shared.entries.saving.attachment_rows import COLUMNS, Attached
 from shared.errors import LogchordError
 from shared.ids import uuid7
-from shared.messaging.broker import ATTACHMENTS_STAGE
+from shared.messaging.stage_names import ATTACHMENTS_STAGE
 
 # What a caller has sent is named by its content: a source's refs never begin so.
 UPLOAD_PREFIX = "upload:"

@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE, embed_stage
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE, embed_stage
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan

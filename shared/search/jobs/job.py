@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, NotFoundError
-from shared.messaging.broker import translated_errors
+from shared.messaging.broker_errors import translate_broker_errors
 from shared.search.jobs import outcome, redis_keys
 from shared.search.jobs.outcome import Outcome
 
@@ -55,26 +55,26 @@ def open_job(client: redis.Redis, job: Job) -> None:
     pipe = client.pipeline(transaction=False)
     pipe.hset(name, "job", json.dumps(values, separators=(",", ":")))
     pipe.expireat(name, redis_keys.expires_at(job.deadline))
-    with translated_errors():
+    with translate_broker_errors():
         pipe.execute()
 
 
 def load_job(client: redis.Redis, job_id: UUID) -> Job | None:
     """Return a job in flight, or None when Redis no longer knows it."""
-    with translated_errors():
+    with translate_broker_errors():
         text = client.hget(redis_keys.job(job_id), "job")
     return None if text is None else Job(job_id=job_id, **json.loads(str(text)))
 
 
 def forget(client: redis.Redis, job_id: UUID) -> None:
     """Let no branch of a job begin any more; what is in stays readable."""
-    with translated_errors():
+    with translate_broker_errors():
         client.hdel(redis_keys.job(job_id), "job")
 
 
 def outcomes(client: redis.Redis, job_id: UUID) -> dict[int, list[Outcome]]:
     """Return what its branches have come to so far, by their number."""
-    with translated_errors():
+    with translate_broker_errors():
         stored: dict[str, str] = client.hgetall(redis_keys.job(job_id))  # type: ignore[assignment]
     return {
         int(name.removeprefix("outcome:")): outcome.from_json(text)

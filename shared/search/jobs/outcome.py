@@ -13,7 +13,7 @@ import redis
 from redis.commands.core import Script
 
 from shared.errors import LogchordError
-from shared.messaging.broker import translated_errors
+from shared.messaging.broker_errors import translate_broker_errors
 from shared.search.jobs import redis_keys
 from shared.search.jobs.compatibility import select_known_fields
 
@@ -218,7 +218,7 @@ def store_outcomes(
     if events_until is not None:
         told = json.dumps([outcome.summary() for outcome in outcomes])
         events = redis_keys.events(job_id)
-    with translated_errors():
+    with translate_broker_errors():
         answer = _script(client)(
             keys=[redis_keys.job(job_id), mailbox or "", events],
             args=[

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import redis
 
-from shared.messaging.broker import translated_errors
+from shared.messaging.broker_errors import translate_broker_errors
 from shared.search.jobs import redis_keys
 
 
@@ -27,13 +27,13 @@ def branch_started(
     pipe = client.pipeline(transaction=False)
     pipe.xadd(name, {"branch_started": json.dumps([{"name": branch}])})
     pipe.expireat(name, until)
-    with translated_errors():
+    with translate_broker_errors():
         pipe.execute()
 
 
 def read_progress(client: redis.Redis, job_id: UUID) -> list[ProgressEvent]:
     """Return what was told of a job, in that order; a stream only grows."""
-    with translated_errors():
+    with translate_broker_errors():
         found: Any = client.xrange(redis_keys.events(job_id))
     return [
         ProgressEvent(name, one)

@@ -21,7 +21,7 @@ from shared.errors import (
     Severity,
 )
 from shared.log import get_logger
-from shared.messaging.broker import translated_errors
+from shared.messaging.broker_errors import translate_broker_errors
 from shared.postgres.pool import at_once
 from shared.search.jobs import close_job
 from shared.search.jobs.close_job import Ending
@@ -158,7 +158,7 @@ def tell(client: redis.Redis, mailbox: str, job: Job, ended: EndedSearch) -> Non
     pipe = client.pipeline(transaction=False)
     pipe.rpush(mailbox, message)
     pipe.expire(mailbox, MAILBOX_SECONDS)
-    with translated_errors():
+    with translate_broker_errors():
         pipe.execute()
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.messaging import broker
+from shared.messaging import task_names
 from shared.sources import run_records
 from shared.sources.run_records import IngestionRun
 from shared.work import live_processes, schedule, work_overview
@@ -37,7 +37,8 @@ def load_run_queue(
         return {}
     due = [(one.source, one.kind) for one in schedule.due_of_sources(conn)]
     queues = {
-        kind: broker.QUEUE_OF[broker.run_task(kind)] for kind in run_records.KINDS
+        kind: task_names.QUEUE_OF[task_names.run_task(kind)]
+        for kind in run_records.KINDS
     }
     standing = work_overview.by_queue(live_processes.listing(conn), queues.values())
     alive = {one.queue: one.alive for one in standing}

@@ -16,7 +16,7 @@ import redis.asyncio
 from api.search.sessions import MAX_QUESTIONS, Sessions, key_of
 from shared.access.scope import Scope
 from shared.ids import uuid7
-from shared.messaging import broker
+from shared.messaging import redis_clients
 from shared.search.query import ranking_context
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.settings.settings import Settings
@@ -49,7 +49,7 @@ def made(client: redis.asyncio.Redis, clock: Clock, seconds: int = 900) -> Sessi
 def patient(settings: Settings) -> redis.asyncio.Redis:
     """However busy the machine is: how long it waits is none of these tests."""
     return redis.asyncio.Redis.from_url(
-        broker.broker_url(settings), decode_responses=True
+        redis_clients.broker_url(settings), decode_responses=True
     )
 
 
@@ -153,7 +153,7 @@ def test_without_redis_a_question_loses_a_preference_and_says_so(
         settings = Settings.load({"BROKER_URL": url})
 
         async def story() -> Plan:
-            asked = made(broker.brief_redis(settings), Clock())
+            asked = made(redis_clients.brief_redis(settings), Clock())
             given = await asked.carried(plan("HCM03 warm"), "one", keep=True)
             await asked.stop()
             return given

@@ -10,7 +10,7 @@ import pytest
 
 from api.cli.main import main
 from shared.embedding.vectors import vector_tables
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 from workers.runtime.context import Context, Resources
 from workers.tasks import chores

@@ -20,7 +20,7 @@ from shared.embedding.vectors.embed_stage import READ_BY
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from shared.work import due_work as due_rows
 from tests.support.fixtures.workers import MakeContext
 from workers.tasks.enhance import embed_entries

@@ -15,7 +15,7 @@ from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.vectors import vector_tables
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone, tombstone_many
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from tests.support.fixtures.workers import MakeContext
 from workers.runtime.context import Context
 from workers.tasks.enhance import embed_entries

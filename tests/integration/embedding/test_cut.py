@@ -16,7 +16,7 @@ from shared.embedding.vectors.chunks import MAX_CHUNKS
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from tests.support.fixtures.workers import MakeContext
 from workers.tasks.enhance import embed_entries
 

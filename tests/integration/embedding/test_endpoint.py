@@ -23,7 +23,8 @@ from shared.errors import (
     EmbeddingOutageError,
     Severity,
 )
-from shared.messaging.broker import embed_stage, make_app
+from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import embed_stage
 from shared.settings.sections import ProviderSettings
 from shared.settings.settings import Settings
 from shared.work import stage_pauses

@@ -13,7 +13,7 @@ from shared.access.scope import Scope
 from shared.embedding.vectors import vector_tables
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import branch_run

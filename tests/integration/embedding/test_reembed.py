@@ -22,7 +22,7 @@ from shared.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from shared.work import chore_records, due_work, quarantine
 from shared.work.chore_records import REEMBED_MODEL
 from shared.work.quarantine import Which

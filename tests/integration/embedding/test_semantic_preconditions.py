@@ -13,7 +13,8 @@ from shared.embedding.models import model_names
 from shared.embedding.vectors import vector_tables
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import embed_stage, make_app
+from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import embed_stage
 from shared.settings.settings import Settings
 from tests.support.fixtures.system import Factory, System
 from tests.support.stub_servers.embedding_server import Script, serving

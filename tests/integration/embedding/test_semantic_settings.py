@@ -17,7 +17,8 @@ from shared.embedding.models.encoders import load_encoder
 from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import embed_stage, make_app
+from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import embed_stage
 from shared.postgres.pool import connection
 from shared.search.retrieval.search_context import FLOOR, chosen_floor
 from shared.settings.settings import Settings

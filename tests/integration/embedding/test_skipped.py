@@ -17,7 +17,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
 from shared.ids import uuid7
-from shared.messaging.broker import METADATA_STAGE, embed_stage
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.postgres.pool import connection, make_pool
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.installed_modules import module

@@ -9,7 +9,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import findings_shown, read_entries
 from shared.entries.reading.findings_shown import LINKS_STAGE
 from shared.entries.saving.save import save_page, tombstone
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from workers.runtime.context import Context, Resources

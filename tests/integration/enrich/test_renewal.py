@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from shared.enrich import reanalyse
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.text.facility.facility import Facility, load
 from shared.work import chore_records, due_work, schedule
 from workers.runtime.context import Context

@@ -14,12 +14,8 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import InternalError
-from shared.messaging.broker import (
-    DUPLICATES_STAGE,
-    INDEX_STAGE,
-    METADATA_STAGE,
-    make_app,
-)
+from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import aliases, fill_index, mapping, portions, tidy_indices
 from shared.opensearch.documents import load
 from shared.postgres.pool import connection

@@ -13,7 +13,7 @@ from shared.enrich import entry_facts, reanalyse
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
-from shared.messaging.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import mapping
 from shared.text.analysis.analyser import version_of
 from shared.text.facility.facility import PLAIN

@@ -33,14 +33,14 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from local.server import Server
-from shared.messaging.broker import (
+from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import (
     DUPLICATES_STAGE,
     EMBED_PREFIX,
     INDEX_STAGE,
     METADATA_STAGE,
-    make_app,
-    task_of,
 )
+from shared.messaging.task_names import task_of
 from shared.opensearch import refresh
 from shared.settings.settings import Settings
 from shared.work import due_work

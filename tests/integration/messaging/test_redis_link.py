@@ -15,7 +15,7 @@ from shared.access.limits import WINDOW_SECONDS, Allowance, Limiter
 from shared.errors import CapacityError
 from shared.ids import uuid7
 from shared.log import get_logger
-from shared.messaging import broker
+from shared.messaging import redis_clients
 from shared.messaging.redis_link import RedisLink
 from shared.settings.settings import Settings
 
@@ -27,7 +27,7 @@ def test_each_answer_goes_to_whoever_asked_though_some_gave_up(
     on_valkey: Settings,
 ) -> None:
     async def story() -> list[object]:
-        link = await RedisLink.open(broker.mailbox_redis(on_valkey))
+        link = await RedisLink.open(redis_clients.mailbox_redis(on_valkey))
         gone = asyncio.create_task(link.answer("BLPOP", f"no:{uuid7()}", 0.05))
         echoes = [asyncio.create_task(link.answer("ECHO", f"ä{n}")) for n in range(99)]
         wrong = asyncio.create_task(link.answer("LPUSH", "too-few"))
@@ -49,7 +49,7 @@ def test_whoever_waits_for_a_link_that_is_cut_is_told(
     on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story() -> object:
-        link = await RedisLink.open(broker.mailbox_redis(on_valkey))
+        link = await RedisLink.open(redis_clients.mailbox_redis(on_valkey))
         waiting = asyncio.create_task(link.answer("BLPOP", f"no:{uuid7()}", 0))
         # It has asked by then.
         await asyncio.wait([waiting], timeout=0)
@@ -73,7 +73,7 @@ def test_a_bucket_is_counted_in_redis_through_new_connections_and_lost_scripts(
         made = []
 
         async def connect() -> RedisLink:
-            made.append(await RedisLink.open(broker.mailbox_redis(on_valkey)))
+            made.append(await RedisLink.open(redis_clients.mailbox_redis(on_valkey)))
             return made[-1]
 
         limiter = Limiter(connect)
@@ -111,7 +111,7 @@ def test_an_answer_too_late_for_one_is_in_time_for_whoever_asked_after_it(
         made = []
 
         async def connect() -> RedisLink:
-            made.append(await RedisLink.open(broker.mailbox_redis(on_valkey)))
+            made.append(await RedisLink.open(redis_clients.mailbox_redis(on_valkey)))
             return made[-1]
 
         def asks(seconds: float, *, may_go_local: bool) -> asyncio.Task[Allowance]:
@@ -151,7 +151,7 @@ def test_an_answer_too_late_for_one_is_in_time_for_whoever_asked_after_it(
 def test_a_redis_that_never_answers_holds_up_nobody_for_long() -> None:
     async def story(port: int) -> tuple[list[bool], float]:
         settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
-        limiter = Limiter(lambda: RedisLink.open(broker.brief_redis(settings)))
+        limiter = Limiter(lambda: RedisLink.open(redis_clients.brief_redis(settings)))
         loop = asyncio.get_running_loop()
         began = loop.time()
         taken = await asyncio.gather(

@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import DatabaseQueryError, InternalError, LogchordError
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import bulk, documents, fill_index
 from shared.work import batches
 from tests.support.fixtures.workers import MakeContext

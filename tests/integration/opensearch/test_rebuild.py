@@ -11,7 +11,7 @@ import pytest
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone
 from shared.ids import uuid7
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import (
     aliases,
     compare_index,

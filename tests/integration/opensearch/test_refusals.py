@@ -9,7 +9,7 @@ import pytest
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.opensearch import documents, mapping
 from tests.support.fixtures.workers import MakeContext
 from workers.runtime.context import Context

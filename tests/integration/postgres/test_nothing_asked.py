@@ -19,8 +19,9 @@ from api.search.searches import Searches
 from shared.access.cursors import Signer
 from shared.entries.draft import EntryDraft
 from shared.errors import ModuleNotEnabledError
-from shared.messaging import broker
-from shared.messaging.broker import BrokerClock
+from shared.messaging import redis_clients
+from shared.messaging.broker_clock import BrokerClock
+from shared.messaging.celery_app import make_app
 from shared.postgres.pool import Pool, make_pool
 from shared.search.query.plan import SearchQuery
 from shared.settings.settings import Settings
@@ -76,11 +77,11 @@ def watched(database: str) -> Iterator[Watched]:
                 "LOGCHORD_SEARCH_MODULES__SEMANTIC__ENABLED": "false",
             }
         )
-        client = broker.jobs_redis(settings)
+        client = redis_clients.jobs_redis(settings)
         pool = make_pool(database, application="test", size=1)
         searches = Searches(
             settings,
-            broker.make_app(settings),
+            make_app(settings),
             client,
             BrokerClock(client),
             pool,

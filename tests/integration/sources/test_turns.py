@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.postgres.pool import connection
 from shared.settings.settings import Settings
 from shared.sources import run_records, source_state

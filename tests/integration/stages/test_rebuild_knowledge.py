@@ -11,7 +11,7 @@ import pytest
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import ConflictError
-from shared.messaging.broker import METADATA_STAGE, embed_stage
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.opensearch import aliases, mapping, request_rebuild
 from shared.stages import derived_data
 from shared.work import chore_records, due_work

@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone
-from shared.messaging.broker import (
+from shared.messaging.stage_names import (
     DUPLICATES_STAGE,
     INDEX_STAGE,
     METADATA_STAGE,

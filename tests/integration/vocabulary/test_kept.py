@@ -15,7 +15,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.removal import purge as purging
 from shared.entries.saving.save import save_page, tombstone
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.vocabulary import word_counts
 from shared.vocabulary.learn_words import SeenWords
 from shared.work import chore_records

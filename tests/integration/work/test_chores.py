@@ -15,7 +15,8 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import OpenSearchError
 from shared.ids import uuid7
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE, make_app
+from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import (
     aliases,
     compare_index,

@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from shared.errors import OpenSearchError
-from shared.messaging import broker
+from shared.messaging import task_names
 from shared.work import chore_records, schedule
 from shared.work.chore_records import EXPIRE, RECONCILE_INDEX
 from shared.work.due_work import MAX_STRIKES
@@ -208,7 +208,7 @@ def test_a_chore_is_nudged_until_somebody_takes_it(committing, app, messages):
     # The message is lost: popped by a worker that died, or flushed away.
     for _ in range(3):
         main.nudge_chores(committing, app)
-        assert messages() == [(broker.EXPIRE, str(row.id))]
+        assert messages() == [(task_names.EXPIRE, str(row.id))]
 
     chore = chore_records.claim(committing, EXPIRE)
     main.nudge_chores(committing, app)
@@ -244,7 +244,7 @@ def test_without_its_broker_the_scheduler_makes_rows_all_the_same(
         main.nudge_chores(committing, app)
         return messages()
 
-    assert until(nudged, within_seconds=10)[0][0] == broker.EXPIRE
+    assert until(nudged, within_seconds=10)[0][0] == task_names.EXPIRE
 
 
 def test_a_chore_that_no_worker_survives_ends_with_its_reason(

@@ -10,7 +10,7 @@ import pytest
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import CapacityError
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import connection, make_pool
 from shared.work import batches, due_work, stage_pauses
 from shared.work.batches import GivesWay, Lease, Timing

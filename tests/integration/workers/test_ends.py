@@ -13,7 +13,9 @@ from shared.embedding.models.encoders import load_encoder
 from shared.embedding.vectors import vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import METADATA_STAGE, embed_stage, make_app, send_nudge
+from shared.messaging.celery_app import make_app
+from shared.messaging.nudges import send_nudge
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.settings.settings import Settings
 from tests.support.waiting import until
 

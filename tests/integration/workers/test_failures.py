@@ -15,7 +15,8 @@ from shared.errors import (
     OpenSearchError,
 )
 from shared.log import get_logger
-from shared.messaging.broker import METADATA_STAGE, make_app
+from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import connection
 from shared.settings.settings import Settings
 from shared.work import due_work

@@ -12,12 +12,10 @@ import pytest
 from local import secrets
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import (
-    EXTRACT_METADATA,
-    METADATA_STAGE,
-    make_app,
-    send_nudge,
-)
+from shared.messaging.celery_app import make_app
+from shared.messaging.nudges import send_nudge
+from shared.messaging.stage_names import METADATA_STAGE
+from shared.messaging.task_names import EXTRACT_METADATA
 from shared.settings.settings import Settings
 from tests.support.waiting import until
 

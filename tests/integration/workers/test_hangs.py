@@ -9,7 +9,9 @@ import pytest
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import embed_stage, make_app, send_nudge
+from shared.messaging.celery_app import make_app
+from shared.messaging.nudges import send_nudge
+from shared.messaging.stage_names import embed_stage
 from shared.settings.settings import Settings
 from tests.support.waiting import until
 

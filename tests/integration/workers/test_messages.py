@@ -12,14 +12,10 @@ import redis
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import (
-    METADATA_STAGE,
-    NUDGE_IDS,
-    dispatch,
-    embed_stage,
-    make_app,
-    send_nudge,
-)
+from shared.messaging.celery_app import make_app
+from shared.messaging.fan_out import send_branches
+from shared.messaging.nudges import NUDGE_IDS, send_nudge
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.settings.settings import Settings
 from shared.work.refused_messages import MAX_ROWS_PER_QUEUE
 from tests.support.faults.injected.bad_messages import MARK, Writer
@@ -90,7 +86,7 @@ def test_what_our_publishers_send_is_what_a_worker_takes(valkey):
         broker.delete("enhance.metadata", "enhance.embed", queue)
         send_nudge(app, METADATA_STAGE, ids)
         send_nudge(app, embed_stage("all-MiniLM-L6-v2/int8"), ids)
-        dispatch(app, uuid4(), 3, queue, headers)
+        send_branches(app, uuid4(), 3, queue, headers)
         items = [
             item
             for name in ("enhance.metadata", "enhance.embed", queue)

@@ -9,7 +9,7 @@ import pytest
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import METADATA_STAGE, embed_stage
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from tests.support.faults.measures.size import SHORT_LEASE
 from tests.support.waiting import until
 

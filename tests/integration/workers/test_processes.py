@@ -15,7 +15,8 @@ from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import METADATA_STAGE, send_nudge
+from shared.messaging.nudges import send_nudge
+from shared.messaging.stage_names import METADATA_STAGE
 from tests.support.fixtures import system
 from tests.support.fixtures.system import System
 from tests.support.waiting import eventually, until

@@ -11,7 +11,7 @@ import pytest
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.work import chore_records

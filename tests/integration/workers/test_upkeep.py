@@ -11,13 +11,9 @@ import redis
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging import broker
-from shared.messaging.broker import (
-    EMBED_ENTRIES,
-    EXTRACT_METADATA,
-    METADATA_STAGE,
-    embed_stage,
-)
+from shared.messaging.celery_app import count_messages
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
+from shared.messaging.task_names import EMBED_ENTRIES, EXTRACT_METADATA
 from shared.work import due_work
 from tests.support.waiting import until
 from workers.upkeep.main import sweep_due_work
@@ -75,7 +71,7 @@ def messages(app):
 
 
 def waiting(app, queue: str) -> int:
-    return broker.waiting(app, [queue])[queue]
+    return count_messages(app, [queue])[queue]
 
 
 def test_what_nobody_works_on_is_nudged_without_ids(

@@ -15,7 +15,7 @@ from api.cli import output
 from api.cli.render import log_lines
 from local import procfile, runner_state
 from shared.errors import AccessError, ConfigurationError, NotFoundError
-from shared.messaging.broker import QUEUES
+from shared.messaging.task_names import QUEUES
 from workers.runtime import worker_kinds
 
 

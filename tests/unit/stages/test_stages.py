@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from shared.errors import ConfigurationError
-from shared.messaging import broker
+from shared.messaging import stage_names, task_names
 from shared.settings.sections import LASTING_STAGES
 from shared.settings.settings import Settings
 from shared.stages import entry_stages, installed_stages
@@ -68,14 +68,14 @@ def test_a_stage_reads_what_it_names_and_nothing_else():
 def test_what_is_due_at_once_is_sent_in_the_order_of_the_stages():
     model = "embed:all-MiniLM-L6-v2-int8"
     of_all = entry_stages.of_settings(SETTINGS)
-    assert of_all[:2] == (broker.METADATA_STAGE, model)
-    assert of_all[-1] == broker.INDEX_STAGE
+    assert of_all[:2] == (stage_names.METADATA_STAGE, model)
+    assert of_all[-1] == stage_names.INDEX_STAGE
     at_once = entry_stages.of_entries(SETTINGS)
-    assert at_once == (broker.METADATA_STAGE, model, "links")
-    after = entry_stages.after(SETTINGS, broker.METADATA_STAGE)
-    assert after == (broker.DUPLICATES_STAGE, broker.INDEX_STAGE)
-    assert not {*after, broker.ATTACHMENTS_STAGE} & {*at_once}
-    gone = (model, broker.DUPLICATES_STAGE, broker.INDEX_STAGE)
+    assert at_once == (stage_names.METADATA_STAGE, model, "links")
+    after = entry_stages.after(SETTINGS, stage_names.METADATA_STAGE)
+    assert after == (stage_names.DUPLICATES_STAGE, stage_names.INDEX_STAGE)
+    assert not {*after, stage_names.ATTACHMENTS_STAGE} & {*at_once}
+    gone = (model, stage_names.DUPLICATES_STAGE, stage_names.INDEX_STAGE)
     assert entry_stages.of_deleted(SETTINGS) == gone
 
 
@@ -116,21 +116,21 @@ def test_no_entry_waits_to_be_searched_for_what_a_stage_finds_in_it():
     asked = Settings.load({"LOGCHORD_STAGES": both})
     assert entry_stages.of_finders(asked) == {"links", "digest"}
     waited = {*entry_stages.of_settings(asked)} - entry_stages.of_finders(asked)
-    assert {broker.METADATA_STAGE, broker.INDEX_STAGE} <= waited
+    assert {stage_names.METADATA_STAGE, stage_names.INDEX_STAGE} <= waited
 
 
 @given(st.text(max_size=20))
 def test_every_stage_has_a_task_with_a_queue(name):
-    task, first = broker.task_of(name)
-    assert task in broker.QUEUE_OF
+    task, first = task_names.task_of(name)
+    assert task in task_names.QUEUE_OF
     known = {
-        broker.METADATA_STAGE,
-        broker.INDEX_STAGE,
-        broker.DUPLICATES_STAGE,
-        broker.ATTACHMENTS_STAGE,
+        stage_names.METADATA_STAGE,
+        stage_names.INDEX_STAGE,
+        stage_names.DUPLICATES_STAGE,
+        stage_names.ATTACHMENTS_STAGE,
     }
-    if name not in known and not name.startswith(broker.EMBED_PREFIX):
-        assert (task, first) == (broker.RUN_STAGE, (name,))
+    if name not in known and not name.startswith(stage_names.EMBED_PREFIX):
+        assert (task, first) == (task_names.RUN_STAGE, (name,))
 
 
 def test_every_built_in_stage_can_be_used():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 from workers.runtime.context import Context, Resources
 

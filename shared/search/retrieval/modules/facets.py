@@ -15,7 +15,7 @@ from uuid import UUID
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import FACETS, Diagnostic, cuts

@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg import Cursor
 
 from shared.errors import DatabaseQueryError
-from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import at_once
 from shared.search.jobs.outcome import CIRCUIT_OPEN

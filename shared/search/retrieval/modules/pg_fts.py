@@ -10,7 +10,7 @@ from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import MARKS, NARROWED
-from shared.messaging.broker import METADATA_STAGE
+from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import CompiledQuery

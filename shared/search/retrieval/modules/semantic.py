@@ -14,7 +14,7 @@ from shared.embedding.models.encoders import Vectors
 from shared.embedding.vectors import vectors
 from shared.embedding.vectors.vectors import EmbeddingModel, Near
 from shared.errors import ConfigurationError
-from shared.messaging.broker import embed_stage
+from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
 from shared.postgres.pool import at_once
 from shared.search.jobs.outcome import Candidate, Diagnostic

@@ -15,7 +15,7 @@ from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.reading.filter_sql import NARROWED
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres.pool import translated_errors
+from shared.postgres.pool import translate_broker_errors
 from shared.search.jobs.outcome import Candidate, Outcome, Status, failure, overdue
 from shared.search.retrieval.modules import semantic
 from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
@@ -93,7 +93,7 @@ def find(conn: Connection[TupleRow], plan: Plan, entry: EntryView) -> list[Outco
     for name, unit, way in _WAYS:
         try:
             # What a way that fails leaves behind is undone; the other goes on.
-            with translated_errors(), conn.transaction():
+            with translate_broker_errors(), conn.transaction():
                 found.append(way(conn, plan, entry.entry_id, given))
         except DatabaseQueryError as exc:
             log.warning("alike_not_read", way=name, code=exc.error_code)

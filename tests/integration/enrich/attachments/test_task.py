@@ -22,7 +22,8 @@ from shared.entries.saving.attachment_rows import Attached, of_entries
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import SourceUnreachableError
 from shared.ids import uuid7
-from shared.messaging.broker import ATTACHMENTS_STAGE, METADATA_STAGE, make_app
+from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import ATTACHMENTS_STAGE, METADATA_STAGE
 from shared.settings.settings import Settings
 from shared.stages import installed_stages
 from shared.stages.stage_contract import StageDescriptor

@@ -11,15 +11,9 @@ from shared.entries import group_membership
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import DatabaseConnectionError
-from shared.messaging import broker
-from shared.messaging.broker import (
-    DUPLICATES_STAGE,
-    INDEX_STAGE,
-    METADATA_STAGE,
-    PLACE_ENTRIES,
-    QUEUE_OF,
-    make_app,
-)
+from shared.messaging.celery_app import count_messages, make_app
+from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
+from shared.messaging.task_names import PLACE_ENTRIES, QUEUE_OF
 from shared.opensearch import mapping
 from shared.settings.settings import Settings
 from workers.runtime.context import Context, Resources
@@ -145,7 +139,7 @@ def test_what_gave_way_comes_back_behind_all_else_unless_it_was_named(ctx, save)
 
     def published() -> int:
         ctx._nudger.stop()
-        return broker.waiting(ctx.app, [queue])[queue]
+        return count_messages(ctx.app, [queue])[queue]
 
     first, _ = save("1"), save("2")
     extract_metadata(ctx)

@@ -22,7 +22,7 @@ from local import service_user
 from local.server import StackFolders, free_port
 from local.valkey import EmbeddedValkey
 from shared.embedding.models.encoders import DEFAULT_MODEL
-from shared.messaging import broker
+from shared.messaging import redis_clients
 from shared.search.ranking import calibration
 from shared.settings.settings import Settings
 from tests.support.fixtures.servers import Reap
@@ -560,7 +560,7 @@ def test_what_reads_all_that_match_keeps_no_other_search_waiting(
 
 
 def _one_is_in(broker_url: str) -> bool:
-    with broker.jobs_redis(Settings.load({"BROKER_URL": broker_url})) as client:
+    with redis_clients.jobs_redis(Settings.load({"BROKER_URL": broker_url})) as client:
         names = list(client.scan_iter("job:*"))
         return any(
             client.hexists(name, "outcome:0") and not client.hexists(name, "outcome:1")

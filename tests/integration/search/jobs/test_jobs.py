@@ -22,8 +22,8 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import InvalidRequestError, NotFoundError, OpenSearchError
 from shared.ids import uuid7
-from shared.messaging import broker
-from shared.messaging.broker import BrokerClock
+from shared.messaging import redis_clients
+from shared.messaging.broker_clock import BrokerClock
 from shared.postgres.pool import make_pool
 from shared.search.jobs import close_job, outcome, progress
 from shared.search.jobs import job as jobs
@@ -46,7 +46,7 @@ EMPTY = Outcome("semantic", "empty", "cosine")
 
 @pytest.fixture
 def client(valkey: Server) -> Iterator[redis.Redis]:
-    made = broker.jobs_redis(Settings.load({"BROKER_URL": valkey.url}))
+    made = redis_clients.jobs_redis(Settings.load({"BROKER_URL": valkey.url}))
     yield made
     made.close()
 
@@ -278,7 +278,7 @@ def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         port = deaf.getsockname()[1]
         settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
-        hanging = broker.jobs_redis(settings, timeout_seconds=0.5)
+        hanging = redis_clients.jobs_redis(settings, timeout_seconds=0.5)
         began = time.monotonic()
         close_job.finish_overdue_jobs(conn, hanging)
         took = time.monotonic() - began

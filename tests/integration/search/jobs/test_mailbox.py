@@ -15,8 +15,9 @@ from api.search.searches import Searches
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
 from shared.ids import uuid7
-from shared.messaging import broker
-from shared.messaging.broker import BrokerClock
+from shared.messaging import redis_clients
+from shared.messaging.broker_clock import BrokerClock
+from shared.messaging.celery_app import make_app
 from shared.postgres.pool import make_pool
 from shared.search.query.plan import SearchQuery
 from shared.settings.settings import Settings
@@ -28,7 +29,7 @@ def test_branches_and_answer_of_a_job_reach_whoever_waits_for_it(
     on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story() -> tuple[object, dict[int, str]]:
-        mailbox = Mailbox(lambda: broker.mailbox_redis(on_valkey))
+        mailbox = Mailbox(lambda: redis_clients.mailbox_redis(on_valkey))
         await mailbox.start()
         job_id = uuid7()
         with mailbox.wait_for(job_id) as waiter:
@@ -51,7 +52,7 @@ def test_branches_and_answer_of_a_job_reach_whoever_waits_for_it(
 
 def test_an_answer_that_does_not_come_is_none_at_its_time(on_valkey: Settings) -> None:
     async def story() -> object:
-        mailbox = Mailbox(lambda: broker.mailbox_redis(on_valkey))
+        mailbox = Mailbox(lambda: redis_clients.mailbox_redis(on_valkey))
         await mailbox.start()
         with mailbox.wait_for(uuid7()) as waiter:
             answer = await waiter.answer(0.05)
@@ -66,7 +67,7 @@ def test_a_cut_connection_is_made_again_and_later_words_are_heard(
     on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story() -> object:
-        mailbox = Mailbox(lambda: broker.mailbox_redis(on_valkey))
+        mailbox = Mailbox(lambda: redis_clients.mailbox_redis(on_valkey))
         await mailbox.start()
         job_id, other = uuid7(), uuid7()
         with mailbox.wait_for(job_id) as waiter:
@@ -89,7 +90,7 @@ def test_a_connection_that_went_silent_is_given_up_and_words_are_heard_again(
     async def story(silent_port: int) -> object:
         silent = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{silent_port}/0"})
         ways = iter([silent])
-        mailbox = Mailbox(lambda: broker.mailbox_redis(next(ways, on_valkey)))
+        mailbox = Mailbox(lambda: redis_clients.mailbox_redis(next(ways, on_valkey)))
         await mailbox.start()
         job_id = uuid7()
         with mailbox.wait_for(job_id) as waiter:
@@ -107,7 +108,7 @@ def test_a_job_is_forgotten_once_nobody_waits(
     on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story() -> None:
-        mailbox = Mailbox(lambda: broker.mailbox_redis(on_valkey))
+        mailbox = Mailbox(lambda: redis_clients.mailbox_redis(on_valkey))
         await mailbox.start()
         gone, job_id = uuid7(), uuid7()
         with mailbox.wait_for(gone):
@@ -126,9 +127,9 @@ def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
 ) -> None:
     async def story(port: int) -> tuple[list[object], float]:
         settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
-        client = broker.jobs_redis(settings, timeout_seconds=1.0)
+        client = redis_clients.jobs_redis(settings, timeout_seconds=1.0)
         pool = make_pool(database, application="test", size=1)
-        app = broker.make_app(settings)
+        app = make_app(settings)
         searches = Searches(
             settings,
             app,

@@ -28,7 +28,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
 from shared.errors import DatabaseConnectionError, EmbeddingOutageError
-from shared.messaging.broker import make_app
+from shared.messaging.celery_app import make_app
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan

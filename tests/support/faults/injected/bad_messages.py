@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from shared.messaging.broker import EMBED_ENTRIES, EXTRACT_METADATA, RUN_BRANCH
+from shared.messaging.task_names import EMBED_ENTRIES, EXTRACT_METADATA, RUN_BRANCH
 from workers.runtime.envelope import MAX_BODY_BYTES, MAX_ITEM_BYTES
 
 # Never to be found again in a log or in the quarantine.

@@ -9,7 +9,7 @@ from typing import Any
 
 import redis
 
-from shared.messaging.broker import QUEUES
+from shared.messaging.task_names import QUEUES
 from tests.support.fixtures.system import System
 
 NAMES = tuple(sorted(QUEUES))

@@ -1,16 +1,15 @@
-"""Names of tasks and queues, and the options that the promises rest on."""
+"""The options of Celery that the promises rest on."""
 
 from __future__ import annotations
 
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.messaging import broker
+from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 from shared.work.batches import TASK_SECONDS
 from workers.runtime.ending import STOP_SECONDS
 from workers.runtime.task import BATCH_SECONDS
-from workers.runtime.worker_kinds import KINDS
 
 GRACE_SECONDS = 30
 # P11 promises less than this of every worker.
@@ -24,7 +23,7 @@ def settings():
 
 @pytest.fixture(scope="module")
 def conf(settings):
-    return broker.make_app(settings).conf
+    return make_app(settings).conf
 
 
 def test_messages_are_json_and_nothing_else(conf):
@@ -60,22 +59,6 @@ def test_a_child_is_replaced_well_before_it_is_as_large_as_promised(conf, settin
     assert replaced_kib < settings.worker_memory_mb * 1024 < PROMISED_MB * 1024
 
 
-def test_every_queue_that_is_published_to_is_served_by_some_kind_of_worker():
-    assert {queue for kind in KINDS for queue in kind.queues} >= broker.QUEUES
-
-
-@pytest.mark.parametrize(
-    ("stage", "task", "first"),
-    [
-        ("metadata", broker.EXTRACT_METADATA, ()),
-        ("index", broker.INDEX_ENTRIES, ()),
-        (broker.embed_stage("a:b"), broker.EMBED_ENTRIES, ("a:b",)),
-    ],
-)
-def test_a_stage_names_its_task_and_what_it_takes_first(stage, task, first):
-    assert broker.task_of(stage) == (task, first)
-
-
 def test_without_a_broker_the_message_says_how_to_have_one():
     with pytest.raises(ConfigurationError, match="logchord up"):
-        broker.make_app(Settings.load({}))
+        make_app(Settings.load({}))

@@ -1,0 +1,82 @@
+"""Names of tasks and queues, and which task works a stage, a chore or a run."""
+
+from __future__ import annotations
+
+from shared.messaging.stage_names import (
+    ATTACHMENTS_STAGE,
+    DUPLICATES_STAGE,
+    EMBED_PREFIX,
+    INDEX_STAGE,
+    METADATA_STAGE,
+)
+
+EXTRACT_METADATA = "enhance.extract_metadata"
+EXTRACT_ATTACHMENT = "enhance.extract_attachment"
+PLACE_ENTRIES = "enhance.place_entries"
+EMBED_ENTRIES = "enhance.embed_entries"
+RUN_STAGE = "enhance.run_stage"
+INDEX_ENTRIES = "index.index_entries"
+RUN_BRANCH = "search.run_branch"
+POLL_SOURCE = "ingest.poll_source"
+RECONCILE_SOURCE = "chores.reconcile_source"
+REPARSE_SOURCE = "chores.reparse_source"
+EXPIRE = "chores.expire"
+RECONCILE_INDEX = "chores.reconcile_index"
+REBUILD_INDEX = "chores.rebuild_index"
+REBUILD_KNOWLEDGE = "chores.rebuild_knowledge"
+REEMBED_MODEL = "chores.reembed_model"
+REMOVE_FILES = "chores.remove_files"
+RETIRE_ENTRIES = "chores.retire_entries"
+RENEW_TEXTS = "chores.renew_texts"
+COUNT_WORDS = "chores.count_words"
+MINE_GLOSSARY = "chores.mine_glossary"
+
+_CHORES = (
+    *(RECONCILE_SOURCE, REPARSE_SOURCE, EXPIRE, RECONCILE_INDEX, REBUILD_INDEX),
+    *(REEMBED_MODEL, REMOVE_FILES, RETIRE_ENTRIES, RENEW_TEXTS, COUNT_WORDS),
+    *(REBUILD_KNOWLEDGE, MINE_GLOSSARY),
+)
+QUEUE_OF = {
+    EXTRACT_METADATA: "enhance.metadata",
+    EXTRACT_ATTACHMENT: "enhance.metadata",
+    PLACE_ENTRIES: "enhance.metadata",
+    EMBED_ENTRIES: "enhance.embed",
+    RUN_STAGE: "enhance.metadata",
+    INDEX_ENTRIES: "index",
+    RUN_BRANCH: "search",
+    POLL_SOURCE: "ingest",
+    **dict.fromkeys(_CHORES, "chores"),
+}
+
+# What reads all that match has a process of its own: no reader waits behind it.
+SEARCH_QUEUE, WIDE_SEARCH_QUEUE = QUEUE_OF[RUN_BRANCH], "search.bulk"
+QUEUES = {*QUEUE_OF.values(), WIDE_SEARCH_QUEUE}
+
+_TASK_OF_RUN = {"reconcile": RECONCILE_SOURCE, "reparse": REPARSE_SOURCE}
+
+# Whatever else is due is a stage that finds things, by its name.
+_TASK_OF_STAGE = {
+    METADATA_STAGE: EXTRACT_METADATA,
+    ATTACHMENTS_STAGE: EXTRACT_ATTACHMENT,
+    DUPLICATES_STAGE: PLACE_ENTRIES,
+    INDEX_STAGE: INDEX_ENTRIES,
+}
+
+
+def task_of(stage: str) -> tuple[str, tuple[str, ...]]:
+    """Return the task that works a stage, and what it takes before the ids."""
+    if stage.startswith(EMBED_PREFIX):
+        return EMBED_ENTRIES, (stage.removeprefix(EMBED_PREFIX),)
+    if stage in _TASK_OF_STAGE:
+        return _TASK_OF_STAGE[stage], ()
+    return RUN_STAGE, (stage,)
+
+
+def chore_task(kind: str) -> str:
+    """Return the task that does a kind of chore, if this release has one."""
+    return f"chores.{kind}"
+
+
+def run_task(kind: str) -> str:
+    """Return the task that goes on with a kind of run of a source."""
+    return _TASK_OF_RUN.get(kind, POLL_SOURCE)

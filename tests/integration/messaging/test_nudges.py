@@ -1,0 +1,54 @@
+"""Publishing to a broker, and to one that is away."""
+
+from __future__ import annotations
+
+import time
+from uuid import UUID
+
+import pytest
+
+from shared.errors import CapacityError
+from shared.messaging import fan_out, nudges
+from shared.messaging.celery_app import count_messages, make_app
+from shared.settings.settings import Settings
+
+PATIENCE_SECONDS = 2.0
+ENTRY_ID = UUID(int=1)
+
+
+@pytest.fixture
+def away():
+    """Settings of a broker that nobody runs."""
+    return Settings.load({"BROKER_URL": "redis://127.0.0.1:9/0"})
+
+
+@pytest.mark.parametrize(
+    "publish",
+    [
+        lambda app: nudges.send_nudge(app, "index"),
+        lambda app: count_messages(app, ["index"]),
+        lambda app: fan_out.send_branches(app, ENTRY_ID, 2, "search", {}),
+    ],
+    ids=["nudge", "waiting", "dispatch"],
+)
+def test_a_publisher_learns_at_once_that_the_broker_is_away(away, publish):
+    app = make_app(away)
+    began = time.monotonic()
+
+    with pytest.raises(CapacityError) as raised:
+        publish(app)
+
+    # The libraries would go on trying for six seconds.
+    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert raised.value.error_code == "broker_unavailable"
+
+
+def test_a_nudge_from_a_thread_is_never_in_the_way(away):
+    nudger = nudges.Nudger(make_app(away))
+    began = time.monotonic()
+
+    for _ in range(200):
+        nudger.nudge("index", [ENTRY_ID])
+    nudger.stop()
+
+    assert time.monotonic() - began < 2 * PATIENCE_SECONDS
