@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
+from api.caller_info import CallerInfo
 from shared.access.scope import Scope
 from shared.search.response.job_answer import JobReader
 
@@ -69,18 +70,6 @@ class ApiContext:
         """Return who reads a stored job, with the rights of now."""
         honest = self.settings.search.acl_honesty
         return JobReader(self.searches.context, scope, honest)
-
-
-@dataclass(frozen=True, slots=True)
-class CallerInfo:
-    """Who calls, and what their request is known by everywhere."""
-
-    scope: Scope
-    # The request's id and, if one was sent, its traceparent.
-    trace: Mapping[str, str]
-    # When it came (monotonic), later by what its body was waited for: its deadline
-    # counts from then on.
-    arrived: float
 
 
 async def context(request: Request) -> ApiContext:

@@ -7,7 +7,7 @@ import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -26,13 +26,11 @@ from bench import (
     enrich_texts,
     rig,
 )
-from bench.enrich_embed import Embedding, Insert
-from bench.enrich_latency import Latency
-from bench.enrich_pipeline import Run
-from bench.enrich_stages import Rate
+from bench.enrich_numbers import Found
 from bench.rig import Ground
 from shared.embedding.models import model_names
-from shared.embedding.models.encoders import Encoder, load_encoder
+from shared.embedding.models.encoder_contract import Encoder
+from shared.embedding.models.encoders import load_encoder
 from shared.opensearch import mapping
 from shared.opensearch.client import make_client
 from shared.settings.settings import Settings
@@ -61,20 +59,6 @@ SIZES = {
     "quick": Size(2_000, 2_000, 800, 2_000, 1_000, (1_000,), 8),
     "tiny": Size(50, 40, 16, 20, 20, (40,), 0.2),
 }
-
-
-@dataclass
-class Found:
-    """Everything one run measured."""
-
-    load: tuple[float, float, float]
-    analysed: list[analyser.Rate] = field(default_factory=list)
-    pieces: dict[str, float] = field(default_factory=dict)
-    stages: list[Rate] = field(default_factory=list)
-    embedding: list[Embedding] = field(default_factory=list)
-    inserts: list[Insert] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
-    latencies: list[Latency] = field(default_factory=list)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

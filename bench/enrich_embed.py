@@ -13,7 +13,7 @@ import numpy as np
 
 from bench import enrich_texts, nearest_index
 from bench.enrich_site import TENANT, Site
-from shared.embedding.models.encoders import Vectors
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import vector_tables, vectors
 from shared.embedding.vectors.chunks import Chunk
 from shared.entries.draft import EntryDraft

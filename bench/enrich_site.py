@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 
 from bench.rig import Ground
 from shared.embedding.models import model_names
-from shared.embedding.models.encoders import Encoder
+from shared.embedding.models.encoder_contract import Encoder
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.messaging.celery_app import make_app

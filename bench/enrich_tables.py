@@ -13,7 +13,7 @@ from bench.enrich_texts import MEDIAN_PIECES, P95_PIECES
 from shared.messaging.stage_names import INDEX_STAGE
 
 if TYPE_CHECKING:
-    from bench.enrich import Found
+    from bench.enrich_numbers import Found
     from bench.enrich_pipeline import Held, Run
 
 _EMBED = "enhance.embed"

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import count
 
 from bench import logbook
-from shared.embedding.models.encoders import Encoder
+from shared.embedding.models.encoder_contract import Encoder
 from shared.entries.draft import EntryDraft
 
 # Of a control room's entries: half are short, and one in twenty is long.

@@ -29,9 +29,9 @@ from bench import quality_engines
 from bench.quality_engines import Collection, Engines
 from bench.quality_words import BareWords
 from shared.access.scope import Scope
-from shared.embedding.models import encoders
-from shared.embedding.models.encoders import DEFAULT_MODEL, SIMILARITY_FLOORS
+from shared.embedding.models import encoders, model_names
 from shared.embedding.models.late_interaction import LateInteraction
+from shared.embedding.models.model_names import DEFAULT_MODEL, SIMILARITY_FLOORS
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import factors, fold
@@ -233,7 +233,7 @@ def _read_late(
 
 def _late() -> LateInteraction:
     cache = Settings.load({}).cache
-    return LateInteraction(encoders.folder_of(cache, encoders.TOKENS))
+    return LateInteraction(encoders.folder_of(cache, model_names.TOKENS))
 
 
 def _plan(question: str, limit: int) -> Plan:

@@ -16,12 +16,9 @@ import tenacity
 from opensearchpy import OpenSearch, helpers
 
 from bench import rig
-from shared.embedding.models.encoders import (
-    DEFAULT_MODEL,
-    Encoder,
-    Vectors,
-    load_encoder,
-)
+from shared.embedding.models.encoder_contract import Encoder, Vectors
+from shared.embedding.models.encoders import load_encoder
+from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.chunks import Chunk, cut
 from shared.embedding.vectors.embed_entry import Embedded

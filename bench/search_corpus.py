@@ -30,7 +30,7 @@ from shared.vocabulary.learn_words import SeenWords
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
-    from shared.embedding.models.encoders import Encoder
+    from shared.embedding.models.encoder_contract import Encoder
     from shared.entries.reading.read_entries import Content
     from shared.settings.settings import Settings
 

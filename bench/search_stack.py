@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench import rig, search_corpus
 from bench.rig import Ground, Rig
-from shared.embedding.models.encoders import DEFAULT_MODEL, load_encoder
+from shared.embedding.models.encoders import load_encoder
+from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.opensearch import mapping
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, make_pool
@@ -21,7 +22,7 @@ from shared.settings.settings import Settings
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
-    from shared.embedding.models.encoders import Encoder
+    from shared.embedding.models.encoder_contract import Encoder
 
 WARM_UP = 10
 # A reader asks, reads, and asks again.

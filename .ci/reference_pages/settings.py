@@ -13,7 +13,8 @@ from pydantic import SecretStr
 
 from reference_pages.markdown import as_code, as_default, page, table
 from shared.settings import setting_names
-from shared.settings.settings import Section, Settings
+from shared.settings.sections import Section
+from shared.settings.settings import Settings
 
 
 class Setting(NamedTuple):

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
-    from api.context import ApiContext, CallerInfo
+    from api.caller_info import CallerInfo
+    from api.context import ApiContext
     from api.entries.pushes import Verdict
     from shared.access.scope import Scope
     from shared.entries.draft import EntryDraft

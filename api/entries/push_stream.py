@@ -12,7 +12,8 @@ from fastapi import Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from api.context import ApiContext, CallerInfo
+from api.caller_info import CallerInfo
+from api.context import ApiContext
 from api.entries import pushes
 from api.entries.schemas.entries import EntriesIn
 from api.server import thread_pool

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from api.context import ApiContext, CallerInfo
+from api.caller_info import CallerInfo
+from api.context import ApiContext
 from api.entries.schemas.entries import EntriesIn, EntryIn
 from api.server import metrics
 from api.server.errors import invalid

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from shared import migrations
 from shared.embedding.models import model_folder, model_names
-from shared.embedding.models.encoders import BUILT_IN, load_encoder
+from shared.embedding.models.encoders import load_encoder
+from shared.embedding.models.model_names import BUILT_IN
 from shared.errors import (
     DatabaseQueryError,
     EmbeddingGenerationError,

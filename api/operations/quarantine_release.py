@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
-    from api.context import ApiContext, CallerInfo
+    from api.caller_info import CallerInfo
+    from api.context import ApiContext
 
 log = get_logger()
 

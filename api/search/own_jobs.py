@@ -16,7 +16,8 @@ from shared.search.jobs.job import StoredJob
 from shared.search.response import withheld_hits
 
 if TYPE_CHECKING:
-    from api.context import ApiContext, CallerInfo
+    from api.caller_info import CallerInfo
+    from api.context import ApiContext
 
 log = get_logger()
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from celery import Celery
     from opensearchpy import OpenSearch
 
-    from api.context import CallerInfo
+    from api.caller_info import CallerInfo
     from shared.access.cursors import Signer
     from shared.access.scope import Scope
     from shared.messaging.broker_clock import BrokerClock

@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.enrich.source_positions import places
 from shared.entries.reading.read_entries import Content
-from shared.settings.text_sections import Expected
+from shared.settings.text_expectations import Expected
 from shared.text.facility import people
 from shared.text.facility.devices import DEVICE
 from shared.text.facility.facility import Facility

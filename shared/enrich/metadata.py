@@ -20,7 +20,7 @@ from shared.entries.reading.read_entries import Content
 from shared.entries.saving.save import INDEX_STAGE
 from shared.log import get_logger
 from shared.messaging.stage_names import DUPLICATES_STAGE, METADATA_STAGE
-from shared.settings.text_sections import Expected
+from shared.settings.text_expectations import Expected
 from shared.text.analysis.analyser import (
     Analysis,
     Sections,

@@ -18,7 +18,7 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres.pool import translate_broker_errors
-from shared.settings.text_sections import expected
+from shared.settings.text_expectations import expected
 from shared.text.analysis.analyser import plain_split, version_of
 from shared.text.facility.facility import Facility
 from shared.text.words import languages

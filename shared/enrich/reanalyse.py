@@ -27,7 +27,7 @@ from shared.messaging.stage_names import (
     METADATA_STAGE,
 )
 from shared.postgres.pool import Pool, connection
-from shared.settings.text_sections import expected
+from shared.settings.text_expectations import expected
 from shared.stages import entry_stages
 from shared.stages.installed_stages import Stage
 from shared.text.analysis import analyser

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import SecretStr
 
 from shared.settings import setting_names as names
 from shared.settings.sections import Section
 from shared.settings.setting_names import Name
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
-
-
-@dataclass(frozen=True)
-class Report:
-    """Settings, and for each dotted name where its value was written."""
-
-    settings: Settings
-    origins: dict[str, str]
-    spelled: dict[str, str]
-    warnings: tuple[str, ...]
 
 
 def origin_of(name: Name, origins: Mapping[Name, str]) -> str:
@@ -35,11 +21,12 @@ def origin_of(name: Name, origins: Mapping[Name, str]) -> str:
 
 
 def remarks(
-    settings: Settings, shipped: Settings, origins: Mapping[Name, str]
+    settings: Section, shipped: Section, origins: Mapping[Name, str]
 ) -> list[str]:
     """Return what an operator should be told at every start."""
     told = []
-    if settings.log_queries == "true":
+    values = {leaf.dotted: leaf.value for leaf in settings.leaves()}
+    if values["log_queries"] == "true":
         told.append("log_queries is true: logs may hold the text of queries.")
     defaults = {leaf.name: leaf.value for leaf in shipped.leaves()}
     idle = [

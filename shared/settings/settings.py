@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -22,7 +23,7 @@ from shared.errors import ConfigurationError
 from shared.settings import layers
 from shared.settings import search_sections as searching
 from shared.settings.plugin_sections import PipelinesSettings, SearchModulesSettings
-from shared.settings.report import Report, origin_of, remarks
+from shared.settings.report import origin_of, remarks
 from shared.settings.sections import (
     AgenticSettings,
     ApiSettings,
@@ -38,18 +39,9 @@ from shared.settings.sections import (
     WorkSettings,
     Zone,
 )
-from shared.settings.setting_names import Name, environment_name
+from shared.settings.setting_names import Name
 from shared.settings.source_sections import SourceSettings
 from shared.settings.text_sections import AnalyserSettings
-
-__all__ = [
-    "Report",
-    "Section",
-    "Settings",
-    "environment_name",
-    "load_report",
-    "load_with_origins",
-]
 
 DEFAULT_SCOPES = ("read", "search", "ingest")
 
@@ -339,6 +331,16 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Settings, and for each dotted name where its value was written."""
+
+    settings: Settings
+    origins: dict[str, str]
+    spelled: dict[str, str]
+    warnings: tuple[str, ...]
 
 
 def load_with_origins(

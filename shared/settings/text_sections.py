@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal
 
 from pydantic import Field
 
 from shared.settings.sections import Section
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
 
 # `de_DE`, `de-DE.UTF-8`, `de`.
 _LOCALE = re.compile(r"([a-z]{2})(?:[_-]([A-Z]{2}))?(?:\.[A-Za-z0-9-]{1,20})?")
@@ -43,32 +40,6 @@ class AnalyserSettings(Section):
         description="What language a text is in that is too short to tell, where its"
         " source and tenant say nothing; none: en, and for vectors the model's own.",
     )
-
-
-class Expected(NamedTuple):
-    """What is known of how a text is written, before it is read."""
-
-    language: str | None = None
-    decimal_mark: Literal[".", ","] | None = None
-    # What a source says of its metadata, by name; and where times without a zone are.
-    metadata: tuple[tuple[str, Literal["number", "date", "text"]], ...] = ()
-    zone: str = "UTC"
-
-
-def expected(settings: Settings, source: str, tenant: str) -> Expected:
-    """Return what a source says of its texts, or else its tenant, or the facility."""
-    one = settings.sources.get(source)
-    own = settings.tenants.get(one.tenant if one else tenant)
-    language = (
-        (one.language if one else None)
-        or (own.language if own else None)
-        or settings.analyser.language
-    )
-    locale = one.locale if one else None
-    mark = decimal_mark(locale) if locale else None
-    metadata = tuple(sorted(one.metadata.items())) if one else ()
-    zone = (one.timezone if one else None) or settings.facility_timezone
-    return Expected(language, mark, metadata, zone)
 
 
 def decimal_mark(locale: str) -> Literal[".", ","]:

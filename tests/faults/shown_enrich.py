@@ -24,7 +24,7 @@ import pytest
 from local.opensearch import EmbeddedOpenSearch
 from local.place import StackFolders
 from local.server import free_port
-from shared.embedding.models.encoders import DEFAULT_MODEL
+from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.search.query.modes import MODES
 from tests.support.faults import shown_logbook
 from tests.support.faults.asking import Searching, has_ended

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from shared.embedding.models.encoders import HashingEncoder, Vectors
+from shared.embedding.models.encoder_contract import Vectors
+from shared.embedding.models.encoders import HashingEncoder
 
 
 class ReadingEncoder(HashingEncoder):

@@ -13,7 +13,8 @@ from shared.access.cursors import Signer
 from shared.access.installation_secret import installation_secret
 from shared.embedding.models import cross_encoders
 from shared.embedding.models.cross_encoders import CrossEncoder
-from shared.embedding.models.encoders import Encoder, load_encoder
+from shared.embedding.models.encoder_contract import Encoder
+from shared.embedding.models.encoders import load_encoder
 from shared.errors import ConfigurationError
 from shared.messaging import redis_clients, stage_names
 from shared.messaging.broker_clock import BrokerClock

@@ -11,7 +11,7 @@ from shared.entries.reading.read_entries import Content
 from shared.entries.saving import attachment_rows
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres.pool import connection
-from shared.settings.text_sections import expected
+from shared.settings.text_expectations import expected
 from shared.stages import entry_stages
 from shared.text.reading.typed_metadata import Declared
 from shared.work import due_work

@@ -9,7 +9,8 @@ import click
 from api.cli import output
 from api.cli.output import CommandError
 from local.place import ServerError
-from shared.settings.settings import Settings, environment_name
+from shared.settings.setting_names import environment_name
+from shared.settings.settings import Settings
 
 
 @click.command()

@@ -21,7 +21,7 @@ from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import EntryView
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
-from shared.settings.text_sections import expected
+from shared.settings.text_expectations import expected
 from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends, Response
 
-from api.context import ApiContext, Caller, CallerInfo, Ctx
+from api.caller_info import CallerInfo
+from api.context import ApiContext, Caller, Ctx
 from api.operations.routes.chores import needs_installation
 from api.operations.schemas.chores import QueuedOut
 from api.operations.schemas.embed_models import (

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
-from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
+from api.caller_info import CallerInfo
+from api.context import ApiContext, Caller, Ctx, needs
 from api.operations import quarantine_release
 from api.operations.quarantine_release import ReleaseProgress
 from api.operations.schemas.quarantine import (

@@ -13,7 +13,7 @@ from api.search.plan_settings import limits_of
 from api.search.schemas.capabilities import Capabilities
 from api.server.errors import documented
 from api.strict_route import DoorRoute
-from shared.embedding.models.encoders import ALIASES
+from shared.embedding.models.model_names import ALIASES
 from shared.errors import ConfigurationError
 from shared.search.jobs.outcome import FACETS
 from shared.search.pipelines import installed_pipelines as pipelines

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
+from api.caller_info import CallerInfo
+from api.context import ApiContext, Caller, Ctx, needs
 from api.search.schemas.glossary import (
     MOST_NAMED,
     ProposalIn,

@@ -12,7 +12,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
+from api.caller_info import CallerInfo
+from api.context import ApiContext, Caller, Ctx, needs
 from api.search import job_events, own_jobs
 from api.search.job_events import POLL_SECONDS, JobSnapshot
 from api.search.schemas.jobs import Job, JobPage, JobResults

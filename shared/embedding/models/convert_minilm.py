@@ -15,8 +15,8 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
 from shared.embedding.models import minilm_graph, minilm_weights, model_folder
-from shared.embedding.models.encoders import BUILT_IN, TOKENS
 from shared.embedding.models.minilm_weights import Weights
+from shared.embedding.models.model_names import BUILT_IN, TOKENS
 from shared.errors import ConfigurationError
 
 # The model reads 256 pieces, of which two mark the beginning and the end.

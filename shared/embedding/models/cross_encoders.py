@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from shared.embedding.models import encoders
-from shared.embedding.models.encoders import FOLDER_PREFIX
+from shared.embedding.models import encoders, model_names
+from shared.embedding.models.model_names import FOLDER_PREFIX
 from shared.errors import ModuleNotEnabledError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def load(
     if model == LATE:
         from shared.embedding.models.late_interaction import LateInteraction
 
-        return LateInteraction(encoders.folder_of(cache, encoders.TOKENS))
+        return LateInteraction(encoders.folder_of(cache, model_names.TOKENS))
     provider, _, name = model.partition(":")
     if provider in providers:
         from shared.embedding.models.endpoint_cross_encoder import EndpointCrossEncoder

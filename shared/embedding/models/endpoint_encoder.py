@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from shared.embedding.models.encoders import Vectors, Word, checked
+from shared.embedding.models.encoder_contract import Vectors, Word, checked
 from shared.embedding.models.provider import Provider
 from shared.errors import (
     ConfigurationError,

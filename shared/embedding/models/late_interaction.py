@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.embedding.models.encoders import Vectors
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.models.onnx_encoder import DEFAULT_TOKENS, RUNTIME_ERRORS, opened
 from shared.errors import EmbeddingGenerationError, LogchordError
 

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from shared.embedding.models.encoders import ALIASES, BUILT_IN, FOLDER_PREFIX, HASHING
 from shared.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from shared.settings.settings import Settings
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2-int8"
+ALIASES = {
+    "all-MiniLM-L6-v2": DEFAULT_MODEL,
+    "sentence-transformers/all-MiniLM-L6-v2": DEFAULT_MODEL,
+}
+BUILT_IN = (DEFAULT_MODEL, "all-MiniLM-L6-v2-fp32")
+# The first of them with a vector for each piece of a text; nothing is stored by it.
+TOKENS = f"{DEFAULT_MODEL}-tokens"
+# What each was trained for.
+LANGUAGES = dict.fromkeys(BUILT_IN, ("en",))
+# The cosine below which at most 5 % of what was judged relevant lies.
+SIMILARITY_FLOORS = dict.fromkeys(BUILT_IN, 0.20)
+# A folder with `model.onnx` and `tokenizer.json`.
+FOLDER_PREFIX = "onnx:"
+HASHING = re.compile(r"hashing-([1-9]\d{0,3})")
 
 LONGEST = 200
 

@@ -12,7 +12,8 @@ from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 from tokenizers import Encoding, Tokenizer
 
 from shared.embedding.models import model_folder
-from shared.embedding.models.encoders import FOLDER_PREFIX, Vectors, Word, checked
+from shared.embedding.models.encoder_contract import Vectors, Word, checked
+from shared.embedding.models.model_names import FOLDER_PREFIX
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 
 # Of a model that does not say how much it reads: what all of them do.

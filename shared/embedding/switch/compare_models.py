@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.embedding.models.encoders import Encoder
+from shared.embedding.models.encoder_contract import Encoder
 from shared.embedding.vectors import vectors
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.postgres.pool import Pool, connection

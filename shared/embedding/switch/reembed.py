@@ -16,7 +16,7 @@ from uuid import UUID
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow, class_row
 
-from shared.embedding.models.encoders import Encoder
+from shared.embedding.models.encoder_contract import Encoder
 from shared.embedding.switch import compare_models, switch_model
 from shared.embedding.switch.compare_models import Side
 from shared.embedding.vectors import vector_tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from shared.embedding.models.encoders import Encoder
+from shared.embedding.models.encoder_contract import Encoder
 
 # A line that says what it is about is shorter; a chunk has ten times as many.
 MOST_PIECES = 24

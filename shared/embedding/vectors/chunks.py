@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from shared.embedding.models.encoders import Encoder, Word
+from shared.embedding.models.encoder_contract import Encoder, Word
 from shared.embedding.vectors.table_headers import NO_HEADER, Header, Headers
 
 OVERLAP_TOKENS = 32

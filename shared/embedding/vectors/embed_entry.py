@@ -10,7 +10,7 @@ import numpy as np
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding.models.encoders import Encoder, Vectors
+from shared.embedding.models.encoder_contract import Encoder, Vectors
 from shared.embedding.vectors import chunk_prefix, input_digests, vectors
 from shared.embedding.vectors.chunk_prefix import Heading
 from shared.embedding.vectors.chunks import MAX_CHUNKS, Chunk, cut

@@ -12,7 +12,7 @@ from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
-from shared.embedding.models.encoders import Vectors
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import vectors
 
 # Of each of the best the chunk that was found. What the caller may not see moves

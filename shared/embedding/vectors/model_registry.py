@@ -9,7 +9,7 @@ from typing import Literal, LiteralString
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from shared.embedding.models.encoders import LANGUAGES
+from shared.embedding.models.model_names import LANGUAGES
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.entries.reading import entry_estimate

@@ -15,7 +15,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
-from shared.embedding.models.encoders import Vectors
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors.exact_or_index import EXACT_ROWS, Sizes
 from shared.entries.reading.filter_sql import ANYTHING, narrowed_by, narrows
 from shared.log import get_logger

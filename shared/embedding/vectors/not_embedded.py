@@ -19,14 +19,14 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared import version
-from shared.embedding.models.encoders import LANGUAGES
+from shared.embedding.models.model_names import LANGUAGES
 from shared.embedding.vectors import vector_tables
 from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.postgres.pool import Pool, connection
-from shared.settings.text_sections import expected
+from shared.settings.text_expectations import expected
 from shared.text.words import languages
 from shared.work import backlog, chore_records
 from shared.work.backlog import Named

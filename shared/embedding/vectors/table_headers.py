@@ -6,7 +6,7 @@ from bisect import bisect_right
 from operator import attrgetter
 from typing import NamedTuple
 
-from shared.embedding.models.encoders import Encoder
+from shared.embedding.models.encoder_contract import Encoder
 from shared.text.reading import pasted_tables
 from shared.text.reading.pasted_tables import Grid
 

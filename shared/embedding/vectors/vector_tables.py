@@ -9,7 +9,7 @@ from typing import LiteralString
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow, class_row
 
-from shared.embedding.models.encoders import SIMILARITY_FLOORS
+from shared.embedding.models.model_names import SIMILARITY_FLOORS
 from shared.errors import ConfigurationError
 
 # pgvector indexes no longer halfvec.

@@ -11,7 +11,7 @@ import numpy as np
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from shared.embedding.models.encoders import Vectors, checked
+from shared.embedding.models.encoder_contract import Vectors, checked
 from shared.embedding.vectors.chunks import Chunk
 from shared.embedding.vectors.nearest import Bound, How, Near, as_text, nearest
 from shared.embedding.vectors.vector_tables import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from shared.embedding.models.encoders import Encoder, Vectors
+    from shared.embedding.models.encoder_contract import Encoder, Vectors
 
 KEPT = 2000
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from shared.access.cursors import Signer
     from shared.embedding.models.cross_encoders import CrossEncoder
-    from shared.embedding.models.encoders import Encoder
+    from shared.embedding.models.encoder_contract import Encoder
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from psycopg.rows import TupleRow
 
     from shared.postgres.pool import Pool
-    from shared.search.retrieval.module_contract import Ask
-    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 
@@ -54,13 +52,6 @@ _LANGUAGES: LiteralString = """
        FROM quarantine q
       WHERE q.tenant = %(tenant)s AND q.stage = 'index'
       LIMIT 1)"""
-
-
-def choose_languages(ask: Ask, context: SearchContext) -> tuple[str, ...]:
-    """Return the languages that a branch searches; none: all that there may be."""
-    if context.written_in is None:
-        return ()
-    return context.written_in.of(context.pool, ask.plan.scope.tenant, ask.budget_ms)
 
 
 class WrittenIn:
@@ -110,49 +101,6 @@ class _CachedLanguages:
 
     languages: frozenset[str]
     searched: tuple[str, ...]
-
-
-class Assumed:
-    """What a branch searches: what was there lately, compared with what is there.
-
-    That is asked beside what the branch asks of its hits, and not before it searches;
-    what is found in a new language afterwards, is as new as if it had been before.
-    """
-
-    def __init__(self, ask: Ask, context: SearchContext) -> None:
-        self._known = context.written_in
-        self._tenant = ask.plan.scope.tenant
-        lately = self._known.lately(self._tenant) if self._known else ()
-        self.languages = choose_languages(ask, context) if lately is None else lately
-        # Of every language there are no others, but the next search may need fewer.
-        self._is_compared = self._known is None or lately is None
-        self._rows: Cursor[TupleRow] | None = None
-        self._there: tuple[str, ...] = self.languages
-
-    def ask(self, conn: Connection[Any], budget_ms: int) -> None:
-        """Ask what is there, after all else that goes out together."""
-        if not self._is_compared:
-            self._rows = send_languages(conn, self._tenant, budget_ms)
-
-    def hear(self) -> None:
-        """Read what was asked."""
-        if self._known is not None and self._rows is not None:
-            self._there = self._known.heard(self._tenant, self._rows)
-            self._rows, self._is_compared = None, True
-
-    def unheard(self, error: DatabaseQueryError) -> None:
-        """Take it that there may be any, as what was asked was not answered."""
-        self._there = unread(error)
-        self._rows, self._is_compared = None, True
-
-    def others(self, ask: Ask, context: SearchContext) -> tuple[str, ...] | None:
-        """Return what is to be searched instead; None: all that is there was."""
-        if not self._is_compared:
-            self._there = choose_languages(ask, context)
-        is_every = not self.languages
-        if is_every or (self._there and set(self._there) <= set(self.languages)):
-            return None
-        return self._there
 
 
 def send_languages(

@@ -16,6 +16,7 @@ from shared.embedding.models import (
     encoders,
     minilm_weights,
     model_folder,
+    model_names,
 )
 from shared.embedding.models.late_interaction import LateInteraction
 from shared.embedding.models.minilm_weights import Tensors
@@ -231,7 +232,7 @@ def test_every_chunk_of_a_long_text_is_read_whole(encoder: OnnxEncoder) -> None:
 def test_late_interaction_is_by_the_same_model_and_finds_what_is_said_alike(
     model_cache: Path, encoder: OnnxEncoder
 ) -> None:
-    folder = encoders.folder_of(model_cache, encoders.TOKENS)
+    folder = encoders.folder_of(model_cache, model_names.TOKENS)
     late = LateInteraction(folder)
     for question, answer in PARAPHRASES:
         same, alike, other = late.logits(question, [question, answer, UNRELATED], 10.0)

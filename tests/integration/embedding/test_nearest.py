@@ -14,7 +14,7 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.embedding.models.encoders import Vectors
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import exact_or_index, nearest, vectors
 from shared.entries.reading.filter_sql import ANYTHING
 from tests.support.fixtures.vectors import DIMENSION, NOON, MakeEntry, unit

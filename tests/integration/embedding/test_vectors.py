@@ -10,7 +10,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding.models.encoders import Vectors
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import vectors
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 from tests.support.fixtures.vectors import DIMENSION, MakeEntry, chunks_of, unit

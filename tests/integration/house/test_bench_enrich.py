@@ -17,7 +17,7 @@ from bench import (
     enrich_tables,
     enrich_texts,
 )
-from bench.enrich import Found
+from bench.enrich_numbers import Found
 from bench.rig import Ground
 from shared.embedding.models.encoders import HashingEncoder
 from tests.support.faults.measures.size import QUICK_VECTORS

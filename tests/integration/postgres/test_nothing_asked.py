@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from api.context import CallerInfo
+from api.caller_info import CallerInfo
 from api.search.schemas.search import SearchRequest
 from api.search.searches import Searches
 from shared.access.cursors import Signer

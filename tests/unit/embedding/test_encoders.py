@@ -12,7 +12,8 @@ from shared.embedding.models import (
     minilm_weights,
     model_folder,
 )
-from shared.embedding.models.encoders import HashingEncoder, Vectors
+from shared.embedding.models.encoder_contract import Vectors, checked
+from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.models.minilm_weights import Weights
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 
@@ -78,7 +79,7 @@ def test_a_vector_that_no_table_should_hold_is_refused(
 ) -> None:
     count = 2 if len(vectors) == 2 else 1
     with pytest.raises(EmbeddingGenerationError, match=flaw) as caught:
-        encoders.checked(vectors, count, 3, "some-model")
+        checked(vectors, count, 3, "some-model")
     assert caught.value.model_name == "some-model"
 
 

@@ -11,13 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from shared.errors import Category, ConfigurationError, Severity
-from shared.settings.setting_names import BARE, WITHOUT_EFFECT
-from shared.settings.settings import (
-    Settings,
-    environment_name,
-    load_report,
-    load_with_origins,
-)
+from shared.settings.setting_names import BARE, WITHOUT_EFFECT, environment_name
+from shared.settings.settings import Settings, load_report, load_with_origins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,7 +6,8 @@ import pytest
 
 from shared.errors import ConfigurationError
 from shared.settings.settings import Settings
-from shared.settings.text_sections import Expected, decimal_mark, expected
+from shared.settings.text_expectations import Expected, expected
+from shared.settings.text_sections import decimal_mark
 
 
 @pytest.mark.requirement("U19")

@@ -12,7 +12,7 @@ from shared.errors import ConfigurationError, InvalidRequestError
 from shared.search.query.filters import filters
 from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.settings.settings import Settings
-from shared.settings.text_sections import expected
+from shared.settings.text_expectations import expected
 from shared.text.reading.typed_metadata import NOTHING, Declared, Kind
 from shared.times.calendar import Clock
 

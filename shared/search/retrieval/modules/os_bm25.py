@@ -16,7 +16,8 @@ from shared.postgres import statement_deadline
 from shared.postgres.pool import at_once
 from shared.search.jobs.outcome import CIRCUIT_OPEN
 from shared.search.query.compiled.compiled_question import CompiledQuery, Guard
-from shared.search.retrieval import tenant_languages
+from shared.search.retrieval import branch_languages
+from shared.search.retrieval.branch_languages import Assumed
 from shared.search.retrieval.engines import (
     branch_query,
     candidate_rows,
@@ -34,7 +35,6 @@ from shared.search.retrieval.module_contract import (
     SearchToolDescriptor,
 )
 from shared.search.retrieval.search_context import SearchContext
-from shared.search.retrieval.tenant_languages import Assumed
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -54,7 +54,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     ask = replace(ask, plan=thread_filter.resolved(ask, context))
     # Before the languages: what is in a new one by now is newer than this.
     as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
-    assumed = tenant_languages.Assumed(ask, context)
+    assumed = branch_languages.Assumed(ask, context)
     found = _search(ask, context, as_of, assumed, assumed.languages)
     others = assumed.others(ask, context)
     return found if others is None else _search(ask, context, as_of, assumed, others)

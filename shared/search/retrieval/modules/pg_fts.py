@@ -14,7 +14,7 @@ from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import CompiledQuery
-from shared.search.retrieval import tenant_languages
+from shared.search.retrieval import branch_languages
 from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
@@ -83,7 +83,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     # Before the languages: what is in a new one by now is newer than this.
     as_of = context.freshness.of(context.pool, METADATA_STAGE)
     asked = branch_query.build_branch_query(
-        ask, context, "pg_fts", tenant_languages.choose_languages(ask, context)
+        ask, context, "pg_fts", branch_languages.choose_languages(ask, context)
     )
     if not asked.question.finds:
         return ModuleResult(skipped="empty_query")

@@ -10,7 +10,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg.errors import QueryCanceled
 
-from shared.embedding.models.encoders import Vectors
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import vectors
 from shared.embedding.vectors.vectors import EmbeddingModel, Near
 from shared.errors import ConfigurationError

@@ -21,7 +21,7 @@ from api.search.schemas.branches import BranchOutcome
 from local import service_user
 from local.server import StackFolders, free_port
 from local.valkey import EmbeddedValkey
-from shared.embedding.models.encoders import DEFAULT_MODEL
+from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.messaging import redis_clients
 from shared.search.ranking import calibration
 from shared.settings.settings import Settings

@@ -9,7 +9,7 @@ import time
 import pytest
 import redis
 
-from api.context import CallerInfo
+from api.caller_info import CallerInfo
 from api.search.mailbox import Mailbox
 from api.search.searches import Searches
 from shared.access.cursors import Signer

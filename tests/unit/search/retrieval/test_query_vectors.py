@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shared.embedding.models.encoders import HashingEncoder, Vectors
+from shared.embedding.models.encoder_contract import Vectors
+from shared.embedding.models.encoders import HashingEncoder
 from shared.search.retrieval.query_vectors import QueryVectors
 
 

@@ -1,0 +1,20 @@
+"""Who calls, as every handler and service is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shared.access.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class CallerInfo:
+    """Who calls, and what their request is known by everywhere."""
+
+    scope: Scope
+    # The request's id and, if one was sent, its traceparent.
+    trace: Mapping[str, str]
+    # When it came (monotonic), later by what its body was waited for: its deadline
+    # counts from then on.
+    arrived: float
