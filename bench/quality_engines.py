@@ -22,7 +22,7 @@ from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.chunks import Chunk, cut
 from shared.embedding.vectors.embed_entry import Embedded
-from shared.embedding.vectors.vectors import ensure_table
+from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries

@@ -18,7 +18,7 @@ import numpy as np
 from bench import logbook, nearest_index
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.embed_entry import Embedded
-from shared.embedding.vectors.vectors import ensure_table
+from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries

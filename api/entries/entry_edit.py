@@ -17,7 +17,7 @@ from api.server.errors import invalid
 from shared.entries import entry_links
 from shared.entries.reading import read_entries
 from shared.entries.saving import write_rights
-from shared.entries.saving.save import Saved
+from shared.entries.saving.entry_batch import Saved
 from shared.entries.saving.validate import Rules, refuse_pulled
 from shared.errors import GoneError, InvalidRequestError, NotFoundError
 from shared.postgres.pool import connection

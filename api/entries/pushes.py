@@ -19,7 +19,8 @@ from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.identity import source_uri
 from shared.entries.saving import write_rights
-from shared.entries.saving.save import Saved, save_page
+from shared.entries.saving.entry_batch import Saved
+from shared.entries.saving.save import save_page
 from shared.entries.saving.validate import Rules
 from shared.errors import (
     GoneError,

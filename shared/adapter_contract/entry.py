@@ -8,6 +8,18 @@ from typing import Any, Literal
 
 TextFormat = Literal["plain", "html", "markdown", "elcode", "textile"]
 
+# What kind of entry one may be.
+KINDS = (
+    "logbook",
+    "shift_summary",
+    "procedure",
+    "maintenance",
+    "incident",
+    "device",
+    "attachment",
+    "ops_memory",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class AttachmentRef:

@@ -17,9 +17,8 @@ from shared.enrich.entry_facts import EntryFacts
 from shared.enrich.findings import StageFindings
 from shared.enrich.source_positions import places
 from shared.entries.reading.read_entries import Content
-from shared.entries.saving.save import INDEX_STAGE
 from shared.log import get_logger
-from shared.messaging.stage_names import DUPLICATES_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.settings.text_expectations import Expected
 from shared.text.analysis.analyser import (
     Analysis,

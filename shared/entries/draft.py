@@ -15,17 +15,6 @@ from shared.text.markup import plain_text
 
 T = TypeVar("T")
 
-KINDS = (
-    "logbook",
-    "shift_summary",
-    "procedure",
-    "maintenance",
-    "incident",
-    "device",
-    "attachment",
-    "ops_memory",
-)
-
 
 class Hashed(NamedTuple):
     """The fields as they are stored, and the two hashes of a draft."""

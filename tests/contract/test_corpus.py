@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.entries.draft import KINDS
+from shared.adapter_contract.entry import KINDS
 from tests.contract import corpus
 from tests.contract.corpus import Row
 from tests.support.fixtures.system import System

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from api.entries.schemas.attachments import AttachmentOut, attachment_out
-from shared.entries.draft import KINDS
+from shared.adapter_contract.entry import KINDS
 from shared.entries.identity import permalink, source_uri
 from shared.entries.reading.findings_shown import NO_DIGEST, Digest
 from shared.entries.reading.read_entries import EntryView

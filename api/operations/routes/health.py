@@ -15,7 +15,7 @@ from api.server import metrics
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import DoorRoute
-from shared.embedding.vectors import live_models, vectors
+from shared.embedding.vectors import live_models, vector_tables
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -153,7 +153,7 @@ async def _known(ctx: ApiContext) -> tuple[list[str], bool]:
 def _tables_and_budgets(ctx: ApiContext) -> tuple[list[str], bool]:
     """Return the vector tables, and whether a stage has put aside all it may."""
     with connection(ctx.pool) as conn:
-        names = [one.table_name for one in vectors.active(conn)]
+        names = [one.table_name for one in vector_tables.active(conn)]
         resting = stage_pauses.paused(conn)
     return names, any(one.code == stage_pauses.BUDGET_SPENT for one in resting)
 

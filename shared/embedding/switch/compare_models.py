@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding.models.encoder_contract import Encoder
-from shared.embedding.vectors import vectors
+from shared.embedding.vectors.nearest import find_nearest
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.postgres.pool import Pool, connection
 
@@ -85,7 +85,7 @@ def _best(
     vector = side.encoder.encode([text]).reshape(-1)
     scope = Scope(tenant, "reembed")
     with connection(pool) as conn:
-        near = vectors.nearest(conn, side.model.table_name, scope, vector, BEST)
+        near = find_nearest(conn, side.model.table_name, scope, vector, BEST)
     times.append(1000 * (time.perf_counter() - began))
     return {one.entry_id for one in near}
 

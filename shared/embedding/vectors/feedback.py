@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.embedding.models.encoder_contract import Vectors
-from shared.embedding.vectors import vectors
+from shared.embedding.vectors.nearest import as_text
 
 # Of each of the best the chunk that was found. What the caller may not see moves
 # nothing: else it would show in the order of what they may. The question is stretched
@@ -57,8 +57,8 @@ def cosines(
     """
     given = {
         **scope.params,
-        "vector": vectors.as_text(vector),
-        "stretched": vectors.as_text(vector / share),
+        "vector": as_text(vector),
+        "stretched": as_text(vector / share),
         "best": list(best),
         "entry_ids": list(entry_ids),
     }

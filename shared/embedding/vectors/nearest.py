@@ -156,7 +156,7 @@ _EXACTLY_OF_FEW: LiteralString = "LIMIT %(most)s"
 _COUNTED: LiteralString = ", count(*) OVER () AS passing"
 
 
-def nearest(
+def find_nearest(
     conn: Connection[TupleRow],
     table: str,
     scope: Scope,

@@ -13,33 +13,8 @@ from psycopg.rows import TupleRow
 
 from shared.embedding.models.encoder_contract import Vectors, checked
 from shared.embedding.vectors.chunks import Chunk
-from shared.embedding.vectors.nearest import Bound, How, Near, as_text, nearest
-from shared.embedding.vectors.vector_tables import (
-    EmbeddingModel,
-    active,
-    ensure_table,
-    registered,
-)
+from shared.embedding.vectors.nearest import as_text
 from shared.errors import EmbeddingGenerationError
-
-# Whoever stores or searches needs the model's table too: one module to import.
-__all__ = [
-    "Bound",
-    "EmbeddingModel",
-    "EntryVectors",
-    "How",
-    "Near",
-    "active",
-    "as_text",
-    "cosines",
-    "embedded_entries",
-    "ensure_table",
-    "middle",
-    "nearest",
-    "registered",
-    "store",
-    "store_all",
-]
 
 # More in one statement would run into its time limit on a large index.
 STORE_BATCH = 200

@@ -15,7 +15,7 @@ from shared.enrich.duplicates.group_position import GroupPosition
 from shared.enrich.duplicates.series import SeriesPlace
 from shared.enrich.duplicates.similarity import Shape, pattern_of, shape_of
 from shared.entries import group_membership
-from shared.entries.saving.save import INDEX_STAGE
+from shared.messaging.stage_names import INDEX_STAGE
 from shared.work import due_work as due
 
 SHOWN_AT_ONCE = 500

@@ -32,11 +32,11 @@ from shared.entries.saving.change_detection import (
 )
 from shared.entries.saving.entry_rows import Revised
 from shared.ids import uuid7
+from shared.messaging.stage_names import ATTACHMENTS_STAGE, INDEX_STAGE
 from shared.work import due_work as due
 
 Status = Literal["created", "updated", "unchanged", "purged"]
 
-INDEX_STAGE, ATTACHMENTS_STAGE = "index", "attachments"
 # What was purged has no entry.
 NO_ENTRY = UUID(int=0)
 

@@ -12,24 +12,8 @@ from psycopg.rows import TupleRow
 from shared.entries import entry_links, reply_updates, tombstones
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.change_detection import Identity
-from shared.entries.saving.entry_batch import (
-    INDEX_STAGE,
-    NO_ENTRY,
-    EntryBatch,
-    Saved,
-    Status,
-)
+from shared.entries.saving.entry_batch import EntryBatch, Saved
 from shared.work import due_work as due
-
-__all__ = [
-    "INDEX_STAGE",
-    "NO_ENTRY",
-    "Saved",
-    "Status",
-    "save_page",
-    "tombstone",
-    "tombstone_many",
-]
 
 
 def save_page(

@@ -10,7 +10,8 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding.vectors import vectors
+from shared.embedding.vectors import vector_tables
+from shared.embedding.vectors.nearest import How, find_nearest
 from shared.entries import identity
 from shared.entries.reading.filter_sql import ANYTHING
 from shared.postgres import statement_deadline
@@ -177,20 +178,18 @@ def _by_meaning(
     if asked is None or asked.floor is None:
         return []
     left.limit_time(conn)
-    model = vectors.registered(conn, asked.model or "")
+    model = vector_tables.registered(conn, asked.model or "")
     if model is None:
         return []
     left.limit_time(conn)
-    near = vectors.nearest(
+    near = find_nearest(
         conn,
         model.table_name,
         plan.scope,
         unpacked(asked.vector or ""),
         MOST_LOOKED_AT,
         filters=plan.filters.params,
-        how=vectors.How(
-            bound=statement_deadline.make_share_limiter(conn, left.ends_at)
-        ),
+        how=How(bound=statement_deadline.make_share_limiter(conn, left.ends_at)),
     )
     far = [one for one in near if one.cosine < asked.floor]
     params = {

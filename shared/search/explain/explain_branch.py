@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
-from shared.embedding.vectors import vectors
+from shared.embedding.vectors import vector_tables, vectors
+from shared.embedding.vectors.nearest import How, find_nearest
 from shared.errors import LogchordError
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
@@ -167,7 +168,7 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
             conn, time.monotonic() + asking.seconds
         )
         bound(1.0)
-        model = vectors.registered(conn, used.model or "")
+        model = vector_tables.registered(conn, used.model or "")
         if model is None:
             said = f"The model {used.model} is not kept any more."
             return BranchReason(name, f"branch_failed:{name}", said)
@@ -187,8 +188,8 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
             return BranchReason(name, "below_similarity", said, cosine, used.floor)
         filters = plan.filters.params
         # The way that the search went, or it would be told what that did not find.
-        how = vectors.How(chosen_for=plan.window, bound=bound)
-        near = vectors.nearest(
+        how = How(chosen_for=plan.window, bound=bound)
+        near = find_nearest(
             conn,
             table,
             scope,

@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding.vectors import feedback, vectors
+from shared.embedding.vectors import feedback, vector_tables, vectors
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
@@ -114,7 +114,9 @@ def _cosines(
     missing = sorted(UUID(entry_id) for entry_id in found - known)
     wanted = bool(missing) or moves
     name = asked.model or ""
-    model = (models.named(name) or vectors.registered(conn, name)) if wanted else None
+    model = (
+        (models.named(name) or vector_tables.registered(conn, name)) if wanted else None
+    )
     if model is None:
         return {}, {}
     vector, table = unpacked(asked.vector or ""), model.table_name

@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from shared.adapter_contract.contract import RawItem
-from shared.adapter_contract.entry import AttachmentRef, Entry
-from shared.entries.draft import KINDS, EntryDraft
+from shared.adapter_contract.entry import KINDS, AttachmentRef, Entry
+from shared.entries.draft import EntryDraft
 from shared.entries.saving.validate import FUTURE
 from shared.errors import MalformedEntryError
 from shared.settings.settings import Settings

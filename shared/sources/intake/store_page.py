@@ -22,7 +22,8 @@ from shared.adapter_contract.contract import (
     RawItem,
 )
 from shared.entries import entry_links
-from shared.entries.saving.save import Saved, save_page, tombstone_many
+from shared.entries.saving.entry_batch import Saved
+from shared.entries.saving.save import save_page, tombstone_many
 from shared.errors import IngestionError, SourceUnreachableError
 from shared.postgres.pool import Pool, connection
 from shared.sources import adapter_memory, listed_ids, run_records, source_state

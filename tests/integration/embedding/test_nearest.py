@@ -15,7 +15,8 @@ from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding.models.encoder_contract import Vectors
-from shared.embedding.vectors import exact_or_index, nearest, vectors
+from shared.embedding.vectors import exact_or_index, nearest
+from shared.embedding.vectors.nearest import Near, as_text, find_nearest
 from shared.entries.reading.filter_sql import ANYTHING
 from tests.support.fixtures.vectors import DIMENSION, NOON, MakeEntry, unit
 
@@ -26,7 +27,7 @@ QUERY = unit((1,))[0]
 MakeSpread = Callable[..., list[UUID]]
 
 
-def ids(found: Sequence[vectors.Near]) -> list[UUID]:
+def ids(found: Sequence[Near]) -> list[UUID]:
     return [near.entry_id for near in found]
 
 
@@ -38,7 +39,7 @@ def searching(
     page: int,
     vector: Vectors = QUERY,
 ) -> nearest._Search:
-    params = {**EVERYBODY.params, **filters, "vector": vectors.as_text(vector)}
+    params = {**EVERYBODY.params, **filters, "vector": as_text(vector)}
     return nearest._Search(conn, table, {**params, "page": page}, lambda _: True)
 
 
@@ -47,7 +48,7 @@ def test_an_entry_is_found_once_by_its_best_chunk(
 ) -> None:
     long = make_vector_entry([(0, 1), (1, 0.1), (0, 0, 1)])
     short = make_vector_entry([(1, 1)])
-    first, second = vectors.nearest(conn, table, EVERYBODY, unit((1,))[0], 10)
+    first, second = find_nearest(conn, table, EVERYBODY, unit((1,))[0], 10)
     assert (first.entry_id, first.chunk, first.start_at) == (long, 1, 10)
     assert first.cosine == pytest.approx(1 / np.sqrt(1.01), abs=2e-3)
     assert second.entry_id == short
@@ -60,7 +61,7 @@ def test_long_entries_do_not_crowd_short_ones_out(
 ) -> None:
     long = make_vector_entry([(1,)] * 40)
     short = [make_vector_entry([(1, 1 + n)]) for n in range(4)]
-    found = vectors.nearest(conn, table, EVERYBODY, unit((1,))[0], 5)
+    found = find_nearest(conn, table, EVERYBODY, unit((1,))[0], 5)
     assert ids(found) == [long, *short]
 
 
@@ -86,7 +87,7 @@ def test_ties_come_by_their_names_whatever_the_order_of_insertion_and_the_ids(
             (books, ANYTHING),
             (EVERYBODY, narrowed),
         ):
-            found = vectors.nearest(conn, table, scope, QUERY, limit, filters=filters)
+            found = find_nearest(conn, table, scope, QUERY, limit, filters=filters)
             names = [(near.kind, near.source, near.external_id) for near in found]
             assert names == sorted(entries)[:limit]
             assert {near.chunk for near in found} == {0}
@@ -103,7 +104,7 @@ def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
     params = {
         **EVERYBODY.params,
         **ANYTHING,
-        "vector": vectors.as_text(unit((1,))[0]),
+        "vector": as_text(unit((1,))[0]),
         "page": 5,
     }
     statement = nearest.nearest_statement(table, params, nearest._BY_INDEX)
@@ -132,7 +133,7 @@ def test_only_what_the_caller_may_see_is_found(
     make_vector_entry(visible_from=later)
     hidden = make_vector_entry()
     conn.execute("UPDATE entry SET deleted_at = now() WHERE id = %s", [hidden])
-    found = vectors.nearest(conn, table, EVERYBODY, unit((1,))[0], 50)
+    found = find_nearest(conn, table, EVERYBODY, unit((1,))[0], 50)
     assert set(ids(found)) == set(seen)
 
 
@@ -145,10 +146,10 @@ def test_filters_and_the_logbooks_of_a_key_narrow_together(
     make_vector_entry(source="olog", logbooks=["rf", "ops"])
     narrow = Scope(tenant="lab", subject="alice", logbooks=("ops",))
     both = {**ANYTHING, "only_sources": ["elog"], "only_logbooks": ["rf"]}
-    found = vectors.nearest(conn, table, narrow, unit((1,))[0], 9, filters=both)
+    found = find_nearest(conn, table, narrow, unit((1,))[0], 9, filters=both)
     assert ids(found) == [wanted]
     none = {**ANYTHING, "only_sources": []}
-    assert vectors.nearest(conn, table, narrow, unit((1,))[0], 9, filters=none) == []
+    assert find_nearest(conn, table, narrow, unit((1,))[0], 9, filters=none) == []
 
 
 @pytest.mark.requirement("S0-37", "S0-38")
@@ -157,10 +158,10 @@ def test_similarity_is_one_minus_distance_and_the_floor_itself_is_kept(
 ) -> None:
     at_floor = make_vector_entry([(3, 4)])
     query = unit((1,))[0]
-    (near,) = vectors.nearest(conn, table, EVERYBODY, query, 9)
+    (near,) = find_nearest(conn, table, EVERYBODY, query, 9)
     assert near.cosine == pytest.approx(0.6, abs=1e-3)
-    kept = vectors.nearest(conn, table, EVERYBODY, query, 9, floor=near.cosine)
-    above = vectors.nearest(conn, table, EVERYBODY, query, 9, floor=near.cosine + 1e-6)
+    kept = find_nearest(conn, table, EVERYBODY, query, 9, floor=near.cosine)
+    above = find_nearest(conn, table, EVERYBODY, query, 9, floor=near.cosine + 1e-6)
     assert ids(kept) == [at_floor]
     assert above == []
 
@@ -179,9 +180,9 @@ def test_few_vectors_give_the_same_page_however_many_nobody_may_see(
         rows = [(1.0, number // 3)] * (1 + number % 2)
         make_vector_entry(rows, readers=readers)
     query = unit((1,))[0]
-    quick = vectors.nearest(conn, table, EVERYBODY, query, 10)
+    quick = find_nearest(conn, table, EVERYBODY, query, 10)
     monkeypatch.setattr(nearest, "_nearest_of_few", lambda *_: [])
-    slow = vectors.nearest(conn, table, EVERYBODY, query, 10)
+    slow = find_nearest(conn, table, EVERYBODY, query, 10)
     assert [(one.entry_id, one.chunk, one.cosine, one.current) for one in quick] == [
         (one.entry_id, one.chunk, one.cosine, one.current) for one in slow
     ]
@@ -249,7 +250,7 @@ def test_a_filter_chooses_the_way_that_reads_less(
     asked = {**EVERYBODY.params, **only_rare}
     chosen = exact_or_index.Sizes(time.monotonic).reach(conn, table, asked, 9)
     assert chosen == (None if reach is None else pytest.approx(reach, rel=0.1))
-    found = vectors.nearest(conn, table, EVERYBODY, unit((1,))[0], 6, filters=only_rare)
+    found = find_nearest(conn, table, EVERYBODY, unit((1,))[0], 6, filters=only_rare)
     assert ids(found) == rare[:6]
 
 
@@ -285,7 +286,7 @@ def test_a_page_is_full_however_little_passes_and_however_soon_the_index_ends(
         conn.execute(ours)
     conn.execute("SET LOCAL enable_seqscan = off")
     conn.execute("SET LOCAL hnsw.max_scan_tuples = 1")
-    found = vectors.nearest(
+    found = find_nearest(
         conn, table, scope, unit((1,))[0], 6, filters={**ANYTHING, **filters}
     )
     assert ids(found) == wanted
@@ -303,7 +304,7 @@ def test_where_more_pass_than_were_expected_the_index_is_asked(
     vector = unit((1,))[0]
     search = searching(conn, table, filters, page=9)
     assert nearest._exactly(search) is None
-    found = vectors.nearest(conn, table, EVERYBODY, vector, 6, filters=filters)
+    found = find_nearest(conn, table, EVERYBODY, vector, 6, filters=filters)
     assert ids(found) == rare[:6]
     monkeypatch.setattr(nearest, "EXACT_ROWS", 100)
     exactly = nearest._exactly(search)
@@ -335,7 +336,7 @@ def test_a_page_that_the_index_fills_behind_a_filter_is_that_of_all(
     monkeypatch.setattr(nearest, "_page", page)
     conn.execute("SET LOCAL enable_seqscan = off")
     conn.execute("SET LOCAL enable_sort = off")
-    found = vectors.nearest(conn, table, EVERYBODY, QUERY, 50, filters=filters)
+    found = find_nearest(conn, table, EVERYBODY, QUERY, 50, filters=filters)
     assert ways == [nearest._BY_INDEX]
     assert ids(found) == ids(exactly)[:50]
 

@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.embedding.models.encoder_contract import Vectors
-from shared.embedding.vectors import vectors
+from shared.embedding.vectors import vector_tables, vectors
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 from tests.support.fixtures.vectors import DIMENSION, MakeEntry, chunks_of, unit
 
@@ -40,10 +40,10 @@ def eventually_waits_for_a_lock(database: str, who: Connection[TupleRow]) -> Non
 def test_each_model_has_a_table_of_its_own(
     conn: Connection[TupleRow], table: str
 ) -> None:
-    other = vectors.ensure_table(conn, "knowledge_base", "wide", 768)
+    other = vector_tables.ensure_table(conn, "knowledge_base", "wide", 768)
     assert table == "knowledge_base_tiny_model_v1"
     assert other == "knowledge_base_wide"
-    known = {m.model: m.dimension for m in vectors.active(conn)}
+    known = {m.model: m.dimension for m in vector_tables.active(conn)}
     assert known == {"Tiny-Model.v1": 8, "wide": 768}
     plan = conn.execute(
         f"EXPLAIN SELECT entry_id FROM {other}"
@@ -55,15 +55,19 @@ def test_each_model_has_a_table_of_its_own(
 def test_ensuring_a_table_twice_changes_nothing(
     conn: Connection[TupleRow], table: str
 ) -> None:
-    again = vectors.ensure_table(conn, "another_prefix", "Tiny-Model.v1", DIMENSION)
+    again = vector_tables.ensure_table(
+        conn, "another_prefix", "Tiny-Model.v1", DIMENSION
+    )
     assert again == table
 
 
 def test_names_that_read_the_same_get_tables_apart(
     conn: Connection[TupleRow], table: str
 ) -> None:
-    twin = vectors.ensure_table(conn, "knowledge_base", "tiny_model-V1", DIMENSION)
-    long = vectors.ensure_table(conn, "knowledge_base", "m" * 200, DIMENSION)
+    twin = vector_tables.ensure_table(
+        conn, "knowledge_base", "tiny_model-V1", DIMENSION
+    )
+    long = vector_tables.ensure_table(conn, "knowledge_base", "m" * 200, DIMENSION)
     assert twin.startswith(f"{table}_")
     assert len(long) <= 54
 
@@ -72,9 +76,9 @@ def test_a_model_that_changes_its_dimension_is_refused(
     conn: Connection[TupleRow], table: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=f"{table} holds vectors of length 8"):
-        vectors.ensure_table(conn, "knowledge_base", "Tiny-Model.v1", 16)
+        vector_tables.ensure_table(conn, "knowledge_base", "Tiny-Model.v1", 16)
     with pytest.raises(ConfigurationError, match="1 to 4000"):
-        vectors.ensure_table(conn, "knowledge_base", "huge", 5_000)
+        vector_tables.ensure_table(conn, "knowledge_base", "huge", 5_000)
 
 
 def test_storing_twice_equals_storing_once(
@@ -180,11 +184,11 @@ def test_two_processes_that_meet_a_new_model_at_once_make_one_table(
 ) -> None:
     def ensure(_: int) -> str:
         with psycopg.connect(database) as own:
-            return vectors.ensure_table(own, "knowledge_base", "fresh", DIMENSION)
+            return vector_tables.ensure_table(own, "knowledge_base", "fresh", DIMENSION)
 
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(ensure, range(4))) == {"knowledge_base_fresh"}
-    assert vectors.registered(conn, "fresh") is not None
+    assert vector_tables.registered(conn, "fresh") is not None
 
 
 def test_removing_twice_equals_removing_once(

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from shared.embedding.models.encoders import HashingEncoder
-from shared.embedding.vectors import embed_entry, vectors
+from shared.embedding.vectors import embed_entry, vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
@@ -80,7 +80,7 @@ def due_stages(conn) -> list[str]:
 
 
 def table_of(conn) -> str:
-    known = vectors.registered(conn, MODEL)
+    known = vector_tables.registered(conn, MODEL)
     assert known is not None
     return known.table_name
 
@@ -289,7 +289,7 @@ def test_a_vector_that_cannot_be_stored_keeps_none_of_its_neighbours_out(
 ):
     poison, *others = [save(f"A-{number}") for number in range(4)]
     with connection(ctx.pool) as own:
-        table = vectors.ensure_table(own, "knowledge_base", MODEL, 384)
+        table = vector_tables.ensure_table(own, "knowledge_base", MODEL, 384)
     conn.execute(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
         " $$ BEGIN RAISE 'not this one'; END $$"

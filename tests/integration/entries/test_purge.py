@@ -25,7 +25,8 @@ from shared.entries.reading import change_feed, read_entries
 from shared.entries.reading.change_feed import FeedPosition
 from shared.entries.refs import Ref
 from shared.entries.removal import purge
-from shared.entries.saving.save import NO_ENTRY, save_page
+from shared.entries.saving.entry_batch import NO_ENTRY
+from shared.entries.saving.save import save_page
 from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, erase, mapping
 from shared.opensearch.client import make_client

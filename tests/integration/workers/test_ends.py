@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from shared.embedding.models.encoders import load_encoder
-from shared.embedding.vectors import vectors
+from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.messaging.celery_app import make_app
@@ -65,7 +65,7 @@ def test_sigterm_ends_a_worker_after_its_batch_with_no_run_too_many(
         took = time.monotonic() - began
 
         left = conn.execute("SELECT attempts, claim FROM work").fetchall()
-        known = vectors.registered(conn, model)
+        known = vector_tables.registered(conn, model)
         assert known is not None
         done = vectors.embedded_entries(conn, known.table_name, "default")
         listed = conn.execute("SELECT count(*) FROM worker_process").fetchone()

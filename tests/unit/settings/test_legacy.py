@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.entries.draft import KINDS
+from shared.adapter_contract.entry import KINDS
 from shared.errors import ConfigurationError
 from shared.settings import setting_names
 from shared.settings.settings import Settings, load_report

@@ -7,11 +7,7 @@ import importlib.util
 from pathlib import Path
 
 OURS = ("shared", "workers", "api", "local")
-ALLOWED = (
-    *("shared.adapter_contract", "shared.text", "shared.times", "shared.errors"),
-    # For `KINDS` alone, until that constant stands in the contract.
-    "shared.entries.draft",
-)
+ALLOWED = ("shared.adapter_contract", "shared.text", "shared.times", "shared.errors")
 # Ours share code with each other, in folders; an adapter of others, with its package.
 BUILT_IN = "workers.adapters"
 

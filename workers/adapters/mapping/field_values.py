@@ -11,8 +11,7 @@ from datetime import date
 from typing import Any, Literal, NoReturn
 from urllib.parse import unquote, urljoin, urlsplit
 
-from shared.adapter_contract.entry import AttachmentRef, TextFormat
-from shared.entries.draft import KINDS
+from shared.adapter_contract.entry import KINDS, AttachmentRef, TextFormat
 from shared.errors import MalformedEntryError
 
 _FORMATS: Mapping[str, TextFormat] = {

@@ -11,8 +11,8 @@ from psycopg import Connection
 from psycopg.errors import QueryCanceled
 
 from shared.embedding.models.encoder_contract import Vectors
-from shared.embedding.vectors import vectors
-from shared.embedding.vectors.vectors import EmbeddingModel, Near
+from shared.embedding.vectors.nearest import Bound, How, Near, find_nearest
+from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.errors import ConfigurationError
 from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
@@ -136,10 +136,8 @@ def _nearest(
 
     def read(asked: int) -> _NearestPage:
         short: list[int] = []
-        how = vectors.How(
-            context.sizes, bound=bound, falls_short=lambda: short.append(asked)
-        )
-        found = vectors.nearest(
+        how = How(context.sizes, bound=bound, falls_short=lambda: short.append(asked))
+        found = find_nearest(
             conn,
             model.table_name,
             ask.plan.scope,
@@ -167,7 +165,7 @@ def _nearest(
 
 
 def _in_time(
-    conn: Connection[Any], bound: vectors.Bound, read: Callable[[], _NearestPage]
+    conn: Connection[Any], bound: Bound, read: Callable[[], _NearestPage]
 ) -> _NearestPage | None:
     """Return a wider page; None: its time is over, and what there is stays."""
     try:

@@ -12,6 +12,7 @@ from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.embedding.vectors import vector_tables, vectors
+from shared.embedding.vectors.nearest import find_nearest
 from shared.entries.reading.filter_sql import NARROWED
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
@@ -116,7 +117,7 @@ def _by_meaning(
     if model is None or vector is None:
         # Not embedded yet, or not in a language that the model was made for.
         return Outcome(semantic.NAME, "skipped", unit, reason="no_model")
-    near = vectors.nearest(
+    near = find_nearest(
         conn,
         model.table_name,
         plan.scope,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from shared.access.scope import Scope
-from shared.embedding.vectors import feedback, vectors
-from shared.embedding.vectors.vectors import ensure_table
+from shared.embedding.vectors import feedback, vector_tables, vectors
+from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich.duplicates import place_entry
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import tombstone
@@ -140,7 +140,7 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     assert found == known.cosines.keys()
     vector = ENCODER.encode(["vacuum"])[0]
     with connection(world.pool) as conn:
-        model = vectors.registered(conn, ENCODER.model)
+        model = vector_tables.registered(conn, ENCODER.model)
         assert model is not None
         ids = [UUID(one) for one in found]
         read = vectors.cosines(conn, model.table_name, "default", vector, ids)
@@ -195,7 +195,7 @@ def test_a_model_that_is_known_already_is_not_asked_for_again(
     read = ranking_features.load_ranking_features(world.context, plan, told, 1000)
     assert models.live() is not None
     assert models.named("another model") is None
-    monkeypatch.delattr(vectors, "registered")
+    monkeypatch.delattr(vector_tables, "registered")
     assert (
         ranking_features.load_ranking_features(world.context, plan, told, 1000) == read
     )

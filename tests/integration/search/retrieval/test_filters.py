@@ -16,7 +16,7 @@ from shared.access.scope import Scope
 from shared.adapter_contract.entry import AttachmentRef
 from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.vectors import embed_entry
-from shared.embedding.vectors.vectors import ensure_table
+from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries

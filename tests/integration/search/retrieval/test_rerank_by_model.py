@@ -22,7 +22,7 @@ from shared.embedding.models.cross_encoders import CrossEncoder
 from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.models.late_interaction import LateInteraction
 from shared.embedding.vectors import embed_entry
-from shared.embedding.vectors.vectors import ensure_table
+from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
