@@ -205,7 +205,9 @@ def _open(settings: Settings) -> ApiContext:
             *(_PROVIDER_SECONDS, _PROVIDER_KEPT_SECONDS),
         ),
         backlog=Backlog(
-            pool, entry_stages.that_run(settings), settings.max_backlog_entries
+            pool,
+            entry_stages.list_runnable_stages(settings),
+            settings.max_backlog_entries,
         ),
         opensearch=engine,
         uploads=Uploads(settings, pool),

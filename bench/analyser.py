@@ -19,11 +19,11 @@ from rich.table import Table
 
 from bench import logbook
 from shared.enrich import digest, links
-from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.language import grammar
 from shared.stages.stage_contract import NoOptions, StageInput
 from shared.text.analysis.analyser import Sections, analyse
-from shared.text.analysis.tokens import reader
+from shared.text.analysis.tokens import make_reader
 from shared.text.facility.facility import PLAIN
 from shared.text.words import languages
 from shared.text.words.folding import stem
@@ -86,7 +86,7 @@ def _of_real_texts(path: Path, count: int) -> list[Rate]:
     """Real texts from a cold start, then once more: what new words cost."""
     rates = []
     for size, aim in AIMS.items():
-        reader.cache_clear()
+        make_reader.cache_clear()
         stem.cache_clear()
         texts = list(islice(_real(path, size), count))
         rates.append(_rate(f"real, {size}, cold", texts, _analyse_all))
@@ -124,7 +124,7 @@ def _detect_all(texts: list[str]) -> None:
 
 def _ask_all(texts: list[str]) -> None:
     for text in texts:
-        compiled(grammar.parse(text).tree)
+        compile_question(grammar.parse(text).tree)
 
 
 def _link_all(texts: list[str]) -> None:

@@ -24,7 +24,7 @@ from rich.table import Table
 from bench import logbook, rig
 from shared.enrich import metadata
 from shared.enrich.duplicates import groups, place_entry, unlike_entries
-from shared.enrich.duplicates.similarity import Shape, alike, shape_of
+from shared.enrich.duplicates.similarity import Shape, are_alike, shape_of
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
@@ -150,7 +150,7 @@ def _pairs(shapes: Sequence[Shape | None]) -> set[tuple[int, int]]:
         near = {other for band in shape.bands for other in by_band[band]}
         for other in near:
             is_other = shapes[other]
-            if is_other is not None and alike(shape, is_other):
+            if is_other is not None and are_alike(shape, is_other):
                 group = _merged(group, group[number], group[other])
         for band in shape.bands:
             by_band[band].append(number)
@@ -202,7 +202,7 @@ def _rate(
     saved = save_page(conn, TENANT, drafts, stages=[], editor="bench")
     ids = [one.entry_id for one in saved]
     for part in _parts(ids, 100):
-        for content in read_entries.contents(conn, TENANT, part).values():
+        for content in read_entries.load_contents(conn, TENANT, part).values():
             metadata.store(conn, content, metadata.extract(content, "en"))
     conn.commit()
     began = time.perf_counter()

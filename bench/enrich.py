@@ -116,7 +116,9 @@ def _by_workers(
     parts: Sequence[str],
 ) -> None:
     settings = Settings.load(ground.environment)
-    encoder: Encoder = load_encoder(model_names.first(settings), settings.cache)
+    encoder: Encoder = load_encoder(
+        model_names.choose_first_model(settings), settings.cache
+    )
     with rig.serving(enrich_pipeline.COMMANDS, ground) as made:
         # Without it the latencies begin with an empty system, which none is for long.
         for count in counts:

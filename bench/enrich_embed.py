@@ -195,4 +195,4 @@ def _entries(site: Site, count: int) -> list[UUID]:
 
 def _rows(site: Site, table: str) -> int:
     with connection(site.ctx.pool) as conn:
-        return vectors.embedded_entries(conn, table, TENANT)
+        return vectors.count_embedded_entries(conn, table, TENANT)

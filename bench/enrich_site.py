@@ -94,7 +94,10 @@ def opened(ground: Ground) -> Iterator[Site]:
     try:
         with psycopg.connect(ground.url, autocommit=True) as unbound:
             yield Site(
-                ground, Context(resources, {}), model_names.first(settings), unbound
+                ground,
+                Context(resources, {}),
+                model_names.choose_first_model(settings),
+                unbound,
             )
     finally:
         resources.close()

@@ -114,7 +114,7 @@ def _bare(site: Site, known: list[Document], *, size: int) -> tuple[float, float
     patient = {"request_timeout": _PATIENT_SECONDS}
     ignore = {"ignore_unavailable": "true"}
     client.indices.delete(index=_BARE, params={**ignore, **patient})
-    client.indices.create(index=_BARE, body=mapping.body(), params=patient)
+    client.indices.create(index=_BARE, body=mapping.make_index_body(), params=patient)
     return _written(client, known, size), _written(client, known, size)
 
 

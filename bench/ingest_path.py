@@ -199,7 +199,9 @@ def pool_of(ground: Ground) -> Pool:
 def expect(pool: Pool, name: str, count: int) -> None:
     """Raise unless the last run brought in so many entries."""
     with connection(pool) as conn:
-        last: IngestionRun = run_records.listing(conn, TENANT, limit=1, source=name)[0]
+        last: IngestionRun = run_records.list_runs(conn, TENANT, limit=1, source=name)[
+            0
+        ]
     if last.added != count:
         message = f"{last.added} of {count} entries came in: {last.error}"
         raise AssertionError(message)

@@ -273,7 +273,7 @@ def _ranked(
 
 
 def _names_of(engines: Engines, ranked: Sequence[Ranked]) -> list[str]:
-    return [engines.names[run[0].entry_id] for run in fold.runs(ranked)]
+    return [engines.names[run[0].entry_id] for run in fold.group_runs(ranked)]
 
 
 def _fused(*orders: Sequence[str]) -> list[str]:

@@ -165,7 +165,7 @@ def _page(
         saved = save_page(conn, TENANT, drafts, stages=[], editor="bench")
         names = {one.entry_id: one.external_id for one in saved}
         table = ensure_table(conn, "bench", encoder.model, encoder.dimension)
-        contents = read_entries.contents(conn, TENANT, list(names))
+        contents = read_entries.load_contents(conn, TENANT, list(names))
         for content in contents.values():
             metadata.store(conn, content, metadata.extract(content, None))
             embed_entry.store(conn, table, content, embedded[names[content.entry_id]])

@@ -62,7 +62,9 @@ def fill(
     while page := list(islice(some, PAGE)):
         with connection(pool) as conn:
             saved = save_page(conn, TENANT, page, stages=[], editor="bench")
-            read = read_entries.contents(conn, TENANT, [one.entry_id for one in saved])
+            read = read_entries.load_contents(
+                conn, TENANT, [one.entry_id for one in saved]
+            )
         found = [(one, metadata.extract(one, None)) for one in read.values()]
         vectors = [(one, known.of(one)) for one in read.values()]
         with connection(pool) as conn:

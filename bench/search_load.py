@@ -144,7 +144,7 @@ async def _again_and_again(stack: Stack, clients: int, seconds: float) -> _Told:
 
 def make_due(pool: Pool, settings: Settings, entries: int, *, first: int) -> None:
     """Store so many entries from that number on, due as those of a backfill are."""
-    stages = entry_stages.of_entries(settings)
+    stages = entry_stages.list_entry_stages(settings)
     drafts = search_corpus.drafts(entries, first=first)
     while page := list(islice(drafts, search_corpus.PAGE)):
         with connection(pool) as conn:

@@ -119,7 +119,7 @@ def _saved(conn: Connection[TupleRow], count: int) -> Iterator[UUID]:
 
 
 def _enrich(conn: Connection[TupleRow], entry_id: UUID, known: SeenWords) -> None:
-    content = read_entries.contents(conn, TENANT, [entry_id])[entry_id]
+    content = read_entries.load_contents(conn, TENANT, [entry_id])[entry_id]
     found = metadata.extract(content, "en")
     with conn.transaction():
         learnt = metadata.store(conn, content, found, known)

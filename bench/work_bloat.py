@@ -57,7 +57,7 @@ def _bloat(ground: Ground, count: int, *, is_held: bool) -> Bloat:
                 done += _task(conn, count * part // PARTS - done)
             found.per_second.append(round((done - at) / (time.perf_counter() - began)))
         began = time.perf_counter()
-        due_work.overdue(conn, grace_seconds=1)
+        due_work.list_overdue_stages(conn, grace_seconds=1)
         found.sweep_ms = round((time.perf_counter() - began) * 1000, 1)
         found.table_after, found.indexes_after, found.dead = work_rows.sizes(conn)
     return found

@@ -80,7 +80,7 @@ def checksum_of_all(folder: Path = FOLDER) -> str:
     return hashlib.sha256(together.encode()).hexdigest()[:16]
 
 
-def pending(
+def list_pending(
     conn: Connection[TupleRow], *, phase: Phase | None = None, folder: Path = FOLDER
 ) -> list[Migration]:
     """Return what is not applied yet; refuse if an applied file was changed."""
@@ -115,12 +115,12 @@ def migrate(
     """Apply what is pending and return its names; a second run does nothing."""
     with connect(url, application="migrate", autocommit=True) as conn:
         if dry_run:
-            todo = pending(conn, phase=phase, folder=folder)
+            todo = list_pending(conn, phase=phase, folder=folder)
             return [migration.name for migration in todo]
         _wait_for_lock(conn)
         with translate_broker_errors():
             conn.execute(_CREATE_LEDGER)
-        todo = pending(conn, phase=phase, folder=folder)
+        todo = list_pending(conn, phase=phase, folder=folder)
         for migration in todo:
             announce(migration.name)
             with translate_broker_errors():

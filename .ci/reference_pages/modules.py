@@ -27,7 +27,7 @@ def modules_page() -> str:
                     one.description,
                 )
                 for one in (
-                    found.descriptor for found in search_modules.modules().values()
+                    found.descriptor for found in search_modules.list_modules().values()
                 )
             ),
         ),

@@ -37,13 +37,13 @@ def bodies(
 ) -> list[dict[str, Any]]:
     """Return the bodies of entries that the caller may read, in the same order."""
     ids = [entry.entry_id for entry in entries]
-    linked = entry_links.of_entries(conn, scope, ids) if ids else {}
-    attached = attachment_rows.of_entries(conn, scope.tenant, ids) if ids else {}
-    known = live_models.stages(conn, ctx.settings) if entries else ()
+    linked = entry_links.load_links(conn, scope, ids) if ids else {}
+    attached = attachment_rows.load_attachments(conn, scope.tenant, ids) if ids else {}
+    known = live_models.list_stages(conn, ctx.settings) if entries else ()
     digests = findings_shown.digests(conn, scope.tenant, ids) if ids else {}
     parents = [(one.source, one.reply_to) for one in entries if one.reply_to]
     # What is hidden from the caller is named no more than what is not there.
-    visible = entry_links.visible(conn, scope, parents)
+    visible = entry_links.select_visible(conn, scope, parents)
     made = []
     for one in entries:
         entry = one
@@ -74,7 +74,7 @@ def answer(
     if_none_match: str | None,
 ) -> Response:
     """Answer with one entry, as it is or was; 304 to whoever has it already."""
-    entry = read_entries.present(entry)
+    entry = read_entries.require_entry(entry)
     if revision is not None and revision != entry.revision:
         old = revisions.at(conn, scope.tenant, entry.entry_id, revision)
         if old is None:
@@ -84,7 +84,7 @@ def answer(
     if {"*", headers["ETag"]}.intersection(_given(if_none_match)):
         return Response(status_code=304, headers=headers)
     (body,) = bodies(ctx, conn, scope, [entry])
-    body["findings"] = findings_shown.of_entry(
+    body["findings"] = findings_shown.load_findings(
         conn, scope, entry.entry_id, entry.revision
     )
     return as_json(body, headers=headers)

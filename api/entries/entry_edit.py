@@ -191,7 +191,7 @@ def _out_of_sight(
     parent = entry.reply_to
     if body.reply_to or not parent:
         return {}
-    shown = entry_links.visible(conn, scope, [(entry.source, parent)])
+    shown = entry_links.select_visible(conn, scope, [(entry.source, parent)])
     return {} if shown else {"reply_to": parent}
 
 
@@ -205,7 +205,7 @@ def _edit(
     """Write what becomes of an entry that nobody else can change meanwhile."""
     scope = caller.scope
     with connection(ctx.pool) as conn:
-        found = read_entries.current(conn, scope, entry_id)
+        found = read_entries.load_entry(conn, scope, entry_id)
         if found is None:
             raise NotFoundError
         refuse_pulled(ctx.settings, found.source)
@@ -248,7 +248,7 @@ def _held(
     # shared the source and both wanted it alone would wait for each other.
     entry_links.lock(conn, scope.tenant, found.source)
     write_rights.hold(conn, scope, found.entry_id)
-    entry = read_entries.current(conn, scope, found.entry_id)
+    entry = read_entries.load_entry(conn, scope, found.entry_id)
     if entry is not None and entry.deleted_at is not None:
         raise GoneError
     return entry

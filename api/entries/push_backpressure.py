@@ -63,7 +63,7 @@ class Backlog:
         with connection(self._pool) as conn:
             # What waits for a connection is no cost of the count.
             began = time.monotonic()
-            due = lag.live_due(conn, self._that_run, most=self._most)
+            due = lag.count_live_due(conn, self._that_run, most=self._most)
             return due, time.monotonic() - began
 
 

@@ -222,7 +222,7 @@ def _item(tenant: str, saved: Saved) -> dict[str, Any]:
 
 def first_stages(ctx: ApiContext) -> tuple[str, ...]:
     """Return what is due at once."""
-    return entry_stages.of_entries(ctx.settings)
+    return entry_stages.list_entry_stages(ctx.settings)
 
 
 def after_commit(ctx: ApiContext, saved: Sequence[Saved]) -> None:

@@ -47,7 +47,7 @@ def _refreshed(ctx: ApiContext) -> bool:
 
 
 def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
-    beside = entry_stages.of_finders(ctx.settings)
+    beside = entry_stages.list_finder_stages(ctx.settings)
     with connection(ctx.pool) as conn:
-        known = live_models.stages(conn, ctx.settings)
+        known = live_models.list_stages(conn, ctx.settings)
         return backlog.any_due(conn, ids, [one for one in known if one not in beside])

@@ -91,7 +91,7 @@ class Uploads:
         most = self._settings.max_attachment_bytes
         opened = nullcontext(upload.pieces())
         try:
-            with keep_files.received(opened, name, max_bytes=most) as got:
+            with keep_files.receive_file(opened, name, max_bytes=most) as got:
                 asked = _asked(scope, entry_id, got, name, key)
                 known = self._known(scope, entry_id, got, name, asked)
                 if known is not None:
@@ -110,7 +110,9 @@ class Uploads:
     def _check_entry(
         self, conn: Connection[TupleRow], scope: Scope, entry_id: UUID
     ) -> None:
-        entry = read_entries.present(read_entries.current(conn, scope, entry_id))
+        entry = read_entries.require_entry(
+            read_entries.load_entry(conn, scope, entry_id)
+        )
         source = self._settings.sources.get(entry.source)
         if source is not None and source.is_pulled:
             message = f"The entry's own logbook is {entry.source}: attach it there."
@@ -142,7 +144,7 @@ class Uploads:
         asked: idempotency.Request | None,
     ) -> Accepted:
         found = keep_files.extract_contents(got, keep_files.bounds_of(self._settings))
-        with keep_files.stored(self._pool, self.store, got) as conn:
+        with keep_files.store_file(self._pool, self.store, got) as conn:
             # An edit or a deletion that is on its way is waited for.
             write_rights.hold(conn, scope, entry_id)
             self._check_entry(conn, scope, entry_id)

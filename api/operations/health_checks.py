@@ -53,7 +53,7 @@ class _ProbeConnections:
             settings, timeout_seconds=_TIMEOUT_SECONDS
         )
         self._opensearch = opensearch.make_client(settings)
-        self._model = model_names.first(settings)
+        self._model = model_names.choose_first_model(settings)
         self._cache = settings.cache
         self._providers = settings.api.providers
 
@@ -63,7 +63,7 @@ class _ProbeConnections:
 
     def migrations(self) -> None:
         with translate_broker_errors(), self._connect() as conn:
-            todo = migrations.pending(conn)
+            todo = migrations.list_pending(conn)
         if todo:
             message = "Run `logchord migrate`: the schema is older than this release."
             raise DatabaseQueryError(message, code="schema_missing", retriable=False)

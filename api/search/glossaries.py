@@ -67,7 +67,7 @@ class Glossaries:
     def _read(self, tenant: str, last: Approved) -> Approved:
         decided = self._decided
         with connection(self._pool) as conn:
-            pairs = glossary_terms.approved(conn, tenant)
+            pairs = glossary_terms.list_approved(conn, tenant)
         # To read its terms takes long where there are many: only what has changed.
         found = last if pairs == last.pairs else Approved(pairs, self._facility)
         if len(self._known) >= _KEPT_TENANTS:

@@ -42,7 +42,7 @@ def find(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
 def _stored(ctx: ApiContext, scope: Scope, job_id: UUID) -> StoredJob | None:
     try:
         with connection(ctx.pool) as conn:
-            return jobs.own(conn, scope, job_id)
+            return jobs.find_own_job(conn, scope, job_id)
     except NotFoundError:
         return None
 

@@ -42,7 +42,7 @@ from shared.search.response.respond import nothing_asked
 from shared.search.retrieval import installed_modules
 from shared.search.retrieval.branch.retry import Paces
 from shared.search.retrieval.search_context import make_search_context
-from shared.search.retrieval.search_parameters import checked
+from shared.search.retrieval.search_parameters import check_parameters
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -142,7 +142,7 @@ class Searches:
         plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
         composed = self._pipelines.get(plan.method)
         if composed is None:
-            taken = installed_modules.parameters(plan.branches)
+            taken = installed_modules.list_parameters(plan.branches)
             glossary = approved.asked(plan.tree)
         else:
             taken = pipelines.parameters(composed)
@@ -150,9 +150,9 @@ class Searches:
             glossary = approved.pairs
         return replace(
             plan,
-            parameters=checked(question.parameters, taken),
+            parameters=check_parameters(question.parameters, taken),
             config_hash=self._config_hash,
-            ordering=ranking_context.ordered(
+            ordering=ranking_context.add_ranking_context(
                 plan, self.facility, clock, question.ambient
             ),
             request=question.request,

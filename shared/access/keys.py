@@ -165,7 +165,7 @@ def find(conn: Connection[TupleRow], token: str) -> Scope:
     )
 
 
-def listing(conn: Connection[TupleRow], tenant: str) -> list[KeyRow]:
+def list_keys(conn: Connection[TupleRow], tenant: str) -> list[KeyRow]:
     """Return the keys of a tenant, or of all with `*`."""
     with conn.cursor(row_factory=class_row(KeyRow)) as cur:
         return cur.execute(_LISTING, {"tenant": tenant}).fetchall()

@@ -71,7 +71,7 @@ def get_stage_descriptor() -> StageDescriptor:
 def find(reading: StageInput) -> Iterator[Digest]:
     """Yield the digest of an entry that is worth one; equal for equal texts."""
     text, title = reading["text"][:MAX_CHARS_READ], reading["title"]
-    language = languages.of_entry(title, text, told=reading["language"])
+    language = languages.find_entry_language(title, text, told=reading["language"])
     tokens = _telling(text, language, reading.facility)
     if len(tokens) < MIN_WORDS:
         return

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from shared.enrich.source_positions import places
+from shared.enrich.source_positions import locate_names
 from shared.entries.reading.read_entries import Content
 from shared.settings.text_expectations import Expected
 from shared.text.facility import people
@@ -20,9 +20,9 @@ from shared.text.facts import (
     HAS,
     MAX_VALUE_CHARS,
     Fact,
-    comparable,
     dated,
-    key,
+    make_comparable,
+    make_key,
     metadata_field,
 )
 from shared.text.reading import quantities, severity, table_units
@@ -30,7 +30,7 @@ from shared.text.reading.quantities import Quantity
 from shared.text.reading.typed_metadata import NOTHING, Declared, Typed
 from shared.text.words import identifiers, languages
 from shared.text.words.character_runs import Token
-from shared.text.words.identifiers import hyphenated
+from shared.text.words.identifiers import normalise_hyphens
 from shared.text.words.numerals import DecimalMark
 from shared.times import event_time
 from shared.times.event_time import Said
@@ -90,7 +90,7 @@ def find(
     metadata = tuple(_metadata(content, declared))
     happened = _happened(content, text, declared.zone)
     # Places are those of the text, and what stands there is shown.
-    written = hyphenated(text)
+    written = normalise_hyphens(text)
     things = _things(written, names, facility)
     facts = [
         *_said(content, language),
@@ -103,7 +103,9 @@ def find(
         *_placed(content, text, things),
     ]
     numbers = tuple(quantities.find_quantities(written, language, decimal_mark))
-    stated = table_units.stated(written, numbers, things, language, decimal_mark)
+    stated = table_units.read_quantities(
+        written, numbers, things, language, decimal_mark
+    )
     sizes = (*_held(content, stated), *_sizes(metadata))
     if happened is not None:
         sizes = (*sizes, _moment(happened))
@@ -152,7 +154,7 @@ def _typed(metadata: tuple[tuple[str, str, Typed], ...]) -> Iterator[Fact]:
     for field, written, value in metadata:
         text, looks = value.text[:MAX_VALUE_CHARS], written[:MAX_VALUE_CHARS]
         # What is declared to be another thing than it looks is found by its looks, too.
-        others = () if key(field, text) == key(field, looks) else (looks,)
+        others = () if make_key(field, text) == make_key(field, looks) else (looks,)
         yield Fact(field, text, "said", aliases=others)
 
 
@@ -175,7 +177,7 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
             yield from _leaves(inner, name)
     elif isinstance(value, bool):
         yield name, str(value).lower()
-    elif value is not None and comparable(str(value)):
+    elif value is not None and make_comparable(str(value)):
         yield name, str(value)
 
 
@@ -257,7 +259,7 @@ def _authors(content: Content, facility: Facility) -> Iterator[Fact]:
 
 def _titled(content: Content, facility: Facility) -> Iterator[Fact]:
     """What of the facility's list the title names."""
-    for fact in facility.things.found(hyphenated(content.title)):
+    for fact in facility.things.found(normalise_hyphens(content.title)):
         yield replace(fact, start=None, end=None)
 
 
@@ -283,7 +285,7 @@ def _placed(content: Content, text: str, facts: list[Fact]) -> Iterator[Fact]:
         yield from facts
         return
     named = [fact for fact in facts if fact.start is not None]
-    spans = iter(places([text[fact.start : fact.end] for fact in named], marked))
+    spans = iter(locate_names([text[fact.start : fact.end] for fact in named], marked))
     for fact in facts:
         span = next(spans) if fact.start is not None else None
         yield replace(

@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.text.analysis.analyser import quoted
+from shared.text.analysis.analyser import quote_lexeme
 from shared.text.facts import MARK, Fact
 from shared.text.reading.quantities import Quantity
 
@@ -106,7 +106,7 @@ def terms_of(facts: Iterable[Fact]) -> list[str]:
 
 def lexemes(terms: Iterable[str]) -> str:
     """Return the terms as they stand in a tsvector, apart from every word."""
-    return " ".join(quoted(MARK + term) for term in terms)
+    return " ".join(quote_lexeme(MARK + term) for term in terms)
 
 
 def store(

@@ -15,11 +15,11 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel
 
-from shared.enrich.source_positions import places
+from shared.enrich.source_positions import locate_names
 from shared.entries.reading.findings_shown import LINKS_STAGE
 from shared.stages.stage_contract import StageDescriptor, StageInput
 from shared.text.facility.facility import Facility
-from shared.text.words.identifiers import hyphenated
+from shared.text.words.identifiers import normalise_hyphens
 
 # Raised with every change of what is found in an entry.
 _VERSION = 2
@@ -100,7 +100,7 @@ def find(reading: StageInput) -> list[TextLink]:
     names = [text[one.start : one.end] for one in found]
     where: list[tuple[int, int] | None] = [(one.start, one.end) for one in found]
     if original != text:
-        where = places(names, original)
+        where = locate_names(names, original)
     return [
         TextLink(
             kind=one.kind,
@@ -116,7 +116,7 @@ def find(reading: StageInput) -> list[TextLink]:
 def _apart(text: str, reading: StageInput) -> Iterator[_FoundLink]:
     """Yield what is named, in order, none within another: an address comes first."""
     taken = list(islice(_urls(text), MAX_LINKS))
-    text = hyphenated(text)
+    text = normalise_hyphens(text)
     taken = _merged(taken, _tickets(text, reading.facility))
     taken = _merged(taken, _entries(text, reading["source"], reading["external_id"]))
     yield from taken

@@ -15,7 +15,7 @@ from psycopg.rows import TupleRow
 from shared.enrich import entry_facts, findings
 from shared.enrich.entry_facts import EntryFacts
 from shared.enrich.findings import StageFindings
-from shared.enrich.source_positions import places
+from shared.enrich.source_positions import locate_names
 from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
 from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
@@ -131,7 +131,7 @@ def extract(
     text = plain_text.to_plain(content.text, content.text_format)
     sections = sections_of(content, text, attachments)
     try:
-        language = languages.of_entry(
+        language = languages.find_entry_language(
             content.title, text, told=content.said_language, expected=expected_language
         )
         analysis = analyse(sections, language, facility)
@@ -284,7 +284,7 @@ def _entities(text: str, names: Iterable[Token], marked: str) -> list[dict[str, 
     written = [text[token.start : token.end] for token in tokens]
     found: list[tuple[int, int] | None] = [(one.start, one.end) for one in tokens]
     if marked != text:
-        found = places(written, marked)
+        found = locate_names(written, marked)
     return [
         {
             "kind": token.kind,

@@ -18,7 +18,7 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres.pool import translate_broker_errors
-from shared.settings.text_expectations import expected
+from shared.settings.text_expectations import find_expectations
 from shared.text.analysis.analyser import plain_split, version_of
 from shared.text.facility.facility import Facility
 from shared.text.words import languages
@@ -69,7 +69,7 @@ def stand_in(
     """
     try:
         with translate_broker_errors(), conn.transaction():
-            content = read_entries.contents(conn, tenant, [entry_id]).get(entry_id)
+            content = read_entries.load_contents(conn, tenant, [entry_id]).get(entry_id)
             if content is None:
                 return
             if content.deleted:
@@ -99,7 +99,7 @@ def _found(
         [],
         entry_facts.collect_declared_facts(content, languages.UNKNOWN, facility),
         entry_facts.version_of(
-            facility, expected(settings, content.source, content.tenant)
+            facility, find_expectations(settings, content.source, content.tenant)
         ),
     )
 
@@ -107,4 +107,4 @@ def _found(
 def _files(conn: Connection[TupleRow], content: Content) -> list[str]:
     if not content.has_attachments or content.attached_bytes > _MOST_FILE_BYTES:
         return []
-    return attachment_rows.texts(conn, content.tenant, content.entry_id)
+    return attachment_rows.load_texts(conn, content.tenant, content.entry_id)

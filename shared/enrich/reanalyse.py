@@ -27,7 +27,7 @@ from shared.messaging.stage_names import (
     METADATA_STAGE,
 )
 from shared.postgres.pool import Pool, connection
-from shared.settings.text_expectations import expected
+from shared.settings.text_expectations import find_expectations
 from shared.stages import entry_stages
 from shared.stages.installed_stages import Stage
 from shared.text.analysis import analyser
@@ -185,15 +185,19 @@ def _stand_in(
             settings,
             facility,
             work_class=due.BULK,
-            following=entry_stages.after(settings, METADATA_STAGE),
+            following=entry_stages.list_next_stages(settings, METADATA_STAGE),
         )
 
 
 def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:
     """Return by what entries are read: of each source, tenant, and of all others."""
     other = {
-        "of_sources": {one: expected(settings, one, "") for one in settings.sources},
-        "of_tenants": {one: expected(settings, "", one) for one in settings.tenants},
+        "of_sources": {
+            one: find_expectations(settings, one, "") for one in settings.sources
+        },
+        "of_tenants": {
+            one: find_expectations(settings, "", one) for one in settings.tenants
+        },
     }
     versions = {
         name: json.dumps(
@@ -202,7 +206,7 @@ def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:
         for name, listed in other.items()
         for by in [sorted(listed.items())]
     }
-    rest = entry_facts.version_of(facility, expected(settings, "", ""))
+    rest = entry_facts.version_of(facility, find_expectations(settings, "", ""))
     return {**versions, "facts_version": rest}
 
 

@@ -107,7 +107,7 @@ def _counted(
     count = Count()
     for tenant, rows in groupby(sorted(page, key=_tenant_of), key=_tenant_of):
         known = {row.entry_id: row for row in rows}
-        contents = read_entries.contents(conn, tenant, list(known))
+        contents = read_entries.load_contents(conn, tenant, list(known))
         for entry_id, content in contents.items():
             row = known[entry_id]
             words = _words(conn, content, row, facility)
@@ -123,7 +123,7 @@ def _words(
 ) -> dict[str, str]:
     files: list[str] = []
     if content.has_attachments:
-        files = attachment_rows.texts(conn, content.tenant, content.entry_id)
+        files = attachment_rows.load_texts(conn, content.tenant, content.entry_id)
     text = plain_text.to_plain(content.text, content.text_format)
     sections = metadata.sections_of(content, text, files)
     if row.plain:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]{0,2000}+>")
 
 
-def places(names: Sequence[str], marked: str) -> list[tuple[int, int] | None]:
+def locate_names(names: Sequence[str], marked: str) -> list[tuple[int, int] | None]:
     """Return each name's place, in the order of reading; None: marks run through it.
 
     A name in an address or in a picture's title is looked for beyond what is read.

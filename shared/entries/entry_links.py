@@ -217,7 +217,7 @@ def superseded(
     return [row[0] for row in conn.execute(_SUPERSEDED, values)]
 
 
-def of_entries(
+def load_links(
     conn: Connection[TupleRow], scope: Scope, entry_ids: Sequence[UUID]
 ) -> dict[UUID, list[tuple[str, UUID]]]:
     """Return kind and target of the links of entries, as far as the caller sees it."""
@@ -237,7 +237,7 @@ def replaced(
     return {(source, old): new for source, old, new in rows}
 
 
-def visible(
+def select_visible(
     conn: Connection[TupleRow], scope: Scope, names: Sequence[tuple[str, str]]
 ) -> set[tuple[str, str]]:
     """Return which of these, by source and external id, the caller may know of."""

@@ -13,7 +13,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 
 # One entry of a tenant at a time, to the end of the transaction.
 _LOCK: LiteralString = """
@@ -57,5 +57,7 @@ def load_memberships(
 ) -> dict[UUID, Alike]:
     """Return the group and series of each entry that does not stand alone."""
     with conn.cursor(row_factory=class_row(Alike)) as cur:
-        rows = cur.execute(_SHOWN, {"tenant": tenant, "ids": array(ids)}).fetchall()
+        rows = cur.execute(
+            _SHOWN, {"tenant": tenant, "ids": format_array(ids)}
+        ).fetchall()
     return {row.entry_id: row for row in rows}

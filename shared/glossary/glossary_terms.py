@@ -148,7 +148,7 @@ def decide(
     return [held[one].form for one in chosen if held[one].state != state]
 
 
-def approved(conn: Connection[TupleRow], tenant: str) -> Pairs:
+def list_approved(conn: Connection[TupleRow], tenant: str) -> Pairs:
     """Return what is approved, in the same order every time."""
     values = {"tenant": tenant, "most": MOST_READ}
     return tuple((row[0], row[1]) for row in conn.execute(_APPROVED, values))

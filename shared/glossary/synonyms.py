@@ -31,7 +31,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @functools.lru_cache(maxsize=256)
-def widened(facility: Facility, approved: Pairs) -> Facility:
+def add_synonyms(facility: Facility, approved: Pairs) -> Facility:
     """Return the facility with these beside its file's glossary; twice is once."""
     new = tuple(
         pair

@@ -84,7 +84,7 @@ def _whole_number(text: str) -> int | str:
         return text
 
 
-def by_name(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+def join_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return headers by lower-case name, those of one name joined."""
     found: dict[str, str] = {}
     for raw_name, raw_value in headers:
@@ -95,7 +95,7 @@ def by_name(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def pieces(response: httpcore.Response, most: int) -> Iterator[bytes]:
     """Yield a body unpacked; both its packed and its unpacked size have an end."""
-    unpacker = _unpacker(by_name(response.headers).get("content-encoding", ""))
+    unpacker = _unpacker(join_headers(response.headers).get("content-encoding", ""))
     taken = given = 0
     for chunk in response.iter_stream():
         taken += len(chunk)
@@ -112,7 +112,7 @@ def pieces(response: httpcore.Response, most: int) -> Iterator[bytes]:
 
 def is_longer_than_promised(response: httpcore.Response) -> bool:
     """Whether more has come than the Content-Length of an answer says."""
-    promised = by_name(response.headers).get("content-length", "").strip()
+    promised = join_headers(response.headers).get("content-length", "").strip()
     stream = response.extensions.get("network_stream")
     if not isinstance(stream, Stream) or not promised.isdigit():
         return False

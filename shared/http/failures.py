@@ -147,7 +147,7 @@ def retry_after(text: str | None, now: datetime) -> int | None:
 
 
 @contextmanager
-def of_network(url: httpx.URL) -> Iterator[None]:
+def translate_network_errors(url: httpx.URL) -> Iterator[None]:
     """Turn what goes wrong on the way into our own errors."""
     try:
         yield

@@ -70,7 +70,7 @@ class LocalPace:
             if mine > ends:
                 raise no_turn(wait=mine - now)
             self._next = mine + self._interval
-            return jittered(mine - now, self._interval)
+            return add_jitter(mine - now, self._interval)
 
 
 def no_turn(
@@ -91,7 +91,7 @@ def capped_rest(seconds: float) -> float:
     return min(max(seconds, 0.0), _MOST_REST_SECONDS)
 
 
-def jittered(seconds: float, interval: float, share: float = _JITTER) -> float:
+def add_jitter(seconds: float, interval: float, share: float = _JITTER) -> float:
     """Return a wait that is a little longer, so that sources do not march in step."""
     return max(0.0, seconds) + random.uniform(0, share * interval)  # noqa: S311
 

@@ -16,7 +16,7 @@ from shared.errors import IngestionError, SourceUnreachableError
 from shared.http import bounded_response, failures, websocket
 from shared.http.bounded_response import HTTPReply
 from shared.http.connections import Patience
-from shared.http.pace import OUR_OWN, Pace, jittered, pause
+from shared.http.pace import OUR_OWN, Pace, add_jitter, pause
 from shared.http.request import Answer, Asker, HTTPRequest
 from shared.settings.source_sections import SourceSettings
 
@@ -139,7 +139,7 @@ class SourceClient:
                 websocket.IDLE_SECONDS, float("inf"), self._run.is_cancelled
             )
             with (
-                failures.of_network(where),
+                failures.translate_network_errors(where),
                 websocket.opened(self._asker, where, patience, protocol) as talk,
             ):
                 yield talk
@@ -174,9 +174,9 @@ class SourceClient:
         asked = getattr(error, "retry_after_seconds", None)
         first = self._settings.retry_delay_seconds
         if asked is not None:
-            return jittered(float(asked), first)
+            return add_jitter(float(asked), first)
         longer = min(first * 2.0 ** (state.attempt_number - 1), _MOST_WAIT_SECONDS)
-        return jittered(longer, longer, _RETRY_JITTER)
+        return add_jitter(longer, longer, _RETRY_JITTER)
 
     def _whole(self, question: HTTPRequest, ends: float) -> HTTPReply:
         """Read one answer to its end."""
@@ -188,7 +188,7 @@ class SourceClient:
         return HTTPReply(
             status=answer.response.status,
             url=str(answer.url),
-            headers=bounded_response.by_name(answer.response.headers),
+            headers=bounded_response.join_headers(answer.response.headers),
             body=body.getvalue(),
             fetched_at=fetched_at,
         )
@@ -232,7 +232,7 @@ class SourceClient:
             raise
 
     def _pieces(self, answer: Answer, most: int) -> Iterator[bytes]:
-        with self._of_source(), failures.of_network(answer.url):
+        with self._of_source(), failures.translate_network_errors(answer.url):
             yield from bounded_response.pieces(answer.response, most)
             if bounded_response.is_longer_than_promised(answer.response):
                 # What is left of it would be read as the next answer.

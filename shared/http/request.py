@@ -85,7 +85,7 @@ class Asker:
             if response.status in question.allow:
                 return Answer(response, url)
             response.close()
-            headers = bounded_response.by_name(response.headers)
+            headers = bounded_response.join_headers(response.headers)
             location = headers.get("location")
             if response.status not in failures.REDIRECTS or location is None:
                 raise failures.of_status(
@@ -112,7 +112,7 @@ class Asker:
         target = httpcore.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
-        with failures.of_network(url):
+        with failures.translate_network_errors(url):
             request = httpcore.Request(
                 question.method,
                 target,

@@ -44,7 +44,7 @@ def opened(
     question = HTTPRequest("GET", url, headers, allow=frozenset({SWITCHED}))
     answer = asker.ask(question, patience)
     try:
-        said = bounded_response.by_name(answer.response.headers).get(
+        said = bounded_response.join_headers(answer.response.headers).get(
             "sec-websocket-accept"
         )
         digest = hashlib.sha1(f"{key}{_MAGIC}".encode(), usedforsecurity=False).digest()
@@ -68,13 +68,13 @@ class WebSocket:
 
     def send(self, text: str) -> None:
         """Send one text."""
-        with failures.of_network(self._url):
+        with failures.translate_network_errors(self._url):
             self._write(_TEXT, text.encode())
 
     def receive(self) -> str:
         """Return the next text, answering what only asks whether we are here."""
         whole = bytearray()
-        with failures.of_network(self._url):
+        with failures.translate_network_errors(self._url):
             while True:
                 opcode, is_final, data = self._frame()
                 if opcode == _CLOSE:

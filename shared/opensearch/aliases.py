@@ -22,7 +22,7 @@ from shared.opensearch.mapping import (
     FILLING,
     LIVE,
     MAPPING_VERSION,
-    body,
+    make_index_body,
     read_alias,
     write_alias,
 )
@@ -96,7 +96,7 @@ def ensure_index(
         # Only ever fields beside those that are there; until it is made anew.
         with translate_broker_errors():
             client.indices.put_mapping(
-                index=name, body=body()["mappings"], params=_PATIENT
+                index=name, body=make_index_body()["mappings"], params=_PATIENT
             )
     return found
 
@@ -106,7 +106,7 @@ def _make_first(
 ) -> Indices:
     name = name_of(base, f"{time.time_ns()}-{secrets.token_hex(3)}")
     with translate_broker_errors():
-        client.indices.create(index=name, body=body(), params=_PATIENT)
+        client.indices.create(index=name, body=make_index_body(), params=_PATIENT)
     aliased = _opening(base, name, is_whole=on_new() is not False)
     try:
         with translate_broker_errors():
@@ -145,7 +145,9 @@ def make(client: OpenSearch, name: str) -> None:
     """Make an index to be filled, unless it is there already."""
     try:
         with translate_broker_errors():
-            client.indices.create(index=name, body=body(FILLING), params=_PATIENT)
+            client.indices.create(
+                index=name, body=make_index_body(FILLING), params=_PATIENT
+            )
     except OpenSearchError as exc:
         if _EXISTS not in (exc.technical or ""):
             raise

@@ -17,7 +17,7 @@ from shared.entries.group_membership import Alike
 from shared.errors import InvalidRequestError
 from shared.opensearch import day_buckets
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 from shared.text.facts import dated
 from shared.times.rfc3339 import parse_time
 
@@ -112,7 +112,7 @@ def load(
 
     The metadata stage makes them due again, so nothing is written from an older text.
     """
-    asked = {"tenant": tenant, "ids": array(ids)}
+    asked = {"tenant": tenant, "ids": format_array(ids)}
     # In the wire's own form lists and times are read in half the time.
     with conn.cursor(row_factory=class_row(_DocumentRow), binary=True) as cur:
         rows = cur.execute(_ROWS, asked).fetchall()

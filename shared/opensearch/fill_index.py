@@ -26,7 +26,7 @@ from shared.opensearch import aliases, bulk, documents, mapping, portions
 from shared.opensearch.aliases import Indices
 from shared.opensearch.documents import Document
 from shared.opensearch.portions import Sized
-from shared.postgres.pool import Pool, array, connection
+from shared.postgres.pool import Pool, connection, format_array
 from shared.work import backlog, chore_records
 from shared.work.chore_records import RECONCILE_INDEX
 from shared.work.due_work import Claim
@@ -119,7 +119,7 @@ def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
         sizes: dict[UUID, int] = {}
         if len(ids) > _FEW:
             with connection(pool) as conn:
-                named = {"ids": array(ids), "tenant": tenant}
+                named = {"ids": format_array(ids), "tenant": tenant}
                 found = conn.execute(_SIZES, named)
                 sizes = dict(found.fetchall())
         yield from (Sized(one, tenant, sizes.get(one, 0)) for one in ids)

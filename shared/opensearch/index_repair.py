@@ -73,7 +73,7 @@ def prepare(
 def count(pool: Pool) -> int:
     """Return about how many entries there are."""
     with connection(pool) as conn:
-        return entry_estimate.about(conn)
+        return entry_estimate.estimate_entries(conn)
 
 
 def remove(sides: Sides, found: Differences) -> None:

@@ -43,7 +43,7 @@ FILLING = {
 }
 
 
-def body(how: Mapping[str, str] = LIVE) -> dict[str, Any]:
+def make_index_body(how: Mapping[str, str] = LIVE) -> dict[str, Any]:
     """Return settings and mapping; what is not named here is refused."""
     return {
         "settings": {

@@ -170,7 +170,7 @@ def _open(site: _Site) -> Effect:
     aliases.write_to(site.client, found, site.name)
 
     def commit(conn: Connection[TupleRow]) -> Progress:
-        return site.goes_on("wait", moved_at=chore_records.now(conn).isoformat())
+        return site.goes_on("wait", moved_at=chore_records.read_clock(conn).isoformat())
 
     return commit
 
@@ -235,7 +235,7 @@ def _compare(site: _Site) -> Effect:
         rounds, healed = site.came["rounds"] + 1, site.came["healed"] + differing
         if rounds >= MAX_ROUNDS:
             raise InternalError(technical=f"{differing} differ after {rounds} rounds")
-        marked = chore_records.now(conn).isoformat()
+        marked = chore_records.read_clock(conn).isoformat()
         return site.goes_on("drain", marked_at=marked, rounds=rounds, healed=healed)
 
     return commit

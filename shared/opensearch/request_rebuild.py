@@ -18,6 +18,6 @@ def ask(conn: Connection[TupleRow], *, full: bool = False) -> UUID:
     return chore_records.ask(conn, REBUILD_INDEX, FULL if full else None, refusal)
 
 
-def under_way(conn: Connection[TupleRow]) -> UUID | None:
+def find_unfinished_rebuild(conn: Connection[TupleRow]) -> UUID | None:
     """Return the rebuild that has not ended."""
-    return chore_records.under_way(conn, REBUILD_INDEX)
+    return chore_records.find_unfinished(conn, REBUILD_INDEX)

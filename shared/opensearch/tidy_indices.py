@@ -25,11 +25,11 @@ def tidy(client: OpenSearch, base: str, pool: Pool) -> None:
         return
     with connection(pool) as conn:
         # Looked at after the indices: what they hold is of no chore to come.
-        if request_rebuild.under_way(conn) is not None:
+        if request_rebuild.find_unfinished_rebuild(conn) is not None:
             return
         last = chore_records.last_of(conn, REBUILD_INDEX)
         # One that was given up is not begun again and again.
-        if found.older and _is_long_ago(last, chore_records.now(conn)):
+        if found.older and _is_long_ago(last, chore_records.read_clock(conn)):
             log.warning("index_is_older", index=found.write)
             chore_records.open_chore(conn, REBUILD_INDEX)
             return

@@ -117,7 +117,7 @@ def connect(url: str, *, application: str, **kwargs: Any) -> Connection[TupleRow
         )
 
 
-def array(values: Iterable[UUID | str | int]) -> str:
+def format_array(values: Iterable[UUID | str | int]) -> str:
     """Return ids or numbers as Postgres writes a list of them; the statement casts it.
 
     The driver, which looks at each for what must be quoted, takes five times as long:
@@ -149,7 +149,7 @@ def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
 
 
 @contextmanager
-def at_once(pool: Pool) -> Iterator[Connection[TupleRow]]:
+def pipelined_connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
     """Borrow a connection for one transaction whose statements go out together.
 
     Nobody waits before rows are fetched: what fails is raised there, or at the end of

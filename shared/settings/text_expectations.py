@@ -20,7 +20,7 @@ class Expected(NamedTuple):
     zone: str = "UTC"
 
 
-def expected(settings: Settings, source: str, tenant: str) -> Expected:
+def find_expectations(settings: Settings, source: str, tenant: str) -> Expected:
     """Return what a source says of its texts, or else its tenant, or the facility."""
     one = settings.sources.get(source)
     own = settings.tenants.get(one.tenant if one else tenant)

@@ -121,7 +121,7 @@ def adapters() -> Mapping[str, type[Adapter]]:
     return found
 
 
-def adapter_class(name: str) -> type[Adapter]:
+def find_adapter_class(name: str) -> type[Adapter]:
     """Return the adapter of a name, or say which there are."""
     known = adapters()
     if name not in known:
@@ -129,7 +129,7 @@ def adapter_class(name: str) -> type[Adapter]:
     return known[name]
 
 
-def pulled(settings: Settings) -> dict[str, SourceSettings]:
+def list_pulled_sources(settings: Settings) -> dict[str, SourceSettings]:
     """Return the sources that are asked, by name."""
     return {
         name: one
@@ -142,7 +142,7 @@ def describe(
     name: str, settings: SourceSettings, *, max_entry_bytes: int, raised: int = 0
 ) -> Source:
     """Return what an adapter may know of its source, or what is wrong with it."""
-    descriptor = adapter_class(settings.adapter).descriptor
+    descriptor = find_adapter_class(settings.adapter).descriptor
     _check_place(name, settings, descriptor)
     if descriptor.naive_times and settings.timezone is None:
         raise _wrong(
@@ -185,7 +185,7 @@ def open_source(
     source = describe(name, settings, max_entry_bytes=limit.most, raised=limit.raised)
     if is_dry:
         source = replace(source, read_by=None)
-    adapter = adapter_class(settings.adapter)(source, io)
+    adapter = find_adapter_class(settings.adapter)(source, io)
     return Opened(name, settings, source, adapter, io, limit)
 
 

@@ -264,13 +264,15 @@ def end(
     )
 
 
-def one(conn: Connection[TupleRow], tenant: str, run_id: UUID) -> IngestionRun | None:
+def find_run(
+    conn: Connection[TupleRow], tenant: str, run_id: UUID
+) -> IngestionRun | None:
     """Return one run of a tenant."""
     with conn.cursor(row_factory=class_row(IngestionRun)) as cur:
         return cur.execute(_ONE, {"id": run_id, "tenant": tenant}).fetchone()
 
 
-def listing(
+def list_runs(
     conn: Connection[TupleRow],
     tenant: str,
     *,

@@ -18,8 +18,8 @@ from shared.http.pace import (
     LOOK_SECONDS,
     IsOver,
     LocalPace,
+    add_jitter,
     capped_rest,
-    jittered,
     no_turn,
     pause,
 )
@@ -117,7 +117,7 @@ class SharedPace:
                     raise no_turn(is_over)
                 if self._is_urgent and not calls:
                     calls = bool(self._ask(_CALL, self._call))
-                pause(jittered(LOOK_SECONDS / 2, LOOK_SECONDS), is_over)
+                pause(add_jitter(LOOK_SECONDS / 2, LOOK_SECONDS), is_over)
         finally:
             if calls:
                 self._ask(_END_CALL, self._call)
@@ -146,14 +146,14 @@ class SharedPace:
             limits = {**self._row, "interval": self._interval, "within": within}
             wait = self._ask(_RESERVE, limits)
             if wait is not None:
-                return jittered(wait, self._interval)
+                return add_jitter(wait, self._interval)
             wait = self._ask(_WAIT, self._row)
             if wait is None:
                 return self._alone.reserve(ends)
             if time.monotonic() + wait > ends:
                 raise no_turn(wait=wait)
             # A rest is waited out at once; a time is tried for again.
-            pause(jittered(max(wait, 0.0), self._interval), is_over)
+            pause(add_jitter(max(wait, 0.0), self._interval), is_over)
 
     def _ask(self, statement: LiteralString, values: dict[str, Any]) -> Any:
         """Return the one value of a statement; a broken connection is made anew."""

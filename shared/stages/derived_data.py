@@ -61,7 +61,11 @@ def ask(conn: Connection[TupleRow]) -> UUID:
 
 def stages(pool: Pool, settings: Settings) -> list[str]:
     """Return what makes it, by the names of due work: vectors of every model in use."""
-    made = [one for one in installed_stages.enabled(settings) if one.name in _MADE]
+    made = [
+        one
+        for one in installed_stages.list_enabled_stages(settings)
+        if one.name in _MADE
+    ]
     with connection(pool) as conn:
         return stage_versions.row_names(conn, settings, made)
 
@@ -97,7 +101,7 @@ def renew_page(pool: Pool, chore: Chore, made_by: Sequence[str]) -> Effect:
         went = Progress({**came}, chore.done + len(page), chore.total)
         if len(page) == STEP_ENTRIES:
             return replace(went, cursor={**came, "after": str(page[-1][1])})
-        marked_at = chore_records.now(conn).isoformat()
+        marked_at = chore_records.read_clock(conn).isoformat()
         ended = {"phase": "reading", "marked_at": marked_at, "stages": [*made_by]}
         return replace(went, cursor={**came, **ended})
 
@@ -122,4 +126,4 @@ def is_left(conn: Connection[TupleRow], came: Mapping[str, Any]) -> bool:
 
 def is_under_way(conn: Connection[TupleRow]) -> bool:
     """Tell whether it is being made anew just now: the index waits for it."""
-    return chore_records.under_way(conn, REBUILD_KNOWLEDGE) is not None
+    return chore_records.find_unfinished(conn, REBUILD_KNOWLEDGE) is not None

@@ -10,51 +10,53 @@ if TYPE_CHECKING:
     from shared.settings.settings import Settings
 
 
-def of_settings(settings: Settings) -> tuple[str, ...]:
+def list_configured_stages(settings: Settings) -> tuple[str, ...]:
     """Return every stage, in the order in which an entry passes them."""
     return tuple(
         one.row_of(settings)
-        for one in installed_stages.enabled(settings)
+        for one in installed_stages.list_enabled_stages(settings)
         if not one.on_demand
     )
 
 
-def of_entries(settings: Settings) -> tuple[str, ...]:
+def list_entry_stages(settings: Settings) -> tuple[str, ...]:
     """Return what is due at once; what comes after another stage follows that one."""
     return tuple(
         one.row_of(settings)
-        for one in installed_stages.enabled(settings)
+        for one in installed_stages.list_enabled_stages(settings)
         if not one.on_demand and not one.after
     ) + tuple(installed_stages.broken(settings))
 
 
-def that_run(settings: Settings) -> frozenset[str]:
+def list_runnable_stages(settings: Settings) -> frozenset[str]:
     """Return every stage that can be run here, those too that few entries need."""
-    return frozenset(one.row_of(settings) for one in installed_stages.enabled(settings))
+    return frozenset(
+        one.row_of(settings) for one in installed_stages.list_enabled_stages(settings)
+    )
 
 
-def of_finders(settings: Settings) -> frozenset[str]:
+def list_finder_stages(settings: Settings) -> frozenset[str]:
     """Return the stages that an entry is searched without, whatever becomes of them."""
     return frozenset(
         one.row_of(settings)
-        for one in installed_stages.enabled(settings)
+        for one in installed_stages.list_enabled_stages(settings)
         if one.find is not None
     )
 
 
-def of_deleted(settings: Settings) -> tuple[str, ...]:
+def list_deletion_stages(settings: Settings) -> tuple[str, ...]:
     """Return what is due for an entry that is gone."""
     return tuple(
         one.row_of(settings)
-        for one in installed_stages.enabled(settings)
+        for one in installed_stages.list_enabled_stages(settings)
         if one.on_deletion
     )
 
 
-def after(settings: Settings, name: str) -> tuple[str, ...]:
+def list_next_stages(settings: Settings, name: str) -> tuple[str, ...]:
     """Return what the end of a stage makes due."""
     return tuple(
         one.row_of(settings)
-        for one in installed_stages.enabled(settings)
+        for one in installed_stages.list_enabled_stages(settings)
         if name in one.after
     )

@@ -44,23 +44,25 @@ class Stage:
 
 
 @cache
-def descriptors() -> Mapping[str, StageDescriptor | ConfigurationError]:
+def load_descriptors() -> Mapping[str, StageDescriptor | ConfigurationError]:
     """Return every installed stage by its name, or why it cannot be used."""
     return {name: _load(name) for name in sorted(plugins.points(plugins.STAGES))}
 
 
 def list_stages() -> Mapping[str, StageDescriptor]:
     """Return the stages that can be used, in the order in which an entry passes."""
-    usable = [one for one in descriptors().values() if isinstance(one, StageDescriptor)]
+    usable = [
+        one for one in load_descriptors().values() if isinstance(one, StageDescriptor)
+    ]
     return {one.name: one for one in sorted(usable, key=lambda s: (s.order, s.name))}
 
 
 def is_installed(name: str) -> bool:
     """Tell whether a stage is there, usable or not."""
-    return name in descriptors()
+    return name in load_descriptors()
 
 
-def enabled(settings: Settings) -> list[StageDescriptor]:
+def list_enabled_stages(settings: Settings) -> list[StageDescriptor]:
     """Return those that are on, in order."""
     return [one for one in list_stages().values() if _is_on(one, settings)]
 
@@ -69,7 +71,7 @@ def broken(settings: Settings) -> list[str]:
     """Return those that are on and cannot be used; their work waits for a mend."""
     return [
         name
-        for name, one in descriptors().items()
+        for name, one in load_descriptors().items()
         if isinstance(one, ConfigurationError) and name not in _off(settings)
     ]
 
@@ -77,7 +79,7 @@ def broken(settings: Settings) -> list[str]:
 def finders(settings: Settings, facility: Facility) -> list[Stage]:
     """Return the stages that find things and can be run as they are configured."""
     found = []
-    for one in enabled(settings):
+    for one in list_enabled_stages(settings):
         if one.find is None:
             continue
         try:
@@ -89,7 +91,7 @@ def finders(settings: Settings, facility: Facility) -> list[Stage]:
 
 def finder(name: str, settings: Settings, facility: Facility) -> Stage | None:
     """Return a stage that finds things; None where it is not installed, or off."""
-    descriptor = descriptors().get(name)
+    descriptor = load_descriptors().get(name)
     if descriptor is None or name in _off(settings):
         return None
     if isinstance(descriptor, ConfigurationError):

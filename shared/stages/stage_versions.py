@@ -94,10 +94,10 @@ def begin(conn: Connection[TupleRow], settings: Settings) -> dict[str, Any]:
     """Return what of the cursor says where to begin, and with which stages."""
     now = {
         one.name: one.version
-        for one in installed_stages.enabled(settings)
+        for one in installed_stages.list_enabled_stages(settings)
         if one.find is None
     }
-    last = chore_records.last_done(conn, chore_records.RENEW_TEXTS)
+    last = chore_records.find_last_done(conn, chore_records.RENEW_TEXTS)
     told: dict[str, int] = (last.result or {}).get(VERSIONS, {}) if last else now
     changed = [name for name in now if told.get(name, _FIRST) != now[name]]
     found = conn.execute(_LAST).fetchone()
@@ -164,7 +164,9 @@ def prepare(
 
 def _page(pool: Pool, settings: Settings, walk: Mapping[str, Any]) -> list[_VersionRow]:
     changed = [
-        one for one in installed_stages.enabled(settings) if one.name in walk["changed"]
+        one
+        for one in installed_stages.list_enabled_stages(settings)
+        if one.name in walk["changed"]
     ]
     with connection(pool) as conn:
         given = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from shared.text.words.folding import fold
-from shared.text.words.identifiers import hyphenated, identify
+from shared.text.words.identifiers import identify, normalise_hyphens
 
 # Longer values are equal if they begin so.
 MAX_VALUE_CHARS = 200
@@ -57,17 +57,17 @@ class Fact:
 
     def terms(self) -> Iterator[str]:
         """Yield what the entry is filtered by: the value, and each alias of it."""
-        yield term(self.field, self.value)
+        yield make_term(self.field, self.value)
         for alias in self.aliases:
-            yield term(self.field, alias, is_alias=True)
+            yield make_term(self.field, alias, is_alias=True)
 
 
-def term(field: str, value: str, *, is_alias: bool = False) -> str:
+def make_term(field: str, value: str, *, is_alias: bool = False) -> str:
     """Return the term of a value: equal values have equal ones."""
-    return f"{field}{'~' if is_alias else '='}{key(field, value)}"
+    return f"{field}{'~' if is_alias else '='}{make_key(field, value)}"
 
 
-def key(field: str, value: str) -> str:
+def make_key(field: str, value: str) -> str:
     """Return what a value is compared by; every spelling of a device has one key."""
     if len(value) > MAX_VALUE_CHARS:
         return _key(field, value)
@@ -78,13 +78,13 @@ def _key(field: str, value: str) -> str:
     if field.startswith(METADATA):
         value = as_number(value)
     if field not in THINGS:
-        return comparable(value)[:MAX_VALUE_CHARS]
-    value = hyphenated(value)
+        return make_comparable(value)[:MAX_VALUE_CHARS]
+    value = normalise_hyphens(value)
     name = identify(value.strip())
     if name is not None and name.kind in _KEEP_ZEROS:
         # There a near miss is another thing.
         return name.canonical
-    return " ".join(word for word, _, _ in words(value))[:MAX_VALUE_CHARS]
+    return " ".join(word for word, _, _ in scan_words(value))[:MAX_VALUE_CHARS]
 
 
 # Authors, tags and names of devices come again and again.
@@ -119,7 +119,7 @@ def size(value: str) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def comparable(text: str) -> str:
+def make_comparable(text: str) -> str:
     """Return a text in lower case, without accents, its blanks made one each."""
     if text.isascii():
         # Nothing to take apart: most are, and there are many.
@@ -129,7 +129,7 @@ def comparable(text: str) -> str:
     return " ".join(bare.split())
 
 
-def words(text: str) -> Iterator[tuple[str, int, int]]:
+def scan_words(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield words and numbers apart, as names are compared, each with its place."""
     for match in _WORDS.finditer(text):
         word = match[0]

@@ -64,7 +64,7 @@ def parse_date_token(written: str) -> list[TimeWord] | None:
     return None if match is None else list(_of(match))
 
 
-def with_colon(digits: str) -> str | None:
+def insert_colon(digits: str) -> str | None:
     """Return `07:30` for `0730`, and None for what no clock shows."""
     return f"{digits[:2]}:{digits[2:]}" if _FOUR.fullmatch(digits) else None
 
@@ -77,7 +77,7 @@ def of_digits(digits: str, behind: str) -> tuple[str, ...]:
 
 def idents_of(digits: str) -> tuple[str, ...]:
     """Return what four digits are found by as a time; nothing if no clock shows it."""
-    colon = with_colon(digits)
+    colon = insert_colon(digits)
     return (digits, colon) if colon else ()
 
 

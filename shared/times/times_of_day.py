@@ -78,7 +78,7 @@ def _terms(sentence: str) -> Iterator[tuple[str, int, int]]:
         if term is not None:
             yield term, *one.span()
     for one in _FOUR.finditer(sentence):
-        colon = date_tokens.with_colon(one["digits"])
+        colon = date_tokens.insert_colon(one["digits"])
         if colon is not None:
             yield colon, *one.span()
 

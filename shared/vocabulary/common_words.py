@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.text.words.folding import surface
+from shared.text.words.folding import fold_surface
 
 _WORDS = {
     "en": """
@@ -43,7 +43,7 @@ _WORDS = {
     """,
 }
 _COMMON = {
-    language: frozenset(surface(word, language) for word in words.split())
+    language: frozenset(fold_surface(word, language) for word in words.split())
     for language, words in _WORDS.items()
 }
 _NONE: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ from typing import Any, Literal, LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.text.words.folding import STEMMED_LANGUAGES, fold, stem, surface
+from shared.text.words.folding import STEMMED_LANGUAGES, fold, fold_surface, stem
 from shared.vocabulary import patterns, spelling
 from shared.vocabulary.patterns import Pattern
 
@@ -237,7 +237,7 @@ def _asked_typo(text: str) -> Iterator[dict[str, Any]]:
         return
     forms = []
     for language in LANGUAGES:
-        folded = surface(text, language)
+        folded = fold_surface(text, language)
         form = {"surface": folded, "stem": stem(folded, language)}
         forms.append({"language": language, **form})
     yield {

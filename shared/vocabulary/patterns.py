@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shared.text.words.folding import surface
+from shared.text.words.folding import fold_surface
 
 _SIGNS = re.compile(r"([*?])")
 _SPECIAL = re.compile(r"([\\%_])")
@@ -32,7 +32,9 @@ def of_words(text: str, language: str) -> Pattern | None:
     """Return the pattern of surfaces in one language; None: it says nothing."""
     parts = _SIGNS.split(text)
     folded = [
-        part if part in _LIKE else surface(part, language) for part in parts if part
+        part if part in _LIKE else fold_surface(part, language)
+        for part in parts
+        if part
     ]
     return _pattern(folded)
 

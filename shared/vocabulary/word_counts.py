@@ -14,7 +14,7 @@ from typing import LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.text.analysis.analyser import IDENT_PREFIX, quoted
+from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.learn_words import language_of
 
@@ -211,9 +211,9 @@ def forget(
         "stemmed": list(STEMMED_LANGUAGES),
         "many": _MANY,
     }
-    queries = [quoted(stem) for stem in stems]
+    queries = [quote_lexeme(stem) for stem in stems]
     words = conn.execute(_PURGE_WORDS, {**values, "stems": stems, "queries": queries})
-    queries = [quoted(IDENT_PREFIX + ident) for ident in idents]
+    queries = [quote_lexeme(IDENT_PREFIX + ident) for ident in idents]
     names = conn.execute(_PURGE_NAMES, {**values, "idents": idents, "queries": queries})
     return words.rowcount + names.rowcount
 

@@ -125,7 +125,7 @@ class Lease:
         return max(0.0, min(self._timing.renew_seconds, left))
 
 
-def batches(
+def claim_batches(
     pool: Pool,
     stage: str,
     entry_ids: Sequence[UUID],

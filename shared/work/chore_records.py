@@ -236,14 +236,14 @@ def ask(
     opened = open_chore(conn, kind, cursor)
     if opened is not None:
         return opened
-    known = under_way(conn, kind)
+    known = find_unfinished(conn, kind)
     told = {"maintenance_id": str(known) if known else None}
     raise ConflictError(refusal, code="maintenance_in_progress", details=told)
 
 
-def under_way(conn: Connection[TupleRow], kind: str) -> UUID | None:
+def find_unfinished(conn: Connection[TupleRow], kind: str) -> UUID | None:
     """Return the chore of this kind that has not ended."""
-    return next((one.id for one in unfinished(conn) if one.kind == kind), None)
+    return next((one.id for one in list_unfinished(conn) if one.kind == kind), None)
 
 
 def start_over(conn: Connection[TupleRow], kind: str) -> None:
@@ -349,7 +349,7 @@ def find(conn: Connection[TupleRow], maintenance_id: UUID) -> Maintenance:
     return found
 
 
-def last_done(conn: Connection[TupleRow], *kinds: str) -> Maintenance | None:
+def find_last_done(conn: Connection[TupleRow], *kinds: str) -> Maintenance | None:
     """Return the chore of these kinds that last came to something."""
     with conn.cursor(row_factory=class_row(Maintenance)) as cur:
         return cur.execute(_LAST_DONE, {"kinds": list(kinds)}).fetchone()
@@ -361,7 +361,7 @@ def last_of(conn: Connection[TupleRow], kind: str) -> Maintenance | None:
         return cur.execute(_LAST_OF, {"kind": kind}).fetchone()
 
 
-def unfinished(conn: Connection[TupleRow]) -> list[Maintenance]:
+def list_unfinished(conn: Connection[TupleRow]) -> list[Maintenance]:
     """Return every chore that has not ended."""
     with conn.cursor(row_factory=class_row(Maintenance)) as cur:
         return cur.execute(_UNFINISHED).fetchall()
@@ -372,7 +372,7 @@ def overdue(conn: Connection[TupleRow]) -> list[tuple[str, UUID]]:
     return [(str(kind), one) for kind, one in conn.execute(_OVERDUE)]
 
 
-def now(conn: Connection[TupleRow]) -> datetime:
+def read_clock(conn: Connection[TupleRow]) -> datetime:
     """Return the moment by the clock that leases go by."""
     row = conn.execute(_NOW).fetchone()
     assert row is not None

@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.errors import InternalError, LogchordError
 from shared.ids import uuid7
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 
 LEASE_SECONDS = 15.0
 # A death in a batch is none: only what travels alone, or fails by itself, counts.
@@ -334,7 +334,7 @@ def finish(conn: Connection[TupleRow], *claims: Claim, all_ours: bool = False) -
     if not claims:
         return 0
     ids = sorted(one.entry_id for one in claims)
-    values = {"claim": claims[0].claim, "entry_ids": array(ids)}
+    values = {"claim": claims[0].claim, "entry_ids": format_array(ids)}
     held = conn.execute(_LOCK_OURS, values).rowcount
     if all_ours and held < len(ids):
         raise InternalError(technical="a claim was lost", retriable=True)
@@ -377,7 +377,9 @@ def release(conn: Connection[TupleRow], claim_id: UUID) -> None:
     conn.execute(_RELEASE, values)
 
 
-def overdue(conn: Connection[TupleRow], *, grace_seconds: float) -> list[str]:
+def list_overdue_stages(
+    conn: Connection[TupleRow], *, grace_seconds: float
+) -> list[str]:
     """Return the stages with rows that nobody works on although they are due."""
     with conn.transaction():
         conn.execute(BY_INDEX)

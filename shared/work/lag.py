@@ -147,7 +147,7 @@ def measure_lag(
         query = _OF_ALL if tenant == ANY_TENANT else _OF_TENANT
         counted = {row.stage: row for row in cur.execute(query, values).fetchall()}
     aside: dict[str, int] = dict(conn.execute(_ASIDE, values).fetchall())
-    resting = {one.stage: one for one in stage_pauses.paused(conn)}
+    resting = {one.stage: one for one in stage_pauses.list_pauses(conn)}
     rates = quarantine_budget.per_minute(conn)
     named = sorted({*known, *counted, *aside, *resting})
     marks = _watermarks(conn, named)
@@ -166,7 +166,7 @@ def measure_lag(
     return Lag(as_of, found)
 
 
-def watermark(conn: Connection[TupleRow], of_stages: Sequence[str]) -> datetime:
+def find_watermark(conn: Connection[TupleRow], of_stages: Sequence[str]) -> datetime:
     """Return up to when everything written has passed these stages."""
     # A stage that nothing waits for still tells of open transactions.
     return min(_watermarks(conn, of_stages or [""]).values())
@@ -177,7 +177,7 @@ def is_run(stage: str, that_run: Collection[str]) -> bool:
     return stage in that_run or stage.startswith(EMBED_PREFIX)
 
 
-def live_due(
+def count_live_due(
     conn: Connection[TupleRow], that_run: Collection[str], *, most: int
 ) -> int:
     """Return how much live work of these stages is due, at most one above `most`."""

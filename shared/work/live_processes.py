@@ -69,7 +69,7 @@ class Identity:
     id: UUID = field(default_factory=uuid7)
 
 
-def listing(conn: Connection[TupleRow]) -> list[Process]:
+def list_processes(conn: Connection[TupleRow]) -> list[Process]:
     """Return every process that has reported within the hour."""
     with conn.cursor(row_factory=class_row(Process)) as cur:
         values = {"stale": STALE_SECONDS, "forget": _FORGET_SECONDS}

@@ -161,7 +161,7 @@ def put_aside_spent(
     return gone
 
 
-def listing(
+def list_quarantined(
     conn: Connection[TupleRow],
     which: Which,
     *,
@@ -188,7 +188,7 @@ def release(
     comes in meanwhile does not wait for them.
     """
     # A message is not sent again; those there are must not take the room of entries.
-    found = listing(conn, which, limit=limit, after=after, messages=False)
+    found = list_quarantined(conn, which, limit=limit, after=after, messages=False)
     last = found[-1].id if len(found) == limit else None
     work_class = due_work.LIVE if which.id is not None else due_work.BULK
     # Work before quarantine, as whoever puts aside takes its locks, and in order.
@@ -207,7 +207,7 @@ def release(
 
 def discard(conn: Connection[TupleRow], which: Which) -> Aside | None:
     """Give up on one for good and return what it was; None where there is none."""
-    found = listing(conn, which, limit=1)
+    found = list_quarantined(conn, which, limit=1)
     _forget(conn, which.tenant, [row.id for row in found])
     return found[0] if found else None
 

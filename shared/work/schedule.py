@@ -199,14 +199,16 @@ def arrange_resting(
     conn.execute(_ARRANGE_RESTING, values)
 
 
-def standing(conn: Connection[TupleRow], source: str) -> dict[str, ScheduleStatus]:
+def load_standings(
+    conn: Connection[TupleRow], source: str
+) -> dict[str, ScheduleStatus]:
     """Return how every kind of run of a source stands, by kind."""
     with conn.cursor(row_factory=class_row(ScheduleStatus)) as cur:
         found = cur.execute(_STANDING, {"source": source}).fetchall()
     return {one.kind: one for one in found}
 
 
-def due(conn: Connection[TupleRow], source: str) -> list[str]:
+def list_due_kinds(conn: Connection[TupleRow], source: str) -> list[str]:
     """Return the kinds of run that are due now and that nobody has taken."""
     return [str(kind) for (kind,) in conn.execute(_DUE, {"source": source})]
 
@@ -260,7 +262,7 @@ def finish(
     return conn.execute(_FINISH, values).rowcount > 0
 
 
-def due_of_sources(conn: Connection[TupleRow]) -> list[DueRun]:
+def list_due_runs(conn: Connection[TupleRow]) -> list[DueRun]:
     """Return every run that is due and that nobody has taken, what works first."""
     with conn.cursor(row_factory=class_row(DueRun)) as cur:
         return cur.execute(_DUE_OF_SOURCES, {"installation": INSTALLATION}).fetchall()

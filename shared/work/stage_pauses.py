@@ -86,7 +86,7 @@ def probe_succeeded(conn: Connection[TupleRow], stage: str) -> None:
     conn.execute(_PROBE_SUCCEEDED, {"stage": stage})
 
 
-def paused(conn: Connection[TupleRow]) -> list[Pause]:
+def list_pauses(conn: Connection[TupleRow]) -> list[Pause]:
     """Return every pause, those too that wait for a probe."""
     with conn.cursor(row_factory=class_row(Pause)) as cur:
         return cur.execute(_PAUSED).fetchall()

@@ -72,14 +72,14 @@ def load_overview(
     Work of other stages than those `that_run` waits for its package, and fills nothing.
     """
     behind = counted or lag.measure_lag(conn, known, tenant)
-    alive = live_processes.listing(conn)
+    alive = live_processes.list_processes(conn)
     turning = upkeep_loops.listing(conn)
-    chores = chore_records.unfinished(conn)
+    chores = chore_records.list_unfinished(conn)
     if tenant == ANY_TENANT:
         run = [one for one in behind.stages if lag.is_run(one.stage, that_run)]
         live = sum(one.due for one in run)
     else:
-        live = lag.live_due(conn, that_run, most=max_backlog)
+        live = lag.count_live_due(conn, that_run, most=max_backlog)
     seen = SystemState(
         stages=behind.stages,
         processes=alive,
@@ -101,7 +101,7 @@ def load_overview(
         loops=turning,
         chores=chores,
         problems=diagnosis.describe_problems(seen),
-        compared=chore_records.last_done(conn, RECONCILE_INDEX, REBUILD_INDEX),
+        compared=chore_records.find_last_done(conn, RECONCILE_INDEX, REBUILD_INDEX),
     )
 
 

@@ -88,7 +88,7 @@ def test_what_is_not_of_the_reading_leaves_alone_by_what_something_was_read():
 
     def read_by(kind: type[SourceSettings] = SourceSettings, **more: Any) -> str:
         settings = kind.model_validate(given | more)
-        descriptor = load_adapter.adapter_class("generic_json").descriptor
+        descriptor = load_adapter.find_adapter_class("generic_json").descriptor
         return load_adapter.read_by(settings, descriptor)
 
     assert read_by(Later) == read_by()
@@ -186,7 +186,7 @@ def test_an_unchanged_answer_is_asked_for_whole_again_and_once(served: Served):
 
 def test_every_setting_of_pace_is_a_setting_and_changes_nothing_that_is_read():
     given = SourceSettings(adapter="generic_csv", path="/nowhere")
-    descriptor = load_adapter.adapter_class(given.adapter).descriptor
+    descriptor = load_adapter.find_adapter_class(given.adapter).descriptor
     read_by = load_adapter.read_by(given, descriptor)
 
     assert set(SourceSettings.model_fields) >= load_adapter.OF_PACE

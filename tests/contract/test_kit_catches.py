@@ -197,7 +197,7 @@ def examined(monkeypatch, kit_pool):
     """Let an adapter be the one that every source of this test has."""
 
     def examine(kind, check):
-        monkeypatch.setattr(load_adapter, "adapter_class", lambda _: kind)
+        monkeypatch.setattr(load_adapter, "find_adapter_class", lambda _: kind)
         with keeping(Subject("acme", AcmeStub), kit_pool) as one:
             check(one)
 
@@ -258,7 +258,7 @@ class Revising(Acme):
 
 @pytest.mark.requirement("ADP8")
 def test_an_edit_with_a_new_id_leaves_one_live_entry(monkeypatch, kit_pool):
-    monkeypatch.setattr(load_adapter, "adapter_class", lambda _: Revising)
+    monkeypatch.setattr(load_adapter, "find_adapter_class", lambda _: Revising)
     with keeping(Subject("acme", RevisingStub), kit_pool) as one:
         changes.edits_with_new_ids(one)
 
@@ -291,6 +291,6 @@ class ListsBareIds(Acme):
 
 @pytest.mark.parametrize("check", [changes.edits, changes.deletions, changes.counts])
 def test_a_listing_without_stamps_hides_no_edit(check, monkeypatch, kit_pool):
-    monkeypatch.setattr(load_adapter, "adapter_class", lambda _: ListsBareIds)
+    monkeypatch.setattr(load_adapter, "find_adapter_class", lambda _: ListsBareIds)
     with keeping(Subject("acme", SilentStub), kit_pool) as one:
         check(one)

@@ -47,7 +47,7 @@ def found_by_this_process(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     monkeypatch.syspath_prepend(installed)
-    known = installed_stages.descriptors
+    known = installed_stages.load_descriptors
     known.cache_clear()
     yield
     known.cache_clear()
@@ -65,13 +65,15 @@ def save(
     conn: Connection[TupleRow], ctx: Context, external_id: str, text: str, **more
 ) -> UUID:
     draft = EntryDraft("api", external_id, text, **more)
-    due = entry_stages.of_entries(ctx.settings)
+    due = entry_stages.list_entry_stages(ctx.settings)
     (saved,) = save_page(conn, TENANT, [draft], stages=due, editor="test")
     return saved.entry_id
 
 
 def alarms(conn: Connection[TupleRow], entry_id: UUID, revision: int = 1) -> list[int]:
-    shown = findings_shown.of_entry(conn, Scope(TENANT, "anna"), entry_id, revision)
+    shown = findings_shown.load_findings(
+        conn, Scope(TENANT, "anna"), entry_id, revision
+    )
     return [one["number"] for one in shown.get(ALARMS, [])]
 
 
@@ -96,12 +98,12 @@ def due(conn: Connection[TupleRow], stage: str = ALARMS) -> list[tuple[str, int]
 def renew(ctx: Context, conn: Connection[TupleRow]) -> None:
     chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
     chores.renew_texts(ctx)
-    assert chore_records.unfinished(conn) == []
+    assert chore_records.list_unfinished(conn) == []
 
 
 def changed(**fields: Any) -> dict[str, StageDescriptor | ConfigurationError]:
     """What is installed, with another release of the stage."""
-    known = installed_stages.descriptors()
+    known = installed_stages.load_descriptors()
     old = known[ALARMS]
     assert isinstance(old, StageDescriptor)
     return {**known, ALARMS: replace(old, **fields)}
@@ -193,7 +195,7 @@ def test_another_version_or_other_options_make_exactly_that_stage_due(
     assert due(committing) == []
 
     newer = changed(version=2)
-    monkeypatch.setattr(installed_stages, "descriptors", lambda: newer)
+    monkeypatch.setattr(installed_stages, "load_descriptors", lambda: newer)
     committing.execute("DELETE FROM work")
     renew(other, committing)
     assert due(committing) == [("0", due_work.BULK), ("1", due_work.BULK)]
@@ -210,7 +212,7 @@ def test_what_fails_on_one_entry_puts_that_one_aside_and_no_other(
     run_stage(ctx, ALARMS)
     extract_metadata(ctx)
 
-    aside = quarantine.listing(committing, Which(TENANT), limit=10)
+    aside = quarantine.list_quarantined(committing, Which(TENANT), limit=10)
     assert [(one.external_id, one.stage) for one in aside] == [("2", ALARMS)]
     assert sorted(runs(committing)) == ["0", "1", "3", "4"]
     read = committing.execute("SELECT count(*) FROM entry_text").fetchone()
@@ -234,7 +236,7 @@ def test_what_finds_too_much_has_failed_on_that_entry(
 
     run_stage(ctx, ALARMS)
 
-    (aside,) = quarantine.listing(committing, Which(TENANT), limit=10)
+    (aside,) = quarantine.list_quarantined(committing, Which(TENANT), limit=10)
     assert "bytes" in aside.error["details"]["technical"]
     assert runs(committing) == {}
 
@@ -247,7 +249,7 @@ def test_a_stage_that_cannot_be_loaded_rests_and_keeps_its_work(
 
     run_stage(ctx, BROKEN)
 
-    (pause,) = stage_pauses.paused(committing)
+    (pause,) = stage_pauses.list_pauses(committing)
     assert (pause.stage, pause.code) == (BROKEN, ConfigurationError.code)
     assert due(committing, BROKEN) == [("1", due_work.LIVE)]
     run_stage(ctx, ALARMS)
@@ -262,7 +264,7 @@ def test_what_is_wrong_in_the_settings_of_a_stage_is_told_by_name(
 
     run_stage(ctx, ALARMS)
 
-    (pause,) = stage_pauses.paused(committing)
+    (pause,) = stage_pauses.list_pauses(committing)
     assert pause.error is not None
     assert "stages.alarms.settings.wort" in pause.error["message"]
 
@@ -272,7 +274,7 @@ def test_a_stage_that_is_off_has_no_work(make_context, committing):
     save(committing, ctx, "1", "ALARM 1")
     off = make_context(LOGCHORD_STAGES='{"alarms": {"enabled": false}}')
 
-    assert ALARMS not in entry_stages.of_settings(off.settings)
+    assert ALARMS not in entry_stages.list_configured_stages(off.settings)
     run_stage(off, ALARMS)
 
     assert due(committing) == []
@@ -293,7 +295,7 @@ def test_what_is_gone_or_unknown_is_left_alone(make_context, committing):
 
 def test_a_stage_can_come_after_another(make_context, committing, monkeypatch):
     later = changed(after=(METADATA_STAGE,))
-    monkeypatch.setattr(installed_stages, "descriptors", lambda: later)
+    monkeypatch.setattr(installed_stages, "load_descriptors", lambda: later)
     ctx = make_context()
     entry_id = save(committing, ctx, "1", "ALARM 1")
     assert due(committing) == []
@@ -360,6 +362,6 @@ def test_a_word_that_only_a_stage_has_found_is_counted_in_the_vocabulary(
     chore_records.open_chore(committing, chore_records.COUNT_WORDS)
     chores.count_words(ctx)
 
-    assert chore_records.unfinished(committing) == []
+    assert chore_records.list_unfinished(committing) == []
     words = committing.execute("SELECT surface FROM lexeme WHERE n = 1").fetchall()
     assert ("klystron",) in words

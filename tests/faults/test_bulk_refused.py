@@ -57,7 +57,7 @@ def test_what_the_index_cannot_hold_is_put_aside_alone_and_all_else_is_found(
 ):
     """Our own documents never are: the index is made here with a mapping of its own."""
     system = make_system(opensearch=opensearch.url, **QUICK_VECTORS, **EVERY_STAGE)
-    body = mapping.body()
+    body = mapping.make_index_body()
     fields = body["mappings"]["properties"]
     # A field that nobody knows, a date that is none, and a value that is too long.
     del fields["quantities"]["properties"]["name"]

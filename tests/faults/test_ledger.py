@@ -27,7 +27,7 @@ def ids(conn):
     drafts = [EntryDraft("api", str(number), "Beam dump") for number in range(3)]
     saved = save_page(conn, "default", drafts, stages=STAGES, editor="test")
     found = [one.entry_id for one in saved]
-    for content in read_entries.contents(conn, "default", found).values():
+    for content in read_entries.load_contents(conn, "default", found).values():
         metadata.store(conn, content, metadata.extract(content, None))
     conn.execute("DELETE FROM work")
     conn.commit()

@@ -114,7 +114,7 @@ def compared(
     if "chores" in system.processes:
         system.kill("chores")
     chore_records.start_over(conn, RECONCILE_INDEX)
-    chore = chore_records.under_way(conn, RECONCILE_INDEX)
+    chore = chore_records.find_unfinished(conn, RECONCILE_INDEX)
     assert chore is not None
     faulty = {"checkpoints": str(orders.folder)}
     for line in deaths:

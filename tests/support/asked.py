@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.search.query.compiled import conditions
-from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.compiled.conditions import Clause, Condition
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.language import grammar
@@ -20,7 +20,7 @@ def condition(
     max_terms: int = 64,
 ) -> Condition | None:
     tree = grammar.parse(text).tree
-    made = compiled(tree, facility, known=known, max_terms=max_terms)
+    made = compile_question(tree, facility, known=known, max_terms=max_terms)
     name = language if language in STEMMED_LANGUAGES else UNSTEMMED
     found = [guard.condition for guard in made.guards if name in guard.languages]
     return found[0] if found else None
@@ -31,7 +31,7 @@ def clauses(
 ) -> list[Clause]:
     """Return what is asked for, or else what is excluded."""
     made = condition(text, language, facility)
-    found = [] if made is None else conditions.leaves(made)
+    found = [] if made is None else conditions.iterate_leaves(made)
     return [
         leaf
         for leaf, is_wanted in found

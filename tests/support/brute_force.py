@@ -14,7 +14,12 @@ from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN
 from shared.text.words import compounds, function_words
 from shared.text.words.character_runs import Token
-from shared.text.words.folding import STEMMED_LANGUAGES, spelt_out, stem, surface
+from shared.text.words.folding import (
+    STEMMED_LANGUAGES,
+    fold_surface,
+    spell_out_umlauts,
+    stem,
+)
 
 CJK = re.compile("[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -298,7 +303,7 @@ def _has_words(text: str, entry: Entry, *, negated: bool, alone: bool = False) -
 def _joins(run: Sequence[Token], text: str, group: str) -> bool:
     if len(run) > 1 or run[0].kind is not None:
         return False
-    whole = surface(text[run[0].start : run[0].end], group)
+    whole = fold_surface(text[run[0].start : run[0].end], group)
     return any(function_words.joins(one, group) for one in (whole, run[0].term))
 
 
@@ -319,7 +324,7 @@ def _has_token(
         colon = re.sub(r"^(\d\d)(\d\d)$", r"\1:\2", token.term)
         return not entry.idents.isdisjoint({token.term, colon, token.loose})
     written_so = text[token.start : token.end]
-    whole = surface(written_so, entry.group)
+    whole = fold_surface(written_so, entry.group)
     after = tokens.index(token) + 1
     named = tokens[after].loose if after < len(tokens) else None
     if not entry.idents.isdisjoint(
@@ -327,7 +332,7 @@ def _has_token(
     ):
         return True
     if entry.group != "de":
-        other = spelt_out(written_so)
+        other = spell_out_umlauts(written_so)
         return bool(other) and stem(other or "", entry.group) in entry.terms
     spans = compounds.split(whole, PLAIN.parts)
     parts = [stem(whole[start:end], "de") for start, end in spans]

@@ -33,7 +33,9 @@ class Watched(Context):
             return
         with connection(self.pool) as conn:
             found = [
-                one for one in chore_records.unfinished(conn) if one.kind == self.kind
+                one
+                for one in chore_records.list_unfinished(conn)
+                if one.kind == self.kind
             ]
         # An entry of its own reaches the same line of a stage.
         if found and found[0].id == ids[0]:

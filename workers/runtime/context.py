@@ -25,7 +25,7 @@ from shared.settings.settings import Settings
 from shared.text.facility.facility import Facility
 from shared.text.facility.facility import load as load_facility
 from shared.vocabulary.learn_words import SeenWords
-from shared.work.batches import GivesWay, Timing, batches
+from shared.work.batches import GivesWay, Timing, claim_batches
 from shared.work.due_work import Claim
 from shared.work.quarantine_budget import Budget
 
@@ -237,7 +237,7 @@ class Context:
         """
         again = None if entry_ids else functools.partial(self._nudger.again, stage)
         way = GivesWay(stage_names.FOUND_BY, again) if gives_way else None
-        return batches(
+        return claim_batches(
             self.pool,
             stage,
             entry_ids,

@@ -44,6 +44,6 @@ def put_aside(
             settings,
             facility(),
             work_class=claim.work_class,
-            following=entry_stages.after(settings, METADATA_STAGE),
+            following=entry_stages.list_next_stages(settings, METADATA_STAGE),
         )
     return is_aside

@@ -34,11 +34,11 @@ class Warm:
     def begin(self) -> None:
         """Load the live model; with Postgres away, the one that settings name."""
         settings = self._ctx.settings
-        model = model_names.first(settings)
+        model = model_names.choose_first_model(settings)
         try:
             with connect(database_url(settings), application="warm") as conn:
                 with translate_broker_errors():
-                    live = vector_tables.live(conn)
+                    live = vector_tables.find_live_model(conn)
                 model = model if live is None else live.model
         except LogchordError as exc:
             log.warning("live_model_not_known", code=exc.error_code)

@@ -64,7 +64,7 @@ def extract_attachment(ctx: Context, entry_ids: Ids = ()) -> None:
 def _fetch(ctx: Context, claim: Claim) -> None:
     started = time.monotonic()
     with connection(ctx.pool) as conn:
-        due = attachment_states.due(conn, claim.tenant, claim.entry_id)
+        due = attachment_states.list_due_files(conn, claim.tenant, claim.entry_id)
         before = attachment_states.stored_before(conn, claim.tenant, claim.entry_id)
     outcome = _outcome(ctx, due, started) if due else Outcome()
     if before and outcome == Outcome():
@@ -133,7 +133,7 @@ def _end(ctx: Context, claim: Claim, error: LogchordError | None) -> None:
     with connection(ctx.pool) as conn:
         if error is not None:
             # What an edit has brought meanwhile was not asked for often enough.
-            left = attachment_states.due(conn, claim.tenant, claim.entry_id)
+            left = attachment_states.list_due_files(conn, claim.tenant, claim.entry_id)
             fetch_files.give_up(conn, left, error)
         # What was read in the files is searched.
         ids, stages = [claim.entry_id], [stage_names.METADATA_STAGE]
@@ -171,14 +171,14 @@ def _opened(ctx: Context, name: str, ends: float) -> Iterator[Fetch | None]:
     if source is None or not source.is_pulled or source.attachments != "fetch":
         yield None
         return
-    descriptor = load_adapter.adapter_class(source.adapter).descriptor
+    descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
     with (
         closing(_pace(ctx, name, source, descriptor.max_concurrency)) as pace,
         make_io(name, source, cancelled=batches.is_ending, pace=pace, ends=ends) as io,
     ):
         most = ctx.settings.max_entry_bytes
         opened = load_adapter.open_source(name, source, io, max_entry_bytes=most)
-        yield functools.partial(attachment_file.opened, opened.adapter, io)
+        yield functools.partial(attachment_file.open_attachment, opened.adapter, io)
 
 
 def _pace(

@@ -44,4 +44,4 @@ class Contents:
         with connection(self._ctx.pool) as conn:
             for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
                 ids = [claim.entry_id for claim in group]
-                self._found |= read_entries.contents(conn, tenant, ids)
+                self._found |= read_entries.load_contents(conn, tenant, ids)

@@ -228,7 +228,7 @@ def _prepare_retirement(ctx: Context, chore: Chore) -> Effect:
     after = (chore.cursor or {}).get("after", "")
     # A source is gone through until less than a step of it is too old.
     name = next((name for name in limited if name > after), None)
-    gone_stages = entry_stages.of_deleted(ctx.settings)
+    gone_stages = entry_stages.list_deletion_stages(ctx.settings)
 
     def effect(conn: Connection[TupleRow]) -> Progress:
         forgotten = run_records.forget(conn, limit=_RUNS_A_STEP)

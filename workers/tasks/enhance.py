@@ -35,7 +35,7 @@ def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
         ids = [claim.entry_id for claim in claims]
         ctx.checkpoint("after_claim", *ids)
         metadata_batch.extract_in_time(ctx, claims)
-        for stage in entry_stages.after(ctx.settings, METADATA_STAGE):
+        for stage in entry_stages.list_next_stages(ctx.settings, METADATA_STAGE):
             ctx.nudge(stage, ids)
 
 
@@ -62,8 +62,8 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
 def _is_used(ctx: Context, model: str, entry_ids: Ids) -> bool:
     """Tell whether entries are embedded for a model; else pass the nudge on."""
     with connection(ctx.pool) as conn:
-        used = [one.model for one in vector_tables.active(conn)]
-    used = used or [model_names.first(ctx.settings)]
+        used = [one.model for one in vector_tables.list_active_models(conn)]
+    used = used or [model_names.choose_first_model(ctx.settings)]
     if model in used:
         return True
     log.info("model_not_used", model=model, used=used)

@@ -89,7 +89,7 @@ def _go_on(ctx: Context, source: str, kind: str, kinds: tuple[str, ...]) -> None
 def _due(ctx: Context, kinds: tuple[str, ...], named: tuple[str, str]) -> list[DueRun]:
     """Return what is due: what works before what fails, the one named before others."""
     with connection(ctx.pool) as conn:
-        found = [one for one in schedule.due_of_sources(conn) if one.kind in kinds]
+        found = [one for one in schedule.list_due_runs(conn) if one.kind in kinds]
     return sorted(
         found, key=lambda one: (one.is_failing, (one.source, one.kind) != named)
     )
@@ -130,8 +130,8 @@ def _means(ctx: Context) -> Means:
             ctx.settings,
             ctx.pool,
             Stages(
-                entry_stages.of_entries(ctx.settings),
-                entry_stages.of_deleted(ctx.settings),
+                entry_stages.list_entry_stages(ctx.settings),
+                entry_stages.list_deletion_stages(ctx.settings),
             ),
             ctx.nudge,
             functools.partial(_open_io, ctx),
@@ -145,7 +145,7 @@ def _means(ctx: Context) -> Means:
 @contextmanager
 def _open_io(ctx: Context, wanted: RunBudget) -> Iterator[SourceIO]:
     source = wanted.settings
-    descriptor = load_adapter.adapter_class(source.adapter).descriptor
+    descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
     pace = SharedPace(
         database_url(ctx.settings),
         source=wanted.source,

@@ -11,7 +11,7 @@ from shared.entries.reading.read_entries import Content
 from shared.entries.saving import attachment_rows
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres.pool import connection
-from shared.settings.text_expectations import expected
+from shared.settings.text_expectations import find_expectations
 from shared.stages import entry_stages
 from shared.text.reading.typed_metadata import Declared
 from shared.work import due_work
@@ -42,7 +42,7 @@ def _read(
 ) -> EntryResult[Extracted]:
     if content is None or content.deleted:
         return EntryResult(claim)
-    known = expected(ctx.settings, content.source, content.tenant)
+    known = find_expectations(ctx.settings, content.source, content.tenant)
     declared = Declared(known.metadata, known.zone)
     files = _texts_of_files(ctx, content)
     found = metadata.extract(
@@ -57,7 +57,7 @@ def _texts_of_files(ctx: Context, content: Content) -> list[str]:
     if not content.has_attachments:
         return []
     with connection(ctx.pool) as conn:
-        return attachment_rows.texts(conn, content.tenant, content.entry_id)
+        return attachment_rows.load_texts(conn, content.tenant, content.entry_id)
 
 
 def _keep(ctx: Context, read: Sequence[EntryResult[Extracted]]) -> None:
@@ -72,7 +72,7 @@ def _keep(ctx: Context, read: Sequence[EntryResult[Extracted]]) -> None:
             batch_commit.there(read),
             ctx.known,
             work_class=work_class,
-            following=entry_stages.after(ctx.settings, METADATA_STAGE),
+            following=entry_stages.list_next_stages(ctx.settings, METADATA_STAGE),
         )
         due_work.add(conn, tenant, gone, [INDEX_STAGE], work_class=work_class)
         batch_commit.end(ctx, conn, claims)

@@ -112,7 +112,7 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
     error = classified(carry_out)
     if error is not None:
         unit = unit_of(branch.name)
-        outcomes.append(outcome.failure(branch.name, unit, error))
+        outcomes.append(outcome.make_failure(branch.name, unit, error))
     return outcomes
 
 

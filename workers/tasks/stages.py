@@ -75,7 +75,7 @@ def _run(ctx: Context, name: str, claims: Sequence[Claim]) -> None:
     if unsearched:
         ctx.nudge(METADATA_STAGE, unsearched)
     ids = [claim.entry_id for claim in claims]
-    for following in entry_stages.after(ctx.settings, name):
+    for following in entry_stages.list_next_stages(ctx.settings, name):
         ctx.nudge(following, ids)
 
 
@@ -94,7 +94,7 @@ def _keep(ctx: Context, stage: Stage, done: Sequence[EntryResult[Finding]]) -> N
     claims = [one.claim for one in done]
     tenant, work_class = claims[0].tenant, claims[0].work_class
     there = batch_commit.there(done)
-    following = entry_stages.after(ctx.settings, stage.descriptor.name)
+    following = entry_stages.list_next_stages(ctx.settings, stage.descriptor.name)
     with connection(ctx.pool) as conn:
         finding_stage.store(conn, tenant, stage, there, work_class=work_class)
         ids = [content.entry_id for content, _ in there]

@@ -81,10 +81,10 @@ CHORES = {
 
 def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
     """Nudge for what nobody works on, at most two messages per worker process."""
-    late = due_work.overdue(conn, grace_seconds=SWEEP_GRACE_SECONDS)
+    late = due_work.list_overdue_stages(conn, grace_seconds=SWEEP_GRACE_SECONDS)
     if not late:
         return
-    alive = [one for one in live_processes.listing(conn) if not one.stale]
+    alive = [one for one in live_processes.list_processes(conn) if not one.stale]
     try:
         _nudge(app, late, alive)
     except CapacityError as exc:
@@ -149,7 +149,7 @@ def renew_at_once(conn: Connection[TupleRow], facility: Facility) -> None:
 
     Until they are due, no answer can say that they may be found by older terms.
     """
-    last = chore_records.last_done(conn, chore_records.RENEW_TEXTS)
+    last = chore_records.find_last_done(conn, chore_records.RENEW_TEXTS)
     by = (last.result or {}).get(reanalyse.READ_BY) if last else None
     if by is None or by == reanalyse.read_by(facility):
         return
@@ -160,7 +160,9 @@ def renew_at_once(conn: Connection[TupleRow], facility: Facility) -> None:
 
 def schedule_chores(conn: Connection[TupleRow]) -> None:
     """Make a row of each chore whose time has come, and say when it comes next."""
-    for kind in CHORES.keys() & set(schedule.due(conn, schedule.INSTALLATION)):
+    for kind in CHORES.keys() & set(
+        schedule.list_due_kinds(conn, schedule.INSTALLATION)
+    ):
         # One commit: a death leaves the run as due as it was, never done twice.
         with conn.transaction():
             run = schedule.take_due_run(conn, schedule.INSTALLATION, kind)
@@ -181,7 +183,7 @@ def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
     ]
     if not late:
         return
-    alive = [one for one in live_processes.listing(conn) if not one.stale]
+    alive = [one for one in live_processes.list_processes(conn) if not one.stale]
     try:
         room = _room(app, {CHORES_QUEUE}, alive)[CHORES_QUEUE]
         for kind, maintenance_id in random.sample(late, len(late))[: max(0, room)]:
@@ -193,10 +195,10 @@ def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
 
 def nudge_sources(conn: Connection[TupleRow], app: Any) -> None:
     """Nudge for the runs of sources that are due, the healthy ones first."""
-    late = schedule.due_of_sources(conn)
+    late = schedule.list_due_runs(conn)
     if not late:
         return
-    alive = [one for one in live_processes.listing(conn) if not one.stale]
+    alive = [one for one in live_processes.list_processes(conn) if not one.stale]
     queue_of = {
         run.kind: task_names.QUEUE_OF[task_names.run_task(run.kind)] for run in late
     }

@@ -9,7 +9,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.adapter_contract.push import Listens
-from shared.http.pace import jittered
+from shared.http.pace import add_jitter
 from shared.log import get_logger
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
@@ -53,7 +53,7 @@ class Listener:
                 # What it would have said is found by the next poll.
                 told = {"code": error.error_code, "technical": error.technical}
                 log.info("source_not_heard", source=self._name, **told)
-            self._stop.wait(jittered(self._wait, self._wait))
+            self._stop.wait(add_jitter(self._wait, self._wait))
             self._wait = min(2 * self._wait, MOST_WAIT_SECONDS)
 
     def _listen(self) -> None:
@@ -117,7 +117,7 @@ class Listeners:
 
 def _make_due(conn: Connection[TupleRow], name: str, source: SourceSettings) -> bool:
     """Make its tail due, or say that this has to wait for the run that is under way."""
-    tail = schedule.standing(conn, name).get(run_records.TAIL)
+    tail = schedule.load_standings(conn, name).get(run_records.TAIL)
     if tail is None or tail.next_run_at is None or tail.failures:
         # Its history comes first; and one that fails is left alone.
         return True

@@ -92,7 +92,7 @@ def list_keys(*, tenant: str) -> None:
     out = output.current()
     _refuse_odd_text(tenant)
     with _database() as conn:
-        found = stored.listing(conn, tenant)
+        found = stored.list_keys(conn, tenant)
     if out.as_json:
         out.document([_as_json(row) for row in found])
         return

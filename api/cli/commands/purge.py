@@ -136,7 +136,7 @@ def _left(
     entry_id: UUID | None = done.entry_id or meant.entry_id
     with connection(pool) as conn:
         name = (meant.source, meant.external_id)
-        left: dict[str, Any] = dict(purging.traces(conn, tenant, *name, entry_id))
+        left: dict[str, Any] = dict(purging.count_traces(conn, tenant, *name, entry_id))
         unused = [
             one for one in done.files if not attachment_states.is_used(conn, one[0])
         ]

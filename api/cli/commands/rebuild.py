@@ -76,7 +76,7 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
 
 def _stop(pool: Pool, out: Output) -> int:
     with connection(pool) as conn:
-        chore = request_rebuild.under_way(conn)
+        chore = request_rebuild.find_unfinished_rebuild(conn)
         if chore is None:
             message = "No rebuild is under way."
             raise CommandError(message, exit_code=output.NOT_FOUND)

@@ -46,7 +46,7 @@ def models() -> int:
     """List the embedding models: what each holds, and which one searches read."""
     out = output.current()
     with _opened(Settings.load(os.environ)) as pool, connection(pool) as conn:
-        found = model_registry.listing(conn)
+        found = model_registry.list_models(conn)
     if out.as_json:
         out.document([embed_model_out(one) for one in found])
         return output.DONE
@@ -88,8 +88,8 @@ def reembed(
             message = "Name a model; `logchord models` lists those that have vectors."
             raise CommandError(message, exit_code=output.USAGE)
         if drop:
-            return _drop(pool, out, model_names.full(model))
-        name = model_names.checked(model, settings)
+            return _drop(pool, out, model_names.resolve_alias(model))
+        name = model_names.check_model_name(model, settings)
         ask = partial(
             request_reembed.ask, model=name, batch=batch, activate=activate, force=force
         )

@@ -119,8 +119,8 @@ def look(settings: Settings) -> Overview:
     ):
         return work_overview.load_overview(
             conn,
-            live_models.stages(conn, settings),
-            that_run=entry_stages.that_run(settings),
+            live_models.list_stages(conn, settings),
+            that_run=entry_stages.list_runnable_stages(settings),
             max_backlog=settings.max_backlog_entries,
         )
 

@@ -124,7 +124,7 @@ def _provider(settings: Settings, name: str) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    name = model_names.first(settings)
+    name = model_names.choose_first_model(settings)
     if name.partition(":")[0] in settings.api.providers:
         return _provider(settings, name)
     if "/" in name or ":" in name or name.startswith("hashing"):

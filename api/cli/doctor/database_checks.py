@@ -75,14 +75,14 @@ def _server(conn: Connection[TupleRow], pool_size: int) -> Iterator[Check]:
 
 
 def _schema(conn: Connection[TupleRow], settings: Settings) -> Iterator[Check]:
-    todo = [migration.name for migration in migrations.pending(conn)]
+    todo = [migration.name for migration in migrations.list_pending(conn)]
     if todo:
         found = f"{len(todo)} pending, the first is {todo[0]}"
         yield Check("migrations", "failed", found, "Run `logchord migrate`.")
         return
     yield Check("migrations", "ok", "all applied")
     with translate_broker_errors():
-        yield from _vectors(conn, model_names.first(settings))
+        yield from _vectors(conn, model_names.choose_first_model(settings))
 
 
 def _locale(conn: Connection[TupleRow]) -> Check:
@@ -124,7 +124,7 @@ def _pools(conn: Connection[TupleRow], pool_size: int) -> Check:
 
 
 def _vectors(conn: Connection[TupleRow], first: str) -> Iterator[Check]:
-    live = vector_tables.live(conn)
+    live = vector_tables.find_live_model(conn)
     if live is not None and live.model != first:
         found = f"searches read {live.model}, the settings name {first}"
         remedy = f"`logchord reembed {first} --activate`, or correct the setting."
@@ -137,7 +137,7 @@ def _vectors(conn: Connection[TupleRow], first: str) -> Iterator[Check]:
         state: Literal["ok", "failed"] = "failed" if entries else "ok"
         yield Check("vectors", state, found, remedy if entries else None)
     for model, table in models:
-        embedded = vectors.embedded_entries(conn, table, _TENANT)
+        embedded = vectors.count_embedded_entries(conn, table, _TENANT)
         share = embedded / entries if entries else 1.0
         found = f"{model}: {embedded} of {entries} entries ({share:.0%})"
         # One that nobody searches yet is being filled: that is no failure either.

@@ -18,7 +18,7 @@ def of_sources(settings: Settings) -> Iterator[Check]:
     from shared.sources import load_adapter
     from shared.sources.runs import sync_config
 
-    sources = load_adapter.pulled(settings)
+    sources = load_adapter.list_pulled_sources(settings)
     if not sources:
         return
     wrong = sync_config.check(settings)
@@ -29,7 +29,7 @@ def of_sources(settings: Settings) -> Iterator[Check]:
     for name, source in sources.items():
         if name in wrong:
             continue
-        if load_adapter.adapter_class(source.adapter).descriptor.place in _SERVERS:
+        if load_adapter.find_adapter_class(source.adapter).descriptor.place in _SERVERS:
             (live if source.base_url else files).append(name)
     if live and files:
         found = f"{', '.join(files)} only from files, {', '.join(live)} live"

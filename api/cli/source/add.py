@@ -79,7 +79,7 @@ def add(  # noqa: PLR0913 - one for each option
     address = place.get("path", address)
     found = _found(out, address, given, adapter, name=name, asks=asks)
     source = {"adapter": found.adapter, **place, **dict(found.found.settings)}
-    descriptor = load_adapter.adapter_class(found.adapter).descriptor
+    descriptor = load_adapter.find_adapter_class(found.adapter).descriptor
     if user or secret:
         source |= _login(source, descriptor, user, secret)
     if logbooks:
@@ -198,7 +198,7 @@ def _found(
 def _named(tried: Tried, adapter: str) -> Candidate:
     from shared.adapter_contract.contract import Recognition
 
-    kind = load_adapter.adapter_class(adapter)
+    kind = load_adapter.find_adapter_class(adapter)
     for one in tried.candidates:
         if one.adapter == kind.descriptor.name:
             return one

@@ -77,7 +77,7 @@ def _silent_workers(settings: Settings, since: float) -> list[str]:
         return ["postgres"]
     try:
         with connect(url.get_secret_value(), application="health") as conn:
-            rows = live_processes.listing(conn)
+            rows = live_processes.list_processes(conn)
     except LogchordError:
         return ["postgres"]
     alive = [r for r in rows if not r.stale and r.since.timestamp() > since - 1]

@@ -80,8 +80,10 @@ _UNIQUE_KEY = Header(
 def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Every file, those too that are still to be fetched or lie elsewhere."""
     with connection(ctx.pool) as conn:
-        entry = read_entries.present(read_entries.current(conn, caller.scope, entry_id))
-        found = attachment_rows.of_entries(conn, caller.scope.tenant, [entry_id])
+        entry = read_entries.require_entry(
+            read_entries.load_entry(conn, caller.scope, entry_id)
+        )
+        found = attachment_rows.load_attachments(conn, caller.scope.tenant, [entry_id])
     files = found.get(entry_id, [])
     shown = inline_images.find_inline_images(entry.text, entry.text_format, files)
     items = [attachment_out(one) for one in files]

@@ -149,7 +149,7 @@ class _Feed:
         limit: int | None = None,
     ) -> FeedPage:
         for _ in range(_LOOKS):
-            told = change_feed.since(
+            told = change_feed.list_changes(
                 conn, self._scope, place, limit=limit or self._limit
             )
             place = told.place
@@ -163,7 +163,7 @@ class _Feed:
         wanted = [one.entry_id for one in told.changes if one.visible]
         read: dict[UUID, read_entries.EntryView] = {}
         for ids in _slices(wanted):
-            read |= read_entries.some(conn, self._scope, ids, whole=whole)
+            read |= read_entries.load_entries(conn, self._scope, ids, whole=whole)
         return read
 
     def _signer(self) -> Signer:

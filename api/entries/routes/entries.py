@@ -182,8 +182,10 @@ def list_entries(
             datetime.fromisoformat(time), UUID(entry_id)
         )
     with connection(ctx.pool) as conn:
-        found = read_entries.listing(conn, scope, wanted, limit=limit + 1, after=after)
-        count = read_entries.total(conn, scope, wanted)
+        found = read_entries.list_entries(
+            conn, scope, wanted, limit=limit + 1, after=after
+        )
+        count = read_entries.count_entries(conn, scope, wanted)
         page, more = found[:limit], len(found) > limit
         items = bodies(ctx, conn, scope, page)
     next_cursor = None
@@ -221,7 +223,7 @@ def get_entry(
 ) -> Response:
     """The newest revision, or the one that is named, text exactly as received."""
     with connection(ctx.pool) as conn:
-        entry = read_entries.current(conn, caller.scope, entry_id)
+        entry = read_entries.load_entry(conn, caller.scope, entry_id)
         return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
 
 
@@ -247,7 +249,9 @@ def list_revisions(
     if cursor is not None:
         (newest,) = ctx.signer().open(cursor, binding)
     with connection(ctx.pool) as conn:
-        read_entries.present(read_entries.current(conn, caller.scope, entry_id))
+        read_entries.require_entry(
+            read_entries.load_entry(conn, caller.scope, entry_id)
+        )
         found = revisions.until(
             conn, caller.scope.tenant, entry_id, newest, limit=limit + 1
         )
@@ -275,15 +279,15 @@ def delete_entry(
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Leave a tombstone: gone from every answer at once; a repeat is 204 too."""
-    gone = entry_stages.of_deleted(ctx.settings)
+    gone = entry_stages.list_deletion_stages(ctx.settings)
     with connection(ctx.pool) as conn:
-        found = read_entries.current(conn, caller.scope, entry_id)
+        found = read_entries.load_entry(conn, caller.scope, entry_id)
         if found is None:
             raise NotFoundError
         refuse_pulled(ctx.settings, found.source)
         # An edit on its way changes the revision, and perhaps who may delete it.
         write_rights.hold(conn, caller.scope, entry_id)
-        entry = read_entries.current(conn, caller.scope, entry_id)
+        entry = read_entries.load_entry(conn, caller.scope, entry_id)
         if entry is None:
             raise NotFoundError
         if if_match is not None and not names(if_match, entry.revision):

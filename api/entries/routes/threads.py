@@ -21,7 +21,7 @@ from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import EntryView
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
-from shared.settings.text_expectations import expected
+from shared.settings.text_expectations import find_expectations
 from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     Beside them, how things stand and the steps of the incident, as their texts say.
     """
     with connection(ctx.pool) as conn:
-        entry = read_entries.present(read_entries.current(conn, caller.scope, entry_id))
+        entry = read_entries.require_entry(
+            read_entries.load_entry(conn, caller.scope, entry_id)
+        )
         found = [entry]
         if entry.thread_id is not None:
             found = _members(conn, caller.scope, entry.thread_id)
@@ -90,7 +92,7 @@ def _answer(
         scope,
         thread_id,
         entries[0].entry_id,
-        lambda source: expected(ctx.settings, source, scope.tenant).zone,
+        lambda source: find_expectations(ctx.settings, source, scope.tenant).zone,
         ctx.searches.facility.incidents,
     )
     body = {

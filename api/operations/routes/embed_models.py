@@ -42,7 +42,7 @@ router = APIRouter(
 def get_embed_models(ctx: Ctx) -> Response:
     """From the registry; each table is counted."""
     with connection(ctx.pool) as conn:
-        found = [embed_model_out(one) for one in model_registry.listing(conn)]
+        found = [embed_model_out(one) for one in model_registry.list_models(conn)]
     return as_json({"models": found}, 200)
 
 
@@ -74,7 +74,7 @@ def activate_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Res
 def _ask(
     ctx: ApiContext, caller: CallerInfo, asked: str, body: ReembedIn, *, activate: bool
 ) -> Response:
-    model = model_names.checked(asked, ctx.settings)
+    model = model_names.check_model_name(asked, ctx.settings)
     with connection(ctx.pool) as conn:
         if body.dry_run:
             missing = model_registry.missing(conn, model)

@@ -153,8 +153,8 @@ async def _known(ctx: ApiContext) -> tuple[list[str], bool]:
 def _tables_and_budgets(ctx: ApiContext) -> tuple[list[str], bool]:
     """Return the vector tables, and whether a stage has put aside all it may."""
     with connection(ctx.pool) as conn:
-        names = [one.table_name for one in vector_tables.active(conn)]
-        resting = stage_pauses.paused(conn)
+        names = [one.table_name for one in vector_tables.list_active_models(conn)]
+        resting = stage_pauses.list_pauses(conn)
     return names, any(one.code == stage_pauses.BUDGET_SPENT for one in resting)
 
 
@@ -162,7 +162,7 @@ def _lag(ctx: ApiContext, whose: str) -> tuple[Lag, list[Behind]] | None:
     try:
         with connection(ctx.pool) as conn:
             reach = lag.reach(conn, whose)
-            known = live_models.stages(conn, ctx.settings)
+            known = live_models.list_stages(conn, ctx.settings)
             found = ctx.counts.get(reach, lambda: lag.measure_lag(conn, known, reach))
             return found, behind(conn, whose)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

@@ -82,7 +82,7 @@ def list_quarantine(
     with connection(ctx.pool) as conn:
         whose = lag.reach(conn, caller.scope.watched)
         which = Which(whose, source=source, stage=stage, code=code)
-        found = quarantine.listing(conn, which, limit=limit + 1, after=after)
+        found = quarantine.list_quarantined(conn, which, limit=limit + 1, after=after)
     page = found[:limit]
     next_cursor = None
     if len(found) > limit:
@@ -223,7 +223,7 @@ def _find(
 ) -> tuple[Which, Aside]:
     """Return one of the caller's; absent and another's are one and the same."""
     which = Which(lag.reach(conn, caller.scope.watched), id=quarantine_id)
-    for found in quarantine.listing(conn, which, limit=1):
+    for found in quarantine.list_quarantined(conn, which, limit=1):
         return which, found
     raise NotFoundError
 

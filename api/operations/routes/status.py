@@ -127,13 +127,13 @@ def _component(one: Finding, scope: Scope) -> dict[str, Any]:
 def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Overview:
     """Return how the work stands, as far as it is the caller's to know."""
     whose = lag.reach(conn, scope.watched)
-    known = live_models.stages(conn, ctx.settings)
+    known = live_models.list_stages(conn, ctx.settings)
     counted = ctx.counts.get(whose, lambda: lag.measure_lag(conn, known, whose))
     most = ctx.settings.max_backlog_entries
     return work_overview.load_overview(
         conn,
         known,
-        that_run=entry_stages.that_run(ctx.settings),
+        that_run=entry_stages.list_runnable_stages(ctx.settings),
         max_backlog=most,
         tenant=whose,
         counted=counted,
@@ -147,7 +147,7 @@ def _index(
     entries, lacking = ctx.entry_counts.get(
         key,
         lambda: (
-            read_entries.total(conn, scope, read_entries.ListingFilter()),
+            read_entries.count_entries(conn, scope, read_entries.ListingFilter()),
             unindexed_count.lacking(conn, scope),
         ),
     )
@@ -155,7 +155,7 @@ def _index(
         "entries": entries,
         "indexed": max(0, entries - lacking) if ctx.opensearch else None,
         **drift_out(seen),
-        "watermark": timestamp(lag.watermark(conn, _INDEXING)),
+        "watermark": timestamp(lag.find_watermark(conn, _INDEXING)),
     }
 
 
@@ -166,9 +166,9 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         not_embedded = _not_embedded(conn, scope)
         has_pgvector, live = (
             semantic_preconditions.has_pgvector(conn),
-            vector_tables.live(conn),
+            vector_tables.find_live_model(conn),
         )
-        todo = migrations.pending(conn)
+        todo = migrations.list_pending(conn)
         sources = source_views.list_sources(conn, scope, ctx.settings.sources)
     semantic = Preconditions(
         has_pgvector, live.model if live else None, _vectors(ctx, scope.tenant, live)
@@ -217,8 +217,12 @@ def _not_embedded(conn: Connection[TupleRow], scope: Scope) -> dict[str, int]:
     """
     if "admin" not in scope.allowed:
         return {}
-    model = vector_tables.live(conn)
-    return {} if model is None else not_embedded.counts(conn, model.model, scope.tenant)
+    model = vector_tables.find_live_model(conn)
+    return (
+        {}
+        if model is None
+        else not_embedded.count_skipped(conn, model.model, scope.tenant)
+    )
 
 
 def _source(one: SourceView, *, admin: bool) -> dict[str, Any]:

@@ -80,7 +80,7 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
 
 
 def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
-    known = installed_modules.modules().values()
+    known = installed_modules.list_modules().values()
     # Of a family the first: the others stand in for it.
     named = {one.descriptor.search_mode: one for one in reversed(list(known))}
     own = [p for family in mode.families for p in named[family].parameters]
@@ -126,11 +126,13 @@ def _told(
 
 def _modes() -> list[modes.Mode]:
     """Return our modes, and one for each module of another package."""
-    others = [one for one in installed_modules.modules().values() if not one.is_ours]
+    others = [
+        one for one in installed_modules.list_modules().values() if not one.is_ours
+    ]
     return [
         *modes.MODES.values(),
         *(
-            replace(modes.alone(one.name), description=one.description)
+            replace(modes.make_single_mode(one.name), description=one.description)
             for one in (other.descriptor for other in others)
         ),
     ]

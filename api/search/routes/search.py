@@ -24,7 +24,7 @@ from shared.search.jobs.job import Job as RunningJob
 from shared.search.query import fault as faults
 from shared.search.query.fault import Fault
 from shared.search.query.plan import Plan, SearchQuery
-from shared.search.query.query_log import logged
+from shared.search.query.query_log import make_log_keys
 from shared.times.rfc3339 import timestamp
 
 log = get_logger()
@@ -159,7 +159,7 @@ async def planned(question: SearchQuery, caller: Caller, ctx: Ctx) -> Plan:
 
 def _asked(plan: Plan, caller: Caller, ctx: Ctx) -> Mapping[str, str]:
     setting, tenant = ctx.settings.log_queries, caller.scope.tenant
-    return logged(plan.query, setting, ctx.secret(), tenant)
+    return make_log_keys(plan.query, setting, ctx.secret(), tenant)
 
 
 def fault_of(request: Request, caller: Caller, ctx: Ctx) -> Fault | None:

@@ -250,7 +250,7 @@ def _replay(
         return None
     try:
         with connection(ctx.pool) as conn:
-            first = jobs.own(conn, caller.scope, UUID(of))
+            first = jobs.find_own_job(conn, caller.scope, UUID(of))
             return replay.compare(conn, caller.scope, first, found)
     except LogchordError as exc:
         # It is kept no longer, or the comparison takes too long: the job is told.

@@ -46,7 +46,7 @@ def list_runs(
     if cursor is not None:
         after = UUID(ctx.signer().open(cursor, binding)[0])
     with connection(ctx.pool) as conn:
-        found = run_records.listing(
+        found = run_records.list_runs(
             conn,
             scope.tenant,
             limit=limit + 1,
@@ -79,7 +79,7 @@ def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Its counts, its window, what it waits for, and why it failed, if it did."""
     scope = caller.scope
     with connection(ctx.pool) as conn:
-        found = run_records.one(conn, scope.tenant, run_id)
+        found = run_records.find_run(conn, scope.tenant, run_id)
         if found is None:
             raise NotFoundError
         queued = run_queue.load_run_queue(conn, [found]).get(found.id)

@@ -51,7 +51,7 @@ class Encoder(Protocol):
         """Return the words of a text in order, with the pieces of each."""
 
 
-def checked(
+def check_vectors(
     vectors: Sequence[Vectors] | Vectors, count: int, dimension: int, model: str
 ) -> Vectors:
     """Return the vectors as one array, or refuse what no table should ever hold."""

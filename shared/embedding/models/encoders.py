@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from shared.embedding.models import model_folder
-from shared.embedding.models.encoder_contract import Encoder, Vectors, Word, checked
+from shared.embedding.models.encoder_contract import (
+    Encoder,
+    Vectors,
+    Word,
+    check_vectors,
+)
 from shared.embedding.models.model_names import ALIASES, FOLDER_PREFIX, HASHING
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ class HashingEncoder:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one finite unit vector a text; the same text, the same vector."""
         rows = [self._encode_one(text) for text in texts]
-        return checked(rows, len(texts), self.dimension, self.model)
+        return check_vectors(rows, len(texts), self.dimension, self.model)
 
     def count_tokens(self, text: str) -> int:
         """Return how many words the text has."""

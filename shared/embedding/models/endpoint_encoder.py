@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from shared.embedding.models.encoder_contract import Vectors, Word, checked
+from shared.embedding.models.encoder_contract import Vectors, Word, check_vectors
 from shared.embedding.models.provider import Provider
 from shared.errors import (
     ConfigurationError,
@@ -104,7 +104,7 @@ class EndpointEncoder:
         for first in range(0, len(texts), most):
             rows += self._asked(texts[first : first + most])
         dimension = self.dimension
-        return checked(rows, len(texts), dimension, self.model)
+        return check_vectors(rows, len(texts), dimension, self.model)
 
     def count_tokens(self, text: str) -> int:
         """Return about how many pieces the text has, rather too many."""

@@ -29,28 +29,28 @@ HASHING = re.compile(r"hashing-([1-9]\d{0,3})")
 LONGEST = 200
 
 
-def full(model: str) -> str:
+def resolve_alias(model: str) -> str:
     """Return the name that a model's vectors are stored under."""
     return ALIASES.get(model, model)
 
 
-def first(settings: Settings) -> str:
+def choose_first_model(settings: Settings) -> str:
     """Return the model that an installation begins with."""
     provider = settings.search_modules.semantic.provider
     if provider is None:
-        return full(settings.embedding_model)
+        return resolve_alias(settings.embedding_model)
     return f"{provider}:{settings.embedding_model}"
 
 
 def told_dimension(model: str, settings: Settings) -> int | None:
     """Return how long settings say that a model's vectors are; None: they do not."""
     said = settings.search_modules.semantic.settings.embedding_dimension
-    return said if model == first(settings) else None
+    return said if model == choose_first_model(settings) else None
 
 
-def checked(model: str, settings: Settings) -> str:
+def check_model_name(model: str, settings: Settings) -> str:
     """Return the full name of a model that can be meant here, or refuse it."""
-    name = full(model)
+    name = resolve_alias(model)
     if name in BUILT_IN or HASHING.fullmatch(name):
         return name
     if len(name) <= LONGEST and name.isprintable():

@@ -12,7 +12,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 from tokenizers import Encoding, Tokenizer
 
 from shared.embedding.models import model_folder
-from shared.embedding.models.encoder_contract import Vectors, Word, checked
+from shared.embedding.models.encoder_contract import Vectors, Word, check_vectors
 from shared.embedding.models.model_names import FOLDER_PREFIX
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 
@@ -64,7 +64,7 @@ class OnnxEncoder:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one finite unit vector a text; the same text, the same vector."""
         rows = [self._encode_one(text) for text in texts]
-        return checked(rows, len(texts), self.dimension, self.model)
+        return check_vectors(rows, len(texts), self.dimension, self.model)
 
     def count_tokens(self, text: str) -> int:
         """Return how many pieces the whole text has."""

@@ -60,7 +60,7 @@ class Provider:
                 body = json.dumps(asked).encode()
                 question = HTTPRequest("POST", url, self._headers(), body, _ANSWERS)
                 answer = asker.ask(question, patience)
-                with failures.of_network(url):
+                with failures.translate_network_errors(url):
                     read = b"".join(
                         bounded_response.pieces(answer.response, most_bytes)
                     )
@@ -70,7 +70,7 @@ class Provider:
             key = f"api.providers.{self._name}.base_url"
             message = f"`{key}` cannot be used: {exc.message}"
             raise ConfigurationError(message, config_key=key) from exc
-        headers = bounded_response.by_name(answer.response.headers)
+        headers = bounded_response.join_headers(answer.response.headers)
         wait = failures.retry_after(headers.get("retry-after"), datetime.now(UTC))
         return Answered(answer.response.status, read, wait)
 

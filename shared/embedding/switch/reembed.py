@@ -144,7 +144,7 @@ def _open(site: _Site) -> Effect:
         vector_tables.ensure_table(conn, site.prefix, site.model, dimension)
         vector_tables.activate(conn, site.model)
         begun = site.goes_on("mark", after=None, round=0, missing=0)
-        return Progress(begun.cursor, 0, entry_estimate.about(conn))
+        return Progress(begun.cursor, 0, entry_estimate.estimate_entries(conn))
 
     return commit
 
@@ -167,7 +167,7 @@ def _walk(site: _Site) -> Effect:
         given = {"stage": site.stage, "most": AHEAD_ENTRIES}
         if _one(conn, _DUE, given) >= AHEAD_ENTRIES:
             return lambda _: site.waits()
-        old = vector_tables.live(conn)
+        old = vector_tables.find_live_model(conn)
     page = _page(site, old)
     is_first = site.came["round"] == 0
     lacking = [row for row in page if row.is_missing and (is_first or row.is_in_old)]
@@ -182,7 +182,7 @@ def _walk(site: _Site) -> Effect:
         if len(page) == site.came["batch"]:
             goes_on = site.goes_on("walk", after=str(page[-1].id), missing=missing)
         elif is_first or (missing and site.came["round"] < MAX_ROUNDS):
-            marked_at = chore_records.now(conn).isoformat()
+            marked_at = chore_records.read_clock(conn).isoformat()
             goes_on = site.goes_on("drain", missing=missing, marked_at=marked_at)
         else:
             goes_on = site.goes_on("compare", missing=missing)
@@ -204,7 +204,7 @@ def _drain(site: _Site) -> Effect:
 
 def _compare(site: _Site) -> Effect:
     with connection(site.pool) as conn:
-        old, new = vector_tables.live(conn), _registered(conn, site.model)
+        old, new = vector_tables.find_live_model(conn), _registered(conn, site.model)
         asked = compare_models.questions(conn)
     compared = None
     if old is not None and old.model != new.model:
@@ -223,7 +223,7 @@ def _compare(site: _Site) -> Effect:
     def commit(conn: Connection[TupleRow]) -> Progress:
         if site.came["activate"] and may_go_live:
             switch_model.want_warm(conn, site.model)
-            begun_at = chore_records.now(conn).isoformat()
+            begun_at = chore_records.read_clock(conn).isoformat()
             return site.goes_on("warm", warm_from=begun_at, **told)
         why = "incomplete" if site.came["activate"] else None
         return _ended(conn, site, {**told, "not_live": why})
@@ -237,7 +237,7 @@ def _warm(site: _Site) -> Effect:
     def commit(conn: Connection[TupleRow]) -> Progress:
         cold = [
             f"{one.kind} (process {one.pid} on {one.host})"
-            for one in live_processes.listing(conn)
+            for one in live_processes.list_processes(conn)
             if not one.stale
             and _SEARCH_QUEUES & set(one.queues)
             and site.model not in (one.models or [])
@@ -245,7 +245,7 @@ def _warm(site: _Site) -> Effect:
         if not cold:
             return site.goes_on("switch")
         began = datetime.fromisoformat(site.came["warm_from"])
-        if (chore_records.now(conn) - began).total_seconds() < WARM_SECONDS:
+        if (chore_records.read_clock(conn) - began).total_seconds() < WARM_SECONDS:
             return site.waits()
         message = (
             f"These cannot load the model {site.model}: {', '.join(cold)}. Their logs"
@@ -283,7 +283,7 @@ def phases() -> list[str]:
 
 
 def _ended(conn: Connection[TupleRow], site: _Site, told: dict[str, Any]) -> Progress:
-    done, live = site.chore.done, vector_tables.live(conn)
+    done, live = site.chore.done, vector_tables.find_live_model(conn)
     result = {
         "model": site.model,
         "entries": done,
@@ -314,7 +314,7 @@ def _page(site: _Site, old: EmbeddingModel | None) -> list[_ReembedRow]:
 
 
 def _registered(conn: Connection[TupleRow], model: str) -> EmbeddingModel:
-    found = vector_tables.registered(conn, model)
+    found = vector_tables.find_model(conn, model)
     if found is None:
         raise InternalError(technical=f"the model {model} has no table any more")
     return found

@@ -28,4 +28,4 @@ def ask(
 
 def under_way(conn: Connection[TupleRow]) -> UUID | None:
     """Return the re-embedding that has not ended."""
-    return chore_records.under_way(conn, REEMBED_MODEL)
+    return chore_records.find_unfinished(conn, REEMBED_MODEL)

@@ -62,15 +62,15 @@ def drop(
 ) -> EmbeddingModel:
     """Delete a model's vectors and its work; refuse what searches may still read."""
     vector_tables.lock_registry(conn)
-    found = vector_tables.registered(conn, model)
+    found = vector_tables.find_model(conn, model)
     if found is None:
         message = f"No table holds vectors of the model {model!r}."
         raise NotFoundError(message)
-    live = vector_tables.live(conn)
+    live = vector_tables.find_live_model(conn)
     if live is not None and live.model == model:
         message = f"Searches read the model {model}: activate another one first."
         raise InvalidRequestError(message)
-    for chore in chore_records.unfinished(conn):
+    for chore in chore_records.list_unfinished(conn):
         if chore.kind == REEMBED_MODEL and (chore.cursor or {}).get("model") == model:
             message = f"The model {model} is being filled: stop that first."
             told = {"maintenance_id": str(chore.id)}

@@ -34,4 +34,4 @@ def get_stage_descriptor() -> StageDescriptor:
 
 def _row_name(settings: Settings) -> str:
     # Where vectors are due, they are due for every model in use: `due.rows.add`.
-    return stage_names.embed_stage(model_names.first(settings))
+    return stage_names.embed_stage(model_names.choose_first_model(settings))

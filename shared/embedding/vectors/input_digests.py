@@ -51,7 +51,7 @@ def load_digests(
     conn: Connection[TupleRow], model: str, tenant: str, entry_ids: Sequence[UUID]
 ) -> dict[UUID, bytes]:
     """Return the marks of what entries' vectors are of; of those that have any."""
-    held = vector_tables.registered(conn, model)
+    held = vector_tables.find_model(conn, model)
     if held is None:
         return {}
     statement = sql.SQL(_KNOWN).format(table=sql.Identifier(held.table_name))

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 KEPT_SECONDS = 1.0
 
 
-def stages(conn: Connection[TupleRow], settings: Settings) -> tuple[str, ...]:
+def list_stages(conn: Connection[TupleRow], settings: Settings) -> tuple[str, ...]:
     """Return every stage as it is now, in the order in which an entry passes them."""
-    used = [embed_stage(one.model) for one in vector_tables.active(conn)]
+    used = [embed_stage(one.model) for one in vector_tables.list_active_models(conn)]
     found: list[str] = []
-    for stage in entry_stages.of_settings(settings):
+    for stage in entry_stages.list_configured_stages(settings):
         found += used if used and stage.startswith(EMBED_PREFIX) else [stage]
     return tuple(found)
 
@@ -50,7 +50,7 @@ class InUse:
         if known is not None:
             return known[1]
         with connection(self._pool) as conn:
-            found = vector_tables.live(conn)
+            found = vector_tables.find_live_model(conn)
         with self._lock:
             self._known = (now, found)
         return found

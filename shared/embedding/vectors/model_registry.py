@@ -39,14 +39,14 @@ class ModelStatus:
     languages: Sequence[str]
 
 
-def listing(conn: Connection[TupleRow]) -> list[ModelStatus]:
+def list_models(conn: Connection[TupleRow]) -> list[ModelStatus]:
     """Return every model with its counts, oldest first; reads its whole table."""
     filling = {
         (one.cursor or {}).get("model")
-        for one in chore_records.unfinished(conn)
+        for one in chore_records.list_unfinished(conn)
         if one.kind == REEMBED_MODEL
     }
-    live = vector_tables.live(conn)
+    live = vector_tables.find_live_model(conn)
     whole = entry_estimate.undeleted(conn)
     found = []
     for model in vector_tables.list_models(conn):
@@ -64,7 +64,7 @@ def listing(conn: Connection[TupleRow]) -> list[ModelStatus]:
 
 def missing(conn: Connection[TupleRow], model: str) -> int:
     """Return about how many entries a model would have to embed."""
-    found = vector_tables.registered(conn, model)
+    found = vector_tables.find_model(conn, model)
     has = 0 if found is None else _counts(conn, found.table_name)[1]
     return max(0, entry_estimate.undeleted(conn) - has - _skipped(conn, model))
 

@@ -26,7 +26,7 @@ from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.postgres.pool import Pool, connection
-from shared.settings.text_expectations import expected
+from shared.settings.text_expectations import find_expectations
 from shared.text.words import languages
 from shared.work import backlog, chore_records
 from shared.work.backlog import Named
@@ -127,9 +127,9 @@ def reason(content: Content, model: str, settings: Settings) -> Reason | None:
     known = spoken(model, settings)
     if not known:
         return None
-    told = expected(settings, content.source, content.tenant)
+    told = find_expectations(settings, content.source, content.tenant)
     # A few words of which nothing is said count as the model's own, as in a question.
-    language = languages.of_entry(
+    language = languages.find_entry_language(
         content.title,
         content.text,
         told=content.said_language,
@@ -166,7 +166,9 @@ def _rows(
     }
 
 
-def counts(conn: Connection[TupleRow], model: str, tenant: str) -> dict[str, int]:
+def count_skipped(
+    conn: Connection[TupleRow], model: str, tenant: str
+) -> dict[str, int]:
     """Return how many entries of a facility a model skips, by reason."""
     found = {"language": 0, "machine": 0}
     given = {"tenant": tenant, "model": model}
@@ -178,7 +180,7 @@ def prepare(
 ) -> Effect:
     """Look at one page; return what makes due those that are judged otherwise now."""
     with connection(pool) as conn:
-        models = [one.model for one in vector_tables.active(conn)]
+        models = [one.model for one in vector_tables.list_active_models(conn)]
         walk = _walk(conn, models, settings, cursor)
         pages = {model: _page(conn, model, settings, walk) for model in models}
     other: dict[str, list[Named]] = {}
@@ -209,7 +211,7 @@ def _walk(
     """Return the cursor with by what is judged, and for which models that is new."""
     now = {model: _judged_by(model, settings) for model in models}
     if cursor["embedded_to"] is None:
-        last = chore_records.last_done(conn, chore_records.RENEW_TEXTS)
+        last = chore_records.find_last_done(conn, chore_records.RENEW_TEXTS)
         told = (last.result or {}).get(_BY, {}) if last else {}
         anew = [model for model in models if told.get(model) != now[model]]
         return {**cursor, _BY: now, "anew": anew}
@@ -248,7 +250,7 @@ def _contents(pool: Pool, tenant: str, ids: Sequence[UUID]) -> Iterator[Content]
     for begin in range(0, len(ids), _READ_AT_ONCE):
         with connection(pool) as conn:
             some = ids[begin : begin + _READ_AT_ONCE]
-            found = read_entries.contents(conn, tenant, some)
+            found = read_entries.load_contents(conn, tenant, some)
         yield from found.values()
 
 

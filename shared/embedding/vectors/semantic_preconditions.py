@@ -69,7 +69,7 @@ def count(
         embedded=(
             0
             if model is None
-            else vectors.embedded_entries(conn, model.table_name, tenant)
+            else vectors.count_embedded_entries(conn, model.table_name, tenant)
         ),
     )
 

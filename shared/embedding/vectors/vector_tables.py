@@ -90,13 +90,13 @@ _CREATE_TENANT: LiteralString = """
     CREATE INDEX {index} ON {table} (tenant, entry_id)"""
 
 
-def registered(conn: Connection[TupleRow], model: str) -> EmbeddingModel | None:
+def find_model(conn: Connection[TupleRow], model: str) -> EmbeddingModel | None:
     """Return a model's row, None if nothing was ever stored for it."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
         return cursor.execute(_REGISTERED, {"model": model}, prepare=True).fetchone()
 
 
-def active(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
+def list_active_models(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
     """Return the models in use, oldest first."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
         return cursor.execute(_ACTIVE).fetchall()
@@ -108,7 +108,7 @@ def list_models(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
         return cursor.execute(_KNOWN).fetchall()
 
 
-def live(conn: Connection[TupleRow]) -> EmbeddingModel | None:
+def find_live_model(conn: Connection[TupleRow]) -> EmbeddingModel | None:
     """Return the model that searches read, None before the first vector."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
         return cursor.execute(_LIVE).fetchone()
@@ -134,10 +134,10 @@ def ensure_table(
     conn: Connection[TupleRow], prefix: str, model: str, dimension: int
 ) -> str:
     """Return the table of a model, made and registered now if new; idempotent."""
-    found = registered(conn, model)
+    found = find_model(conn, model)
     if found is None:
         lock_registry(conn)
-        found = registered(conn, model)
+        found = find_model(conn, model)
     if found is None:
         return _create(conn, prefix, model, dimension)
     if found.dimension != dimension:

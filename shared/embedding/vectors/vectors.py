@@ -11,7 +11,7 @@ import numpy as np
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from shared.embedding.models.encoder_contract import Vectors, checked
+from shared.embedding.models.encoder_contract import Vectors, check_vectors
 from shared.embedding.vectors.chunks import Chunk
 from shared.embedding.vectors.nearest import as_text
 from shared.errors import EmbeddingGenerationError
@@ -139,7 +139,7 @@ def _halves(made: EntryVectors, table: str) -> list[bytes]:
     if not made.chunks:
         return []
     dimension = made.vectors.shape[-1]
-    good = checked(made.vectors, len(made.chunks), dimension, table)
+    good = check_vectors(made.vectors, len(made.chunks), dimension, table)
     head = struct.pack(">HH", dimension, 0)
     return [head + one.tobytes() for one in good.astype(">f2")]
 
@@ -151,7 +151,7 @@ _COSINES: LiteralString = """
      GROUP BY v.entry_id"""
 
 
-def cosines(
+def load_cosines(
     conn: Connection[TupleRow],
     table: str,
     tenant: str,
@@ -185,7 +185,7 @@ _EMBEDDED: LiteralString = """
     SELECT count(*) FROM {table} WHERE tenant = %(tenant)s AND chunk = 0"""
 
 
-def embedded_entries(conn: Connection[TupleRow], table: str, tenant: str) -> int:
+def count_embedded_entries(conn: Connection[TupleRow], table: str, tenant: str) -> int:
     """Return how many entries of a tenant have vectors."""
     row = conn.execute(_on(_EMBEDDED, table), {"tenant": tenant}).fetchone()
     return int(row[0]) if row else 0

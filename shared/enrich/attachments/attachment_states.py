@@ -167,7 +167,9 @@ class FileContents:
     thumbnail: builtins.bytes | None = None
 
 
-def due(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[Due]:
+def list_due_files(
+    conn: Connection[TupleRow], tenant: str, entry_id: UUID
+) -> list[Due]:
     """Return the files of an entry that are to be fetched; none of a deleted one."""
     values = {"tenant": tenant, "entry_id": entry_id}
     with conn.cursor(row_factory=class_row(Due)) as cur:

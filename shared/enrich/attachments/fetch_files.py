@@ -114,7 +114,9 @@ def _read_anew(means: Means, one: Before) -> None:
     opened = means.store.open(one.sha256)
     found: FileContents | None = None
     refused: LogchordError | None = None
-    with keep_files.received(_pieces(opened), one.filename, max_bytes=one.bytes) as got:
+    with keep_files.receive_file(
+        _pieces(opened), one.filename, max_bytes=one.bytes
+    ) as got:
         try:
             found = keep_files.extract_contents(got, means.bounds)
         except InvalidRequestError as exc:
@@ -149,7 +151,7 @@ def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
     try:
         opened = fetch(one.ref, means.max_bytes)
         most = means.max_bytes
-        with keep_files.received(opened, one.filename, max_bytes=most) as got:
+        with keep_files.receive_file(opened, one.filename, max_bytes=most) as got:
             _keep(means, one, got)
     except InvalidRequestError as exc:
         _end(means, one, "failed", exc)
@@ -176,7 +178,7 @@ def _keep(means: Means, one: Due, got: keep_files.Received) -> None:
         message = "The source sends a login page instead of the file; check `auth`."
         raise IngestionError(message, reason="login_required")
     found = keep_files.extract_contents(got, means.bounds)
-    with keep_files.stored(means.pool, means.store, got) as conn:
+    with keep_files.store_file(means.pool, means.store, got) as conn:
         attachment_states.end(conn, one, "stored", stored=found)
 
 

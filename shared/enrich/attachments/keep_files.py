@@ -50,7 +50,7 @@ def bounds_of(settings: Settings) -> ExtractionBounds:
 
 
 @contextmanager
-def received(
+def receive_file(
     opened: AbstractContextManager[Iterable[bytes]], filename: str, *, max_bytes: int
 ) -> Iterator[Received]:
     """Take a file into a place without a name, up to a size, and hang up."""
@@ -84,7 +84,7 @@ def extract_contents(got: Received, bounds: ExtractionBounds) -> FileContents:
 
 
 @contextmanager
-def stored(
+def store_file(
     pool: Pool, store: FileStore, got: Received
 ) -> Iterator[Connection[TupleRow]]:
     """Store the content, then give the transaction in which a row may name it.

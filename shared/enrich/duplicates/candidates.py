@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.enrich.duplicates import similarity
 from shared.enrich.duplicates.similarity import Shape
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 
 # As migration 0032 indexes them: see there.
 _ANY, _UNNAMED = 0, 1
@@ -84,9 +84,9 @@ def find_candidates(
     """Return for each shape those that may be alike, the likeliest first."""
     given = {
         "tenant": tenant,
-        "bands": [array(one.bands) for one in shapes],
-        "sought": [array(_sought(one)) for one in shapes],
-        "marks": [array(one.marks) for one in shapes],
+        "bands": [format_array(one.bands) for one in shapes],
+        "sought": [format_array(_sought(one)) for one in shapes],
+        "marks": [format_array(one.marks) for one in shapes],
         "runs": [len(one.runs) for one in shapes],
         "alike": similarity.ALIKE,
         "alike_marks": similarity.ALIKE_MARKS,

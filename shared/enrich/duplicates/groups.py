@@ -20,7 +20,7 @@ from shared.enrich.duplicates.candidates import KnownShape
 from shared.enrich.duplicates.similarity import Shape
 from shared.ids import uuid7
 from shared.log import get_logger
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 
 log = get_logger()
 
@@ -117,9 +117,9 @@ def _row(tenant: str, shape_id: UUID, group_id: UUID, shape: Shape) -> dict[str,
         "id": shape_id,
         "tenant": tenant,
         "digest": shape.digest,
-        "bands": array(shape.bands),
-        "runs": array(shape.runs),
-        "marks": array(shape.marks),
+        "bands": format_array(shape.bands),
+        "runs": format_array(shape.runs),
+        "marks": format_array(shape.marks),
         "group_id": group_id,
     }
 
@@ -149,7 +149,7 @@ def _alike(
             conn, tenant, [shape], limit=_CANDIDATES, skip=skip
         )
         others = [one for one in page if one.id != shape_id]
-        found = [one for one in others if similarity.alike(shape, one.shape)]
+        found = [one for one in others if similarity.are_alike(shape, one.shape)]
         if found or len(page) < _CANDIDATES:
             return found
     log.warning("shape_like_too_many", shape_id=str(shape_id), tenant=tenant)

@@ -85,7 +85,7 @@ def shape_of(stream: str) -> Shape | None:
     return Shape(tuple(sorted(runs)), tuple(sorted(marks)))
 
 
-def alike(one: Shape, other: Shape) -> bool:
+def are_alike(one: Shape, other: Shape) -> bool:
     """Tell whether one text is a copy of the other, a little changed or not."""
     short, long = sorted((len(one.runs), len(other.runs)))
     # So much longer, a text has too much of its own, whatever else they share.

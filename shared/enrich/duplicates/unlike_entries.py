@@ -104,4 +104,4 @@ def _has_its_like(
 ) -> bool:
     beside = {id(one): one for band in shape.bands for one in near.get(band, ())}
     others = chain(beside.values(), (one.shape for one in kept))
-    return any(similarity.alike(shape, one) for one in others)
+    return any(similarity.are_alike(shape, one) for one in others)

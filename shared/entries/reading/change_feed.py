@@ -160,7 +160,7 @@ class FeedPage(NamedTuple):
     more: bool
 
 
-def since(
+def list_changes(
     conn: Connection[TupleRow], scope: Scope, after: FeedPosition, *, limit: int
 ) -> FeedPage:
     """Return the changes behind a place, as far as the caller is concerned.

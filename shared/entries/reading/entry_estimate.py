@@ -15,7 +15,7 @@ _COUNT: LiteralString = """
         (SELECT reltuples::bigint FROM pg_class WHERE oid = 'entry'::regclass))"""
 
 
-def about(conn: Connection[TupleRow]) -> int:
+def estimate_entries(conn: Connection[TupleRow]) -> int:
     """Return about how many entries there are, of everybody."""
     row = conn.execute(_COUNT, {"counted": _COUNTED}).fetchone()
     return int(row[0]) if row else 0

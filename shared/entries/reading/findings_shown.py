@@ -60,7 +60,7 @@ class Digest:
 NO_DIGEST = Digest()
 
 
-def of_entry(
+def load_findings(
     conn: Connection[TupleRow], scope: Scope, entry_id: UUID, revision: int
 ) -> dict[str, list[dict[str, Any]]]:
     """Return what each stage has found in one revision of an entry, by stage.

@@ -269,7 +269,7 @@ class ListingPosition:
     entry_id: UUID | None = field(default=None)
 
 
-def current(
+def load_entry(
     conn: Connection[TupleRow], scope: Scope, entry_id: UUID
 ) -> EntryView | None:
     """Return the newest revision, tombstones too; None when absent or not theirs."""
@@ -277,7 +277,7 @@ def current(
         return cur.execute(_ONE, {"entry_id": entry_id, **scope.params}).fetchone()
 
 
-def present(entry: EntryView | None) -> EntryView:
+def require_entry(entry: EntryView | None) -> EntryView:
     """Return what was read, or raise why there is nothing to be shown or changed."""
     if entry is None:
         raise NotFoundError
@@ -295,7 +295,7 @@ def get_by_external_id(
         return cur.execute(_NAMED, values).fetchone()
 
 
-def some(
+def load_entries(
     conn: Connection[TupleRow],
     scope: Scope,
     ids: Sequence[UUID],
@@ -318,7 +318,7 @@ def of_thread(
         return cur.execute(_OF_THREAD, values).fetchall()
 
 
-def listing(
+def list_entries(
     conn: Connection[TupleRow],
     scope: Scope,
     wanted: ListingFilter,
@@ -339,13 +339,15 @@ def listing(
         return cur.execute(_LISTINGS[wanted.sort], values).fetchall()
 
 
-def total(conn: Connection[TupleRow], scope: Scope, wanted: ListingFilter) -> int:
+def count_entries(
+    conn: Connection[TupleRow], scope: Scope, wanted: ListingFilter
+) -> int:
     """Return how many entries the listing holds."""
     row = conn.execute(_TOTAL, {**scope.params, **wanted.params}).fetchone()
     return int(row[0]) if row else 0
 
 
-def contents(
+def load_contents(
     conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
 ) -> dict[UUID, Content]:
     """Return what the stages need of these entries, at most a thousand."""

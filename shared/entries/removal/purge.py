@@ -159,7 +159,7 @@ def purge(
     row = conn.execute(_HELD, name).fetchone()
     entry_id, thread_id, version, epoch = row or (None, None, 0, 0)
     values = _values(tenant, source, external_id, entry_id)
-    counts = traces(conn, tenant, source, external_id, entry_id)
+    counts = count_traces(conn, tenant, source, external_id, entry_id)
     files = conn.execute(_FILES, values).fetchall()
     language, terms = conn.execute(_TERMS, values).fetchone() or ("", [])
     conn.execute(_REMEMBER, values)
@@ -183,7 +183,7 @@ def purge(
     )
 
 
-def traces(
+def count_traces(
     conn: Connection[TupleRow],
     tenant: str,
     source: str,

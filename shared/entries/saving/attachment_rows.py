@@ -113,7 +113,7 @@ def store(
     return {row[0] for row in conn.execute(_KEEP, values) if row[1]}
 
 
-def of_entries(
+def load_attachments(
     conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
 ) -> dict[UUID, list[Attached]]:
     """Return the attachments of entries that the caller may read, in their order."""
@@ -125,7 +125,7 @@ def of_entries(
     return found
 
 
-def texts(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[str]:
+def load_texts(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[str]:
     """Return what is searched of each file: name, caption and what was read in it."""
     values = {"tenant": tenant, "entry_id": entry_id, "most": _TEXT_CHARS}
     return [str(row[0]) for row in conn.execute(_TEXTS, values)]

@@ -19,7 +19,7 @@ from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.postgres import request_deadline, statement_deadline
-from shared.postgres.pool import at_once
+from shared.postgres.pool import pipelined_connection
 from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import pending_entries
 from shared.search.absence.background_count import AgedCount, Overtime, not_counted
@@ -174,7 +174,10 @@ def measure_coverage(
     asked: Cursor[SourceCompleteness] | None = None
     late: int | None = None
     try:
-        with request_deadline.hurried(left.left_ms / 1000), at_once(pool) as conn:
+        with (
+            request_deadline.hurried(left.left_ms / 1000),
+            pipelined_connection(pool) as conn,
+        ):
             # What else there is to say needs time as well.
             half = left.left_ms // 2
             left.limit_time(conn, half)
@@ -183,9 +186,9 @@ def measure_coverage(
             # The other half: the first has not run yet.
             left.limit_time(conn, min(COUNT_MS, left.left_ms - half))
             waits = pending_entries.send_pending_count(
-                conn, plan, pending_entries.stages(branches)
+                conn, plan, pending_entries.list_awaited_stages(branches)
             )
-        late = pending_entries.counted(waits)
+        late = pending_entries.fetch_pending_count(waits)
     except DatabaseQueryError as exc:
         if asked is None or asked.pgresult is None:
             raise
@@ -252,7 +255,7 @@ def _count(
     def count(seconds: float) -> Counts:
         # For a connection all of an answer's time may pass, for the count a part of it.
         wait = max(seconds, left.left_ms / 1000)
-        with request_deadline.hurried(wait), at_once(pool) as conn:
+        with request_deadline.hurried(wait), pipelined_connection(pool) as conn:
             statement_deadline.limit_time(conn, max(1, int(seconds * 1000)))
             rows = conn.execute(statement, values, prepare=is_plain).fetchall()
         return {(source, kind): entries for source, kind, entries in rows}

@@ -24,7 +24,7 @@ from shared.search.results.conclude import Conclusion
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.modules.pg_fts import with_words
-from shared.search.retrieval.query_vectors import unpacked
+from shared.search.retrieval.query_vectors import unpack_vector
 from shared.text.words.folding import STEMMED_LANGUAGES
 
 MOST = 3
@@ -178,7 +178,7 @@ def _by_meaning(
     if asked is None or asked.floor is None:
         return []
     left.limit_time(conn)
-    model = vector_tables.registered(conn, asked.model or "")
+    model = vector_tables.find_model(conn, asked.model or "")
     if model is None:
         return []
     left.limit_time(conn)
@@ -186,7 +186,7 @@ def _by_meaning(
         conn,
         model.table_name,
         plan.scope,
-        unpacked(asked.vector or ""),
+        unpack_vector(asked.vector or ""),
         MOST_LOOKED_AT,
         filters=plan.filters.params,
         how=How(bound=statement_deadline.make_share_limiter(conn, left.ends_at)),

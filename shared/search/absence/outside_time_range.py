@@ -15,7 +15,7 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
-from shared.search.jobs.outcome import cuts
+from shared.search.jobs.outcome import list_cuts
 from shared.search.query.filters.time_range import Applied
 from shared.search.query.plan import Plan
 from shared.search.retrieval.engines import branch_query
@@ -69,7 +69,7 @@ def count_outside_time_range(
 
 def _counted(ask: Ask, lexicon: Lexicon, plan: Plan) -> dict[str, Any] | None:
     asked = branch_query.by_all_words(ask, lexicon, "other_times")
-    if cuts((*plan.diagnostics, *asked.diagnostics)) or not asked.question.finds:
+    if list_cuts((*plan.diagnostics, *asked.diagnostics)) or not asked.question.finds:
         return None
     since, until = (_moment(one) for one in (plan.filters.since, plan.filters.until))
     given = {

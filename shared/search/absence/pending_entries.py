@@ -53,7 +53,7 @@ _WAITING: LiteralString = _DUE + _PUT_ASIDE + _END
 _WAITING_NARROWED: LiteralString = _DUE + NARROWED + _PUT_ASIDE + NARROWED + _END
 
 
-def stages(branches: Sequence[Outcome]) -> list[str]:
+def list_awaited_stages(branches: Sequence[Outcome]) -> list[str]:
     """Return the stages that an entry must have passed for these to find it."""
     found: set[str] = set()
     for one in branches:
@@ -87,7 +87,7 @@ def send_pending_count(
     return conn.execute(statement, values, prepare=is_plain)
 
 
-def counted(waits: Cursor[TupleRow] | None) -> int:
-    """Return what was asked for, MOST at most."""
+def fetch_pending_count(waits: Cursor[TupleRow] | None) -> int:
+    """Read how many entries wait, MOST at most."""
     row = None if waits is None else waits.fetchone()
     return min(MOST, int(row[0])) if row else 0

@@ -32,9 +32,9 @@ from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
 from shared.search.retrieval.branch import plugin_module
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.installed_modules import installed, module
+from shared.search.retrieval.installed_modules import find_module, load_module
 from shared.search.retrieval.module_contract import Ask
-from shared.search.retrieval.query_vectors import unpacked
+from shared.search.retrieval.query_vectors import unpack_vector
 from shared.search.retrieval.search_context import SearchContext
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
@@ -104,7 +104,7 @@ def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> BranchR
     try:
         if used.unit == COSINE:
             return _by_meaning(asking, used)
-        if not installed(used.name).is_ours:
+        if not load_module(used.name).is_ours:
             return _by_another(asking, used.name)
         return _by_words(asking, used)
     except LogchordError as exc:
@@ -122,7 +122,7 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
     if by_words and (language is None or waits):
         return BranchReason(name, "not_indexed", "Its words are not in the index yet.")
     alone = replace(plan, filters=replace(plan.filters, ids=(str(asking.entry_id),)))
-    execute = module(name).execute
+    execute = find_module(name).execute
     found = execute(Ask.lasting(alone, asking.seconds), context)
     wider = {note.code for note in found.diagnostics} & _WIDER
     allowed = {note.code for note in used.diagnostics} & _WIDER
@@ -143,7 +143,7 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
 def _by_another(asking: Asking, name: str) -> BranchReason:
     """Return what a module of another package makes of it: it says no reason."""
     ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
-    found = plugin_module.execute(module(name), ask, asking.context)
+    found = plugin_module.execute(find_module(name), ask, asking.context)
     if found.skipped:
         said = f"{name} cannot be asked again: {found.skipped}."
         return BranchReason(name, f"branch_failed:{name}", said)
@@ -159,7 +159,7 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
     plan, context, name = asking.plan, asking.context, used.name
     if not used.vector or used.floor is None:
         return BranchReason(name, f"branch_failed:{name}", "Its vector was not kept.")
-    vector = unpacked(used.vector)
+    vector = unpack_vector(used.vector)
     asked = branch_query.build_branch_query(
         Ask.lasting(plan, asking.seconds), context, name
     )
@@ -168,13 +168,15 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
             conn, time.monotonic() + asking.seconds
         )
         bound(1.0)
-        model = vector_tables.registered(conn, used.model or "")
+        model = vector_tables.find_model(conn, used.model or "")
         if model is None:
             said = f"The model {used.model} is not kept any more."
             return BranchReason(name, f"branch_failed:{name}", said)
         table, scope = model.table_name, plan.scope
         ids = [asking.entry_id]
-        cosine = vectors.cosines(conn, table, scope.tenant, vector, ids).get(ids[0])
+        cosine = vectors.load_cosines(conn, table, scope.tenant, vector, ids).get(
+            ids[0]
+        )
         if cosine is None:
             return BranchReason(
                 name, "not_embedded", "It has no vector of this model yet."
@@ -249,7 +251,7 @@ def _no_match(
     parts = condition.parts if isinstance(condition, All) else (condition,)
     # Fields that are no terms of an entry stand beside its words.
     parts = tuple(one for one in parts if not tsquery.needs_marks(one))
-    written = [tsquery.written(one) for one in parts]
+    written = [tsquery.write_tsquery(one) for one in parts]
     rows = conn.execute(_MATCHED, {**key, "queries": written}).fetchall()
     if len(rows) < len(parts):
         # Read a moment ago, and taken back since.

@@ -54,13 +54,13 @@ def _engines(
 def _engine(branch: str, plan: Plan) -> str:
     if branch in {_BY_INDEX, FACETS}:
         return POSTGRES if plan.without_opensearch else OPENSEARCH
-    known = installed_modules.modules().get(branch)
+    known = installed_modules.list_modules().get(branch)
     return POSTGRES if known is not None and known.is_ours else PACKAGE
 
 
 def _fallback(branch: str) -> str | None:
     try:
-        return installed_modules.module(branch).fallback
+        return installed_modules.find_module(branch).fallback
     except LogchordError:
         # A pipeline is no module, and one that is broken has none.
         return None

@@ -141,7 +141,7 @@ def _entries(
 def _page(job: StoredJob) -> list[Any]:
     if job.ranked is None:
         return []
-    runs = fold.runs(job_answer.read_order(job.ranked).items)
+    runs = fold.group_runs(job_answer.read_order(job.ranked).items)
     return [run[0] for run in runs[: job.plan["limit"]]]
 
 

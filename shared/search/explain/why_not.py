@@ -189,7 +189,7 @@ def _of_window(
     context: SearchContext, plan: Plan, entry: _MissedEntry, order: Order
 ) -> WhyNot | None:
     """Return where it stands in the order, if it stands in it at all."""
-    runs = fold.runs(order.items)
+    runs = fold.group_runs(order.items)
     entry_id = str(entry.id)
     at = next((n for n, run in enumerate(runs) if _holds(run, entry_id)), None)
     if at is None:

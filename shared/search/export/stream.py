@@ -17,7 +17,7 @@ from shared.log import get_logger
 from shared.postgres.pool import translate_broker_errors
 from shared.search.export import formats
 from shared.search.export.formats import Format
-from shared.search.jobs.outcome import cuts
+from shared.search.jobs.outcome import list_cuts
 from shared.search.query.plan import Plan
 from shared.search.results.hydrate import hydrate
 from shared.search.retrieval.engines import branch_query
@@ -57,7 +57,7 @@ class Export:
         self._form = form
         self._ids: ServerCursor[TupleRow] | None = None
         # What was left out of the question, by the codes of diagnostics.
-        self._cut = cuts(plan.diagnostics)
+        self._cut = list_cuts(plan.diagnostics)
 
     def find(self, ask: Ask, lexicon: Lexicon) -> None:
         """Find all that match, before anything is sent: what fails fails here."""
@@ -66,7 +66,7 @@ class Export:
             # Nothing is asked for, and nothing is what matches.
             return
         asked = branch_query.build_branch_query(ask, lexicon, "export")
-        self._cut = cuts((*plan.diagnostics, *asked.diagnostics))
+        self._cut = list_cuts((*plan.diagnostics, *asked.diagnostics))
         if plan.asks_for_words and not asked.question.finds:
             return
         rest = _OLDEST if plan.sort == "oldest" else _NEWEST

@@ -16,7 +16,7 @@ from shared.log import get_logger
 from shared.search.jobs import job as jobs
 from shared.search.jobs import verdict
 from shared.search.jobs.job import Job, StoredJob
-from shared.search.jobs.outcome import FACETS, Outcome, overdue
+from shared.search.jobs.outcome import FACETS, Outcome, make_overdue
 from shared.search.jobs.verdict import FailedSearch
 
 log = get_logger()
@@ -161,7 +161,7 @@ def _with_what_is_in(
     """Return the end of a job whose last branch never came to rank it."""
     # Of a branch that was not heard of there is no score, so no unit either.
     told = [
-        arrived.get(number) or [overdue(name, unit="")]
+        arrived.get(number) or [make_overdue(name, unit="")]
         for number, name in enumerate(plan["branches"])
     ]
     asked = FailedSearch(plan["query"], plan["method"], plan["deadline_ms"])

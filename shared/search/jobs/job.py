@@ -143,7 +143,7 @@ _NEWEST: LiteralString = """
      LIMIT %(limit)s"""
 
 
-def own(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob:
+def find_own_job(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob:
     """Return the caller's job; anybody else's is as absent as none at all."""
     with conn.cursor(row_factory=class_row(StoredJob)) as cur:
         found = cur.execute(

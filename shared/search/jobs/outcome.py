@@ -69,7 +69,7 @@ class Diagnostic:
 _CUT = frozenset({"query_truncated", "terms_dropped", "wildcard_capped"})
 
 
-def cuts(notes: Iterable[Diagnostic]) -> tuple[str, ...]:
+def list_cuts(notes: Iterable[Diagnostic]) -> tuple[str, ...]:
     """Return the codes of what was cut off a question; none: all of it was asked."""
     return tuple(sorted({note.code for note in notes} & _CUT))
 
@@ -146,7 +146,7 @@ class Outcome:
         }
 
 
-def failure(name: str, unit: str, error: LogchordError) -> Outcome:
+def make_failure(name: str, unit: str, error: LogchordError) -> Outcome:
     """Return the outcome of a branch that could not be carried out."""
     late = error.error_code == "branch_timeout"
     return Outcome(
@@ -160,10 +160,10 @@ def failure(name: str, unit: str, error: LogchordError) -> Outcome:
     )
 
 
-def overdue(name: str, unit: str, reason: str | None = None) -> Outcome:
+def make_overdue(name: str, unit: str, reason: str | None = None) -> Outcome:
     """Return the outcome of a branch that was not heard of in time."""
     error = LogchordError("The branch was not done in time.", code="branch_timeout")
-    return replace(failure(name, unit, error), reason=reason)
+    return replace(make_failure(name, unit, error), reason=reason)
 
 
 class StoredOutcomes(NamedTuple):

@@ -53,7 +53,7 @@ def parameters(mode: Mode) -> list[ParameterDescriptor]:
     """Return what a pipeline takes, and what the modules that it asks take."""
     one = find_pipelines().get(mode.name)
     own = one.parameters if isinstance(one, PipelineDescriptor) else ()
-    return [*modules.parameters(mode.families), *own]
+    return [*modules.list_parameters(mode.families), *own]
 
 
 def mode_of(name: str, families: tuple[str, ...]) -> Mode:

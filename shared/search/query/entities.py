@@ -20,7 +20,7 @@ from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
 from shared.text.reading import quantities
 from shared.text.reading.quantities import UNIT_OF, Quantity
-from shared.text.words.identifiers import hyphenated
+from shared.text.words.identifiers import normalise_hyphens
 from shared.vocabulary.expand import UNSTEMMED
 
 ENTRY, PERSON, QUANTITY = "entry", "person", "quantity"
@@ -60,7 +60,7 @@ def find_entities(plan: Plan, facility: Facility) -> Iterator[Entity]:
 
 def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[Entity]:
     """Yield what stands in the words themselves; what is excluded is not meant."""
-    query = hyphenated(plan.query)
+    query = normalise_hyphens(plan.query)
     for node in () if plan.tree is None else name_query.wanted_words(plan.tree):
         if isinstance(node, Pattern):
             # What it stands for is looked up, and only where it is searched for.
@@ -138,7 +138,7 @@ def _numbered(plan: Plan) -> Iterator[Entity]:
     """Yield the entry that one token alone may be the number of."""
     called = name_query.numbers(plan.tree)
     if called:
-        at = hyphenated(plan.query).find(called[0])
+        at = normalise_hyphens(plan.query).find(called[0])
         place = (at, at + len(called[0])) if at >= 0 else (None, None)
         yield Entity(ENTRY, called[0], called[-1], *place)
 
@@ -170,7 +170,7 @@ def _of_filters(filters: Filters) -> Iterator[Entity]:
     for fact in filters.facts:
         if fact.field in facts.THINGS:
             for name in fact.any_of:
-                yield Entity(fact.field, name, facts.key(fact.field, name))
+                yield Entity(fact.field, name, facts.make_key(fact.field, name))
     if filters.quantity is not None:
         said = _bounds(filters.quantity)
         yield Entity(QUANTITY, said, said)

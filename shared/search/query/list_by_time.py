@@ -28,7 +28,7 @@ _UNRANKED = Diagnostic(
 _RANKING = ("min_relevance_score", "rerank", "similarity_threshold", "strict")
 
 
-def listed(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan | None:
+def plan_listing(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan | None:
     """Return the plan as a listing by time, or as nothing at all; None: it ranks."""
     first: Sort = "oldest" if question.sort == "oldest" else "newest"
     if plan.asks_for_words:

@@ -63,7 +63,7 @@ MODES = {
 }
 
 
-def alone(module: str) -> Mode:
+def make_single_mode(module: str) -> Mode:
     """Return the mode that asks one module of another package, and nothing else."""
     return Mode(module, (module,), 2000, module, f"What the module {module} finds.")
 
@@ -109,7 +109,7 @@ def choose(
     name = ALIASES.get(asked, asked)
     available = [m.name for m in MODES.values() if enabled.issuperset(m.families)]
     if name in outside:
-        return Chosen(asked, alone(name), f"{name} was asked for")
+        return Chosen(asked, make_single_mode(name), f"{name} was asked for")
     others = {one.name: one for one in pipelines if _is_on(one, enabled | outside)}
     if name in others:
         return Chosen(asked, others[name], f"{name} was asked for")

@@ -92,4 +92,4 @@ def _named(name: str, value: str, own: Facility) -> Iterator[Entity]:
     if kind is None:
         yield from entities.in_text(value, own)
     else:
-        yield Entity(kind, value, facts.key(kind, value))
+        yield Entity(kind, value, facts.make_key(kind, value))

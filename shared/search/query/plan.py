@@ -305,7 +305,10 @@ def make_plan(
     )
     facet_request.check(question.facets)
     return _counted(
-        list_by_time.listed(plan, question, limits) or plan, question, limits, clock
+        list_by_time.plan_listing(plan, question, limits) or plan,
+        question,
+        limits,
+        clock,
     )
 
 

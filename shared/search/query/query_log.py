@@ -10,7 +10,9 @@ Setting = Literal["true", "false", "hash"]
 _HASH_CHARS = 16
 
 
-def logged(query: str, setting: Setting, secret: bytes, tenant: str) -> dict[str, str]:
+def make_log_keys(
+    query: str, setting: Setting, secret: bytes, tenant: str
+) -> dict[str, str]:
     """Return the keys that a log line about this query carries."""
     if setting == "false":
         return {}

@@ -34,7 +34,7 @@ _NO_NAMES = frozenset(
 MAX_TERMS = 64
 
 
-def ordered(
+def add_ranking_context(
     plan: Plan, facility: Facility, clock: Clock, ambient: Mapping[str, Any]
 ) -> Ordering:
     """Return how a plan's hits are put in order, with all that bears on it."""
@@ -89,7 +89,7 @@ def _bounded(near: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _devices(names: Iterable[str]) -> list[str]:
-    found = (Entity(DEVICE, one, facts.key(DEVICE, one)) for one in names)
+    found = (Entity(DEVICE, one, facts.make_key(DEVICE, one)) for one in names)
     return _terms(found)
 
 

@@ -42,7 +42,7 @@ def arranged(
     return tuple(chain.from_iterable(shown[:window]))
 
 
-def runs(items: Sequence[Ranked]) -> list[Run]:
+def group_runs(items: Sequence[Ranked]) -> list[Run]:
     """Return the runs of a window: of each, the first that is left is shown."""
     return [tuple(run) for _, run in groupby(items, _key)]
 

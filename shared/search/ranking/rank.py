@@ -96,7 +96,7 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
     share = 1.0 if plan.is_listing else ordering.source_share
-    runs = fold.runs(fold.arranged(kept, len(kept), plan.limit, share))
+    runs = fold.group_runs(fold.arranged(kept, len(kept), plan.limit, share))
     window = tuple(chain.from_iterable(runs[: plan.window]))
     behind: tuple[Beyond, ...] = ()
     if not plan.is_listing and len(window) < len(items):

@@ -22,7 +22,7 @@ from shared.errors import (
 )
 from shared.log import get_logger
 from shared.messaging.broker_errors import translate_broker_errors
-from shared.postgres.pool import at_once
+from shared.postgres.pool import pipelined_connection
 from shared.search.jobs import close_job
 from shared.search.jobs.close_job import Ending
 from shared.search.jobs.job import Job
@@ -106,7 +106,7 @@ def end_search(
     if conclusion.error is not None:
         return EndedSearch(conclusion, None, conclusion.error)
     ranked_at = time.perf_counter()
-    runs = fold.runs(conclusion.ranked)
+    runs = fold.group_runs(conclusion.ranked)
     try:
         left_ms = max(LATE_READ_MS, _left_ms(context, job))
         page = read_page(context.pool, plan, runs, left_ms)
@@ -168,7 +168,7 @@ def store(pool: Pool, job: Job, ended: EndedSearch) -> bool:
     True for whoever closed it, who alone counts it.
     """
     try:
-        with at_once(pool) as conn:
+        with pipelined_connection(pool) as conn:
             return close_job.close_job(conn, job, ended.ending)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A submitted job stays open and the finisher ends it; a direct one is told.

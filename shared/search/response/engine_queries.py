@@ -19,7 +19,13 @@ from shared.search.jobs.outcome import Diagnostic
 from shared.search.query import branch_choice, entities
 from shared.search.query.compiled import expandable_words, tsquery
 from shared.search.query.compiled.compiled_question import CompiledQuery
-from shared.search.query.compiled.conditions import Clause, Leaf, OneOf, Places, leaves
+from shared.search.query.compiled.conditions import (
+    Clause,
+    Leaf,
+    OneOf,
+    Places,
+    iterate_leaves,
+)
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
@@ -101,8 +107,10 @@ def _compiled(
 ) -> tuple[Ask, BranchQuery] | None:
     """Return the question of a branch by words; None: it is not to be had in time."""
     try:
-        languages = WrittenIn().of(lexicon.pool, ask.plan.scope.tenant, ask.budget_ms)
-        ask = replace(ask, plan=thread_filter.resolved(ask, lexicon))
+        languages = WrittenIn().load_languages(
+            lexicon.pool, ask.plan.scope.tenant, ask.budget_ms
+        )
+        ask = replace(ask, plan=thread_filter.resolve_threads(ask, lexicon))
     except LogchordError as exc:
         log.warning("plan_not_compiled", code=exc.error_code)
         return None
@@ -131,11 +139,11 @@ def _queries(
     by_index: bool,
 ) -> dict[str, object]:
     return {
-        **_parts(question, known, synonyms.widened(facility, ask.plan.glossary)),
+        **_parts(question, known, synonyms.add_synonyms(facility, ask.plan.glossary)),
         "tsquery": [
             {
                 "languages": list(guard.languages),
-                "query": tsquery.written(guard.condition),
+                "query": tsquery.write_tsquery(guard.condition),
             }
             for guard in question.guards
         ],
@@ -164,7 +172,7 @@ def _parts(
     for guard in question.guards:
         language = next(one for one in LANGUAGES if one in guard.languages)
         forms = synonyms.forms(language, facility)
-        for leaf, is_wanted in dict.fromkeys(leaves(guard.condition)):
+        for leaf, is_wanted in dict.fromkeys(iterate_leaves(guard.condition)):
             for kind, one in _part(leaf, spelt, forms):
                 beside = {"negated": not is_wanted, "languages": list(guard.languages)}
                 told[kind].append({**one, **beside})

@@ -32,7 +32,7 @@ from shared.search.results import highlights, paging, ranking_features
 from shared.search.results.conclude import Conclusion
 from shared.search.results.mark_passages import make_marker, mark_passages
 from shared.search.results.result_page import ResultPage, read_page
-from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import facets, newest
 from shared.times.rfc3339 import timestamp
@@ -106,7 +106,7 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
         order,
         degraded=verdict.is_degraded(branches),
     )
-    runs = fold.runs(order.items)
+    runs = fold.group_runs(order.items)
     page = read_page(reader.context.pool, plan, runs, READ_MS)
     ended = stored.ended_at or stored.deadline_at
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
@@ -153,7 +153,7 @@ def results(
     place = int(after[0])
     runs, at, page = [], place, []
     if stored.state in _ANSWERED:
-        runs = fold.runs(order_of(reader, stored, plan, branches).items)
+        runs = fold.group_runs(order_of(reader, stored, plan, branches).items)
         page = read_page(reader.context.pool, plan, runs[place:], READ_MS)
         at = paging.place_after(runs, page)
     marker = highlights.make_highlighter(reader.context, plan, branches)
@@ -179,7 +179,7 @@ def window(reader: JobReader, stored: StoredJob) -> tuple[Plan, ResultPage, bool
     if stored.state not in _ANSWERED:
         return plan, [], False
     branches = branches_of(stored)
-    runs = fold.runs(order_of(reader, stored, plan, branches).items)
+    runs = fold.group_runs(order_of(reader, stored, plan, branches).items)
     whole = replace(plan, limit=len(runs))
     # No file says which of its values are the newest.
     page = read_page(reader.context.pool, whole, runs, READ_MS, with_values=False)
@@ -203,12 +203,12 @@ def _listed(
     found = Outcome(
         name=LISTING_MODULE,
         status="ok",
-        unit=module(LISTING_MODULE).unit,
+        unit=find_module(LISTING_MODULE).unit,
         hits=tuple(newest.hit(plan, row, n) for n, row in enumerate(shown, first + 1)),
     )
     items = rank([found], Facts(), plan).items
     further = [_further(one, n, plan) for n, one in enumerate(items, first + 1)]
-    page = read_page(reader.context.pool, plan, fold.runs(further), READ_MS)
+    page = read_page(reader.context.pool, plan, fold.group_runs(further), READ_MS)
     branches = branches_of(stored)
     marker = highlights.make_highlighter(reader.context, plan, branches)
     following = None

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from shared.search.absence import absence
 from shared.search.jobs import verdict
-from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome, cuts
+from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome, list_cuts
 from shared.search.query.filters.time_range import Applied
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
@@ -45,7 +45,9 @@ def respond(
     absent = parts.absence
     order = conclusion.order
     times = times_of(plan)
-    whole = len(hits) == len(fold.runs(order.items)) and is_under_window(plan, searched)
+    whole = len(hits) == len(fold.group_runs(order.items)) and is_under_window(
+        plan, searched
+    )
     debug: dict[str, Any] = {}
     if plan.debug:
         sent = {**parts.sent, "time": times}
@@ -138,7 +140,7 @@ def is_under_window(plan: Plan, searched: Sequence[Outcome]) -> bool:
 def is_cut(plan: Plan, branches: Sequence[Outcome]) -> bool:
     """Tell whether a part of the question was left out."""
     told = (note for branch in branches for note in branch.diagnostics)
-    return bool(cuts((*plan.diagnostics, *told)))
+    return bool(list_cuts((*plan.diagnostics, *told)))
 
 
 def _total(plan: Plan, conclusion: Conclusion) -> TotalCandidates:

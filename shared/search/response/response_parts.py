@@ -87,7 +87,7 @@ def _expansions(
     marker: Highlighter,
 ) -> Became:
     """Return what the question's words were taken for: of most there is nothing."""
-    facility = synonyms.widened(context.facility, plan.glossary)
+    facility = synonyms.add_synonyms(context.facility, plan.glossary)
     if not hits or not (marker.known or facility.glossary):
         return visible_expansions.NOTHING
     ways = visible_expansions.ways_of(marker.question, marker.known, facility)

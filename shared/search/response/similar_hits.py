@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shared.entries.reading import read_entries
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
-from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.ranking import fold
 from shared.search.ranking.rank import rank
 from shared.search.results import ranking_features
@@ -32,7 +32,9 @@ def find_similar_hits(
 ) -> dict[str, Any]:
     """Return the entries most like one that the caller may see, best first."""
     with connection(context.pool) as conn:
-        entry = read_entries.present(read_entries.current(conn, plan.scope, entry_id))
+        entry = read_entries.require_entry(
+            read_entries.load_entry(conn, plan.scope, entry_id)
+        )
         statement_deadline.limit_time(conn, STEP_MS)
         found = similar_entries.find(conn, plan, entry)
     # Nothing was asked in words, so nothing is too weak: the nearest are told, and how
@@ -48,9 +50,9 @@ def find_similar_hits(
     plan = replace(plan, branches=tuple(one.name for one in found), ordering=ordering)
     known = ranking_features.load_ranking_features(context, plan, found, STEP_MS)
     order = rank(found, known, plan)
-    page = read_page(context.pool, plan, fold.runs(order.items), STEP_MS)
+    page = read_page(context.pool, plan, fold.group_runs(order.items), STEP_MS)
     facility = context.facility
-    asked = compiled(plan.tree, facility, max_terms=plan.max_terms)
+    asked = compile_question(plan.tree, facility, max_terms=plan.max_terms)
     hits = mark_passages(plan.scope.tenant, page, Highlighter(asked, facility))
     return {
         "entry_id": str(entry_id),

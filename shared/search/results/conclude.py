@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.errors import LogchordError
 from shared.search.jobs import verdict
-from shared.search.jobs.outcome import Outcome, overdue
+from shared.search.jobs.outcome import Outcome, make_overdue
 from shared.search.jobs.verdict import FailedSearch, State
 from shared.search.query.plan import Plan
 from shared.search.ranking.candidate_facts import Facts
@@ -79,5 +79,5 @@ def conclude(
 
 
 def _missing(plan: Plan, name: str) -> Outcome:
-    late = overdue(name, unit_of(name))
+    late = make_overdue(name, unit_of(name))
     return replace(late, fallback_for=plan.instead_of(name))

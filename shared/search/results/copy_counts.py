@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
 from shared.postgres import statement_deadline
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 from shared.search.query.plan import Plan
 from shared.search.ranking.ranked_hits import Ranked
 
@@ -61,7 +61,7 @@ def send_copy_counts(
     given = {
         **plan.scope.params,
         **plan.filters.params,
-        "ids": array(item.entry_id for item in alike),
+        "ids": format_array(item.entry_id for item in alike),
         "groups": [item.group_id for item in alike],
         "series": [item.series_id for item in alike],
         "most": MOST,
@@ -73,8 +73,8 @@ def send_copy_counts(
     return conn.execute(statement, given, prepare=is_plain)
 
 
-def counts(rows: Cursor[TupleRow] | None) -> dict[str, int]:
-    """Return the number by entry; hits that stand for themselves alone are absent."""
+def fetch_copy_counts(rows: Cursor[TupleRow] | None) -> dict[str, int]:
+    """Read the numbers by entry; hits that stand for themselves alone are absent."""
     if rows is None:
         return {}
     return {str(entry_id): others for entry_id, others in rows.fetchall() if others}

@@ -20,7 +20,10 @@ from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.compiled import expandable_words
-from shared.search.query.compiled.compiled_question import CompiledQuery, compiled
+from shared.search.query.compiled.compiled_question import (
+    CompiledQuery,
+    compile_question,
+)
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.plan import Plan
 from shared.search.results.hydrate import HitRow
@@ -115,9 +118,13 @@ def make_highlighter(
     For texts of these languages; without any, of every one.
     """
     listed = sorted(languages)
-    facility = synonyms.widened(context.facility, plan.glossary)
+    facility = synonyms.add_synonyms(context.facility, plan.glossary)
     make = functools.partial(
-        compiled, plan.tree, facility, max_terms=plan.max_terms, languages=listed
+        compile_question,
+        plan.tree,
+        facility,
+        max_terms=plan.max_terms,
+        languages=listed,
     )
     asked = make()
     wanted = expandable_words.patterns(plan.tree)

@@ -14,7 +14,7 @@ from psycopg.rows import class_row
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 from shared.text.words.languages import UNKNOWN
 
 
@@ -73,7 +73,7 @@ def hydrate(
     if not ids:
         return {}
     statement_deadline.limit_time(conn, max(1, timeout_ms), one_plan=True)
-    given = {"ids": array(ids), **scope.params}
+    given = {"ids": format_array(ids), **scope.params}
     with conn.cursor(row_factory=class_row(HitRow)) as cur:
         rows = cur.execute(_ROWS, given, prepare=True).fetchall()
     return {row.entry_id: row for row in rows}

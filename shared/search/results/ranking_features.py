@@ -14,15 +14,15 @@ from shared.embedding.vectors import feedback, vector_tables, vectors
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
-from shared.postgres.pool import array, at_once
+from shared.postgres.pool import format_array, pipelined_connection
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED
 from shared.search.query.plan import Plan
 from shared.search.ranking import fusion, linear_rerank
 from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
 from shared.search.ranking.linear_rerank import COSINE
-from shared.search.retrieval.query_vectors import unpacked
-from shared.text.analysis.analyser import quoted
+from shared.search.retrieval.query_vectors import unpack_vector
+from shared.text.analysis.analyser import quote_lexeme
 
 if TYPE_CHECKING:
     from shared.embedding.vectors.live_models import InUse
@@ -64,9 +64,9 @@ def load_ranking_features(
     if timeout_ms <= 0:
         return UNREAD
     try:
-        with at_once(context.pool) as conn:
+        with pipelined_connection(context.pool) as conn:
             statement_deadline.limit_time(conn, timeout_ms, one_plan=True)
-            given = {"ids": array(ids), "tenant": plan.scope.tenant}
+            given = {"ids": format_array(ids), "tenant": plan.scope.tenant}
             kin = conn.execute(_KIN, given, prepare=True)
             cosines = _cosines(conn, plan, branches, context.models)
             near = _near(conn, plan, given)
@@ -95,7 +95,7 @@ def _near(
 
 
 def _any_of(terms: Sequence[str]) -> str:
-    return " | ".join(map(quoted, terms))
+    return " | ".join(map(quote_lexeme, terms))
 
 
 def _cosines(
@@ -115,14 +115,14 @@ def _cosines(
     wanted = bool(missing) or moves
     name = asked.model or ""
     model = (
-        (models.named(name) or vector_tables.registered(conn, name)) if wanted else None
+        (models.named(name) or vector_tables.find_model(conn, name)) if wanted else None
     )
     if model is None:
         return {}, {}
-    vector, table = unpacked(asked.vector or ""), model.table_name
+    vector, table = unpack_vector(asked.vector or ""), model.table_name
     cosines: dict[str, float] = {}
     if missing:
-        read = vectors.cosines(conn, table, plan.scope.tenant, vector, missing)
+        read = vectors.load_cosines(conn, table, plan.scope.tenant, vector, missing)
         cosines = {str(entry_id): cosine for entry_id, cosine in read.items()}
     if not moves:
         return cosines, {}

@@ -12,7 +12,13 @@ from shared.error_codes import Category
 from shared.errors import EmbeddingOutageError, LogchordError, ModuleNotEnabledError
 from shared.log import get_logger
 from shared.postgres.pool import connection
-from shared.search.jobs.outcome import CIRCUIT_OPEN, DEADLINE, RERANK, Outcome, failure
+from shared.search.jobs.outcome import (
+    CIRCUIT_OPEN,
+    DEADLINE,
+    RERANK,
+    Outcome,
+    make_failure,
+)
 from shared.search.query.language import tree_text
 from shared.search.query.plan import Plan
 from shared.search.ranking.candidate_facts import Facts
@@ -73,7 +79,7 @@ def rerank_with_model(
         failed = "no_model" if exc.category in _OF_THE_MODEL else exc.error_code
         why = "it was late" if late else f"it failed ({exc.error_code})"
         unread = replace(
-            failure(RERANK, unit, exc),
+            make_failure(RERANK, unit, exc),
             # Nothing is missing from the answer: it stands in another order.
             status="skipped",
             reason=DEADLINE if late else failed,

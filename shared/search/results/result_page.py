@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 from shared.log import get_logger
 from shared.postgres import request_deadline
-from shared.postgres.pool import at_once
+from shared.postgres.pool import pipelined_connection
 from shared.search.query.plan import Plan
 from shared.search.ranking.fold import Run
 from shared.search.ranking.ranked_hits import Ranked
@@ -60,7 +60,7 @@ def read_page(
     likes: Cursor[TupleRow] | None = None
     others: Cursor[Other] | None = None
     try:
-        with at_once(pool) as conn:
+        with pipelined_connection(pool) as conn:
             page, rows = _rows(conn, plan, runs, timeout_ms)
             shown = [rows[item.entry_id] for item in page]
             likes = copy_counts.send_copy_counts(conn, plan, page)
@@ -78,7 +78,10 @@ def read_page(
             _left_out("likes_not_counted", exc)
             likes = None
             others = _others(pool, plan, shown) if with_values else None
-    behind, values = copy_counts.counts(likes), superseded.compared(others)
+    behind, values = (
+        copy_counts.fetch_copy_counts(likes),
+        superseded.fetch_other_values(others),
+    )
     return [
         Shown(
             item,
@@ -111,7 +114,7 @@ def _others(pool: Pool, plan: Plan, shown: Sequence[HitRow]) -> Cursor[Other] | 
     try:
         with (
             request_deadline.hurried(superseded.TIMEOUT_MS / 1000),
-            at_once(pool) as conn,
+            pipelined_connection(pool) as conn,
         ):
             return superseded.send_other_values(conn, plan, shown)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

@@ -18,7 +18,7 @@ from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.postgres import statement_deadline
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 from shared.search.query.plan import Plan
 from shared.search.results.hydrate import HitRow
 
@@ -137,14 +137,14 @@ def send_other_values(
     ids = [row.entry_id for row in rows if row.states_values]
     if not ids:
         return None
-    given = {**plan.scope.params, "ids": array(ids), "most": MOST}
+    given = {**plan.scope.params, "ids": format_array(ids), "most": MOST}
     statement_deadline.limit_time(conn, TIMEOUT_MS, one_plan=True)
     cur = conn.cursor(row_factory=class_row(Other))
     return cur.execute(_VALUES, given, prepare=True)
 
 
-def compared(others: Cursor[Other] | None) -> dict[UUID, Values]:
-    """Return what was found by entry, of those that have any."""
+def fetch_other_values(others: Cursor[Other] | None) -> dict[UUID, Values]:
+    """Read the other values by entry, of those that have any."""
     found = [] if others is None else others.fetchall()
     older: dict[UUID, list[Other]] = defaultdict(list)
     newest: dict[UUID, list[Other]] = defaultdict(list)

@@ -7,7 +7,13 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from shared.search.query.compiled.compiled_question import CompiledQuery
-from shared.search.query.compiled.conditions import Clause, Leaf, OneOf, Places, leaves
+from shared.search.query.compiled.conditions import (
+    Clause,
+    Leaf,
+    OneOf,
+    Places,
+    iterate_leaves,
+)
 from shared.text.analysis import tokens
 from shared.text.analysis.tokens import TextPiece, TokenReader
 from shared.text.facility.facility import Facility
@@ -52,7 +58,10 @@ class WantedTerms:
         name = language if language in STEMMED_LANGUAGES else UNSTEMMED
         found = (g.condition for g in question.guards if name in g.languages)
         parts = dict.fromkeys(
-            leaf for one in found for leaf, is_wanted in leaves(one) if is_wanted
+            leaf
+            for one in found
+            for leaf, is_wanted in iterate_leaves(one)
+            if is_wanted
         )
         # Of each part what may stand in a text as it is, most of it enough to find it.
         self.words = tuple(_words(leaf) for leaf in [*parts][:MAX_WORDS])
@@ -69,7 +78,7 @@ class WantedTerms:
     def marks(self, text: str, facility: Facility) -> list[Mark]:
         """Return what of the text was asked for, in order; never what is negated."""
         found: list[Mark] = []
-        for mark in self._found(text, tokens.reader(self._language, facility)):
+        for mark in self._found(text, tokens.make_reader(self._language, facility)):
             found.append(mark)
             if len(found) == MAX_MARKS:
                 break

@@ -17,10 +17,10 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.postgres import statement_deadline
-from shared.postgres.pool import array, connection
+from shared.postgres.pool import connection, format_array
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.compiled.compiled_question import CompiledQuery
-from shared.search.query.compiled.conditions import Clause, leaves
+from shared.search.query.compiled.conditions import Clause, iterate_leaves
 from shared.search.query.compiled.word_clauses import Known
 from shared.text.analysis.analyser import IDENT_PREFIX
 from shared.text.facility.facility import Facility
@@ -145,7 +145,7 @@ def load_visible_expansions(
     given = {
         **scope.params,
         "terms": sorted({term for way in ways for term in way.terms}),
-        "ids": array([UUID(one) for one in entry_ids]),
+        "ids": format_array([UUID(one) for one in entry_ids]),
     }
     try:
         with connection(pool) as conn:
@@ -181,7 +181,7 @@ def _of_glossary(question: CompiledQuery, facility: Facility) -> Iterator[Way]:
     for guard in question.guards:
         clauses = [
             leaf
-            for leaf, is_wanted in leaves(guard.condition)
+            for leaf, is_wanted in iterate_leaves(guard.condition)
             if is_wanted and isinstance(leaf, Clause) and leaf.also
         ]
         for language in LANGUAGES:

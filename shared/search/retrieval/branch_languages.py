@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shared.search.retrieval.tenant_languages import send_languages, unread
+from shared.search.retrieval.tenant_languages import (
+    assume_every_language,
+    send_languages,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -19,7 +22,9 @@ def choose_languages(ask: Ask, context: SearchContext) -> tuple[str, ...]:
     """Return the languages that a branch searches; none: all that there may be."""
     if context.written_in is None:
         return ()
-    return context.written_in.of(context.pool, ask.plan.scope.tenant, ask.budget_ms)
+    return context.written_in.load_languages(
+        context.pool, ask.plan.scope.tenant, ask.budget_ms
+    )
 
 
 class Assumed:
@@ -47,12 +52,12 @@ class Assumed:
     def hear(self) -> None:
         """Read what was asked."""
         if self._known is not None and self._rows is not None:
-            self._there = self._known.heard(self._tenant, self._rows)
+            self._there = self._known.fetch_languages(self._tenant, self._rows)
             self._rows, self._is_compared = None, True
 
     def unheard(self, error: DatabaseQueryError) -> None:
         """Take it that there may be any, as what was asked was not answered."""
-        self._there = unread(error)
+        self._there = assume_every_language(error)
         self._rows, self._is_compared = None, True
 
     def others(self, ask: Ask, context: SearchContext) -> tuple[str, ...] | None:

@@ -32,7 +32,7 @@ class Freshness:
         if known is not None and now - known[0] < KEPT_SECONDS:
             return known[1]
         with connection(pool) as conn:
-            found = lag.watermark(conn, list(stages))
+            found = lag.find_watermark(conn, list(stages))
         with self._lock:
             self._known[stages] = (now, found)
         return found

@@ -50,26 +50,26 @@ def find_modules() -> Mapping[str, Installed | ConfigurationError]:
     return {name: _load(points[name]) for name in sorted(points)}
 
 
-def modules() -> Mapping[str, Installed]:
+def list_modules() -> Mapping[str, Installed]:
     """Return the modules that can be used, by their names."""
     return {
         name: one for name, one in find_modules().items() if isinstance(one, Installed)
     }
 
 
-def installed(name: str) -> Installed:
+def load_module(name: str) -> Installed:
     """Return a module, or raise why it cannot be used; none is not enabled."""
     return plugins.usable(find_modules(), name, "search module")
 
 
-def module(name: str) -> SearchToolDescriptor:
+def find_module(name: str) -> SearchToolDescriptor:
     """Return what is known of a module, or raise why it cannot be used."""
-    return installed(name).descriptor
+    return load_module(name).descriptor
 
 
-def parameters(names: Sequence[str]) -> list[ParameterDescriptor]:
+def list_parameters(names: Sequence[str]) -> list[ParameterDescriptor]:
     """Return what the modules of other packages among these may be given."""
-    known = modules()
+    known = list_modules()
     others = [known[name] for name in names if name in known]
     return [p for one in others if not one.is_ours for p in one.parameters]
 

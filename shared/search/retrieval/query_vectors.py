@@ -20,7 +20,7 @@ def packed(vector: Vectors) -> str:
     return base64.b64encode(vector.astype("<f4").tobytes()).decode()
 
 
-def unpacked(text: str) -> Vectors:
+def unpack_vector(text: str) -> Vectors:
     """Return the vector that travelled."""
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 

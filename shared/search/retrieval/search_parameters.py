@@ -50,7 +50,7 @@ class ParameterDescriptor:
             raise ConfigurationError(message, config_key=self.name)
 
 
-def checked(
+def check_parameters(
     given: Mapping[str, object], described: Sequence[ParameterDescriptor]
 ) -> dict[str, Value]:
     """Return a value for each parameter, the default where none is given.

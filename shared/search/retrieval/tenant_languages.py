@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres.pool import at_once
+from shared.postgres.pool import pipelined_connection
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -66,13 +66,17 @@ class WrittenIn:
         self._lock = threading.Lock()
         self._seen: dict[str, _CachedLanguages] = {}
 
-    def of(self, pool: Pool, tenant: str, budget_ms: int) -> tuple[str, ...]:
+    def load_languages(
+        self, pool: Pool, tenant: str, budget_ms: int
+    ) -> tuple[str, ...]:
         """Return all languages that there are, or were; none: there are no entries."""
         try:
-            with at_once(pool) as conn:
-                return self.heard(tenant, send_languages(conn, tenant, budget_ms))
+            with pipelined_connection(pool) as conn:
+                return self.fetch_languages(
+                    tenant, send_languages(conn, tenant, budget_ms)
+                )
         except DatabaseQueryError as exc:
-            return unread(exc)
+            return assume_every_language(exc)
 
     def lately(self, tenant: str) -> tuple[str, ...] | None:
         """Return what was found last, where anybody has asked."""
@@ -80,8 +84,8 @@ class WrittenIn:
             seen = self._seen.get(tenant)
         return None if seen is None else seen.searched
 
-    def heard(self, tenant: str, rows: Cursor[TupleRow]) -> tuple[str, ...]:
-        """Return the same of an answer, and keep it."""
+    def fetch_languages(self, tenant: str, rows: Cursor[TupleRow]) -> tuple[str, ...]:
+        """Read the languages that were asked for, and keep them."""
         told = [row[0] for row in rows.fetchall()]
         found = frozenset(one for one in told if one is not None)
         with self._lock:
@@ -106,13 +110,13 @@ class _CachedLanguages:
 def send_languages(
     conn: Connection[Any], tenant: str, budget_ms: int
 ) -> Cursor[TupleRow]:
-    """Ask for them; the rows are read from the cursor, and may be read later."""
+    """Send the statement; its rows are read from the cursor, and may be read later."""
     limit_ms = str(min(budget_ms, _MOST_MS))
     conn.execute(_BY_INDEX, {"ms": limit_ms}, prepare=True)
     return conn.execute(_LANGUAGES, {"tenant": tenant}, prepare=True)
 
 
-def unread(error: DatabaseQueryError) -> tuple[str, ...]:
+def assume_every_language(error: DatabaseQueryError) -> tuple[str, ...]:
     """Return every language: that is as right, and takes longer."""
     log.warning("languages_not_read", code=error.error_code)
     return ()

@@ -46,7 +46,7 @@ def ask(
     A source that cannot be asked by time is else read twice at once, by both kinds.
     """
     if kind == run_records.TAIL and asked == RunRequest():
-        known = schedule.standing(conn, name)
+        known = schedule.load_standings(conn, name)
         tail, first = known.get(run_records.TAIL), known.get(run_records.BACKFILL)
         waits = tail is not None and tail.next_run_at is None
         if waits and first is not None and first.next_run_at is not None:
@@ -66,7 +66,7 @@ def trigger(
         message = f"The source {name} is paused; resume it first."
         raise ConflictError(message, code="source_paused")
     if asked.dry_run:
-        known = schedule.standing(conn, name).get(kind)
+        known = schedule.load_standings(conn, name).get(kind)
         asked = replace(asked, then=known.next_run_at if known else None)
     run_id = run_records.ask_for(conn, tenant, name, kind, asked)
     every = {
@@ -88,7 +88,7 @@ def cancel(
     subject: str,
 ) -> IngestionRun:
     """End a run here and now; what it has committed stays. Idempotent."""
-    found = run_records.one(conn, tenant, run_id)
+    found = run_records.find_run(conn, tenant, run_id)
     if found is None:
         raise NotFoundError
     # As a page's commit does, its row before the schedule's.
@@ -119,7 +119,7 @@ def cancel(
         conn, run.source, run.kind, error if lacks else None, wait_seconds=wait
     )
     run_records.end(conn, run, run.cursor_after if run.is_dry else cursor, error)
-    ended = run_records.one(conn, tenant, run_id)
+    ended = run_records.find_run(conn, tenant, run_id)
     assert ended is not None
     log.info(
         "run_cancelled",

@@ -188,12 +188,12 @@ def _view(
         with conn.cursor(row_factory=class_row(Stock)) as cur:
             stock = cur.execute(_STOCK, values).fetchone()
     last = conn.execute(_NEWEST, values).fetchone()
-    latest = run_records.listing(conn, str(values["tenant"]), limit=1, source=name)
+    latest = run_records.list_runs(conn, str(values["tenant"]), limit=1, source=name)
     return SourceView(
         name,
         settings,
         standing,
-        schedule.standing(conn, name) if standing else {},
+        schedule.load_standings(conn, name) if standing else {},
         latest[0] if latest else None,
         stock,
         last[0] if last else None,

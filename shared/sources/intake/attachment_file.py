@@ -12,7 +12,7 @@ from shared.errors import IngestionError
 NO_ADDRESS = "no_address"
 
 
-def opened(
+def open_attachment(
     adapter: Adapter, io: SourceIO, ref: AttachmentRef, max_bytes: int
 ) -> AbstractContextManager[Iterator[bytes]]:
     """Ask the adapter for a file, or its address where the adapter has nothing else."""

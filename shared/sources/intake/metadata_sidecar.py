@@ -128,7 +128,9 @@ def _known(item: RawItem, kept: RawItem | None) -> Mapping[str, Any] | None:
 def _read(opened: Opened, ref: AttachmentRef) -> bytes:
     most = opened.source.max_entry_bytes
     data = bytearray()
-    with attachment_file.opened(opened.adapter, opened.io, ref, most) as pieces:
+    with attachment_file.open_attachment(
+        opened.adapter, opened.io, ref, most
+    ) as pieces:
         for piece in pieces:
             data += piece
             if len(data) > most:

@@ -143,7 +143,7 @@ def fetch_changed(intake: Intake, found: Listed, at: Comparison) -> Steps:
 def _history_comes(intake: Intake) -> bool:
     """Tell whether a backfill brings many entries by a request, now or once asked."""
     with connection(intake.pool) as conn:
-        backfill = schedule.standing(conn, intake.name).get(run_records.BACKFILL)
+        backfill = schedule.load_standings(conn, intake.name).get(run_records.BACKFILL)
     if backfill is None:
         return False
     if backfill.is_cancelled and intake.opened.capabilities.windows:

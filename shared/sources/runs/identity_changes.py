@@ -43,7 +43,7 @@ def refusal(
     if row is None or not row[0]:
         return None
     here = f"{row[0]:,}{' or more' if row[0] == _MOST_COUNTED else ''}"
-    args = load_adapter.adapter_class(settings.adapter).descriptor.args
+    args = load_adapter.find_adapter_class(settings.adapter).descriptor.args
     removing = _removing(name, knows_all="complete_snapshot" in args.model_fields)
     message = (
         f"Its records would be named by {_told(after[1])}, and no longer by"
@@ -61,7 +61,7 @@ def _named_by(
 ) -> tuple[str, tuple[str, ...]] | None:
     """Return by whom and what records are named; None where that cannot be told."""
     try:
-        descriptor = load_adapter.adapter_class(adapter).descriptor
+        descriptor = load_adapter.find_adapter_class(adapter).descriptor
         return descriptor.name, descriptor.args.model_validate(args).names_by()
     except (AdapterNotFoundError, ValidationError):
         # Nothing was, or will be, read by them: whoever looks at them says so.

@@ -35,12 +35,14 @@ def load_run_queue(
     queued = [one for one in found if one.state == QUEUED]
     if not queued:
         return {}
-    due = [(one.source, one.kind) for one in schedule.due_of_sources(conn)]
+    due = [(one.source, one.kind) for one in schedule.list_due_runs(conn)]
     queues = {
         kind: task_names.QUEUE_OF[task_names.run_task(kind)]
         for kind in run_records.KINDS
     }
-    standing = work_overview.by_queue(live_processes.listing(conn), queues.values())
+    standing = work_overview.by_queue(
+        live_processes.list_processes(conn), queues.values()
+    )
     alive = {one.queue: one.alive for one in standing}
     told = {}
     for run in queued:

@@ -55,7 +55,7 @@ def settings_of(source: SourceSettings) -> SourceSettings:
 
 def check(name: str, source: SourceSettings) -> None:
     """Raise where an adapter is to read files that it has no format for."""
-    descriptor = load_adapter.adapter_class(source.adapter).descriptor
+    descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
     if source.snapshot_path is None or descriptor.place in {"either", "path"}:
         return
     key = f"sources.{name}.snapshot_path"

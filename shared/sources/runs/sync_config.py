@@ -39,7 +39,7 @@ class Arranged:
 def check(settings: Settings) -> dict[str, LogchordError]:
     """Return what is wrong with the sources of a configuration, by name."""
     wrong: dict[str, LogchordError] = {}
-    for name, source in load_adapter.pulled(settings).items():
+    for name, source in load_adapter.list_pulled_sources(settings).items():
         try:
             load_adapter.describe(
                 name, source, max_entry_bytes=settings.max_entry_bytes
@@ -62,7 +62,7 @@ def arrange(
     """
     result = Arranged(invalid=check(settings))
     known = {str(row[0]): str(row[1]) for row in conn.execute(_KNOWN)}
-    wanted = load_adapter.pulled(settings)
+    wanted = load_adapter.list_pulled_sources(settings)
     for name, source in wanted.items():
         if name in result.invalid:
             continue
@@ -102,7 +102,7 @@ def wait_after_failure(
 
 
 def _arrange_one(conn: Connection[TupleRow], name: str, source: SourceSettings) -> bool:
-    descriptor = load_adapter.adapter_class(source.adapter).descriptor
+    descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
     before = source_state.load_source_state(conn, source.tenant, name)
     changed = source_state.arrange(
         conn,

@@ -42,7 +42,7 @@ def _has_only_a_listing(intake: Intake) -> bool:
     if opened.capabilities.order != "none" or not isinstance(opened.adapter, ListsIds):
         return False
     with connection(intake.pool) as conn:
-        backfill = schedule.standing(conn, intake.name).get(run_records.BACKFILL)
+        backfill = schedule.load_standings(conn, intake.name).get(run_records.BACKFILL)
     # Else every entry of the history would be fetched one by one, a second time.
     return not opened.capabilities.windows or (
         backfill is None or (backfill.next_run_at is None and not backfill.is_cancelled)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
 
-from shared.text.analysis.tokens import TextPiece, TokenLine, reader
+from shared.text.analysis.tokens import TextPiece, TokenLine, make_reader
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import fold
@@ -90,7 +90,7 @@ def version_of(facility: Facility) -> int:
 def analyse(sections: Sections, language: str, facility: Facility = PLAIN) -> Analysis:
     """Return what a text is found by; total, and bounded whatever comes."""
     texts = sections.texts()
-    read = reader(language, facility).lines
+    read = make_reader(language, facility).lines
     return _built(map(read, texts), is_small=_is_small(texts), plain=False)
 
 
@@ -107,7 +107,7 @@ def words_of(
     if not _is_small(sections.texts()):
         # What is cut there is no word here either, and the reading ends with it.
         return dict(analyse(sections, language, facility).words)
-    read = reader(language, facility).lines
+    read = make_reader(language, facility).lines
     words: dict[str, str] = {}
     for line in chain.from_iterable(map(read, sections.texts())):
         words.update(chain.from_iterable(map(_WORDS, line.pieces)))
@@ -261,16 +261,16 @@ def _literal(builder: _Builder, stream: str) -> str:
     all_of_it = f"{stream} {' '.join(builder.idents)}"
     if "'" in all_of_it or "\\" in all_of_it:
         placed = [
-            f"{quoted(term)}{entry[len(term) + len(_QUOTES) :]}"
+            f"{quote_lexeme(term)}{entry[len(term) + len(_QUOTES) :]}"
             for term, entry in builder.entries.items()
         ]
-        return " ".join([*placed, *map(quoted, (*builder.rest, *idents))])
+        return " ".join([*placed, *map(quote_lexeme, (*builder.rest, *idents))])
     parts = list(builder.entries.values())
     parts += [f"'{term}'" for term in (*builder.rest, *idents)]
     return " ".join(parts)
 
 
-def quoted(lexeme: str) -> str:
+def quote_lexeme(lexeme: str) -> str:
     """Return a lexeme as `tsvector` and `tsquery` input reads it literally."""
     escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"

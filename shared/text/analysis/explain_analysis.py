@@ -10,7 +10,7 @@ from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words import function_words
 from shared.text.words.character_runs import CJK, Token
-from shared.text.words.folding import STEMMED_LANGUAGES, spelt_out, surface
+from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface, spell_out_umlauts
 
 _KINDS = {
     "pv": "a process variable: one term, found by its parts and beginnings, too",
@@ -71,14 +71,14 @@ def _why(token: Token, written: str, language: str) -> Iterator[str]:
 
 
 def _why_a_word(token: Token, written: str, language: str) -> Iterator[str]:
-    whole = surface(written, language)
+    whole = fold_surface(written, language)
     if whole != written.lower():
         yield "without accents, as who lacks the key types it"
     if token.term != whole:
         yield f"its stem in {language}"
     elif language not in STEMMED_LANGUAGES:
         yield "as it stands: this language has no stemmer"
-    if token.idents and spelt_out(written) not in token.idents:
+    if token.idents and spell_out_umlauts(written) not in token.idents:
         yield "a compound, found by its parts, too"
     if function_words.joins(whole, language):
         yield "in a question it only joins others: searched in quotes or alone"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words import identifiers
 from shared.text.words.character_runs import Runs, Token, contraction_length
-from shared.text.words.folding import stem, surface
+from shared.text.words.folding import fold_surface, stem
 from shared.times import date_tokens
 
 # Characters that only look different, each read as one other: places stay the same.
@@ -58,14 +58,14 @@ class TokenLine(NamedTuple):
 
 
 @functools.lru_cache(maxsize=_MAX_READERS)
-def reader(language: str, facility: Facility = PLAIN) -> TokenReader:
+def make_reader(language: str, facility: Facility = PLAIN) -> TokenReader:
     """Return who reads texts of one language, as one facility writes them."""
     return TokenReader(language, facility)
 
 
 def scan(text: str, language: str, facility: Facility = PLAIN) -> Iterator[Token]:
     """Yield the tokens of a text in order; total over any text."""
-    return reader(language, facility).tokens(text)
+    return make_reader(language, facility).tokens(text)
 
 
 class TokenReader:
@@ -95,7 +95,7 @@ class TokenReader:
         if not text.isascii():
             if _WIDE.search(text):
                 text = text.translate(_NARROW)
-            text = identifiers.hyphenated(text)
+            text = identifiers.normalise_hyphens(text)
         place = 0
         for name in self._facility.named(text) if self._facility.names else ():
             yield from self._lines(text[place : name.start], place)
@@ -179,7 +179,7 @@ class TokenReader:
         if name is None:
             return None
         # In a text all of capitals the word may be a word: it stays found as one.
-        word = stem(surface(head, self.language), self.language)
+        word = stem(fold_surface(head, self.language), self.language)
         start = len(first) - len(head)
         idents = tuple(sorted({*name.idents, word}))
         end = start + len(written)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from shared.text.facility import facility_lists
-from shared.text.facts import Fact, key, words
+from shared.text.facts import Fact, make_key, scan_words
 
 DEVICE, SYSTEM = "device", "system"
 KINDS = (DEVICE, SYSTEM)
@@ -63,14 +63,14 @@ class Register:
         self.things = tuple(things)
         self._by_first: dict[str, list[_Form]] = {}
         self._systems = {
-            key(SYSTEM, one.name): one for one in things if one.kind == SYSTEM
+            make_key(SYSTEM, one.name): one for one in things if one.kind == SYSTEM
         }
         self._devices = {
-            key(DEVICE, one.name): one.name for one in things if one.kind == DEVICE
+            make_key(DEVICE, one.name): one.name for one in things if one.kind == DEVICE
         }
         for thing in things:
             for number, written in enumerate((thing.name, *thing.aliases)):
-                read = tuple(word for word, _, _ in words(written))
+                read = tuple(word for word, _, _ in scan_words(written))
                 if read:
                     form = _Form(read, thing, written, number > 0)
                     self._by_first.setdefault(read[0], []).append(form)
@@ -84,7 +84,7 @@ class Register:
 
     def next_to(self, device: str) -> tuple[str, ...]:
         """Return the devices whose number is one less or more, where there are such."""
-        numbered = _NUMBERED.fullmatch(key(DEVICE, device))
+        numbered = _NUMBERED.fullmatch(make_key(DEVICE, device))
         if numbered is None:
             return ()
         number = int(numbered["number"])
@@ -96,7 +96,7 @@ class Register:
 
         A device brings its system along.
         """
-        left = iter(words(text) if self.things else ())
+        left = iter(scan_words(text) if self.things else ())
         read = list(itertools.islice(left, _READ_AHEAD))
         place, count = 0, 0
         while place < len(read) and count < MAX_FOUND:
@@ -117,7 +117,7 @@ class Register:
             place = last
 
     def _system(self, name: str) -> Fact:
-        known = self._systems.get(key(SYSTEM, name))
+        known = self._systems.get(make_key(SYSTEM, name))
         aliases = known.aliases if known else ()
         return Fact(SYSTEM, known.name if known else name, "part", aliases=aliases)
 
@@ -167,7 +167,7 @@ def parse_devices(table: str) -> Register:
 
     def thing(row: dict[str, str]) -> Thing:
         one = _thing(row)
-        identity = (one.kind, key(one.kind, one.name))
+        identity = (one.kind, make_key(one.kind, one.name))
         if identity in known:
             message = f"{one.name!r} is there twice"
             raise ValueError(message)
@@ -184,7 +184,7 @@ def _thing(row: dict[str, str]) -> Thing:
         raise ValueError(message)
     aliases = facility_lists.listed(row["aliases"])
     for written in (row["name"], *aliases):
-        if len(written) > MAX_NAME_CHARS or len(list(words(written))) > MAX_WORDS:
+        if len(written) > MAX_NAME_CHARS or len(list(scan_words(written))) > MAX_WORDS:
             message = f"a name has at most {MAX_WORDS} words: {written[:40]!r}"
             raise ValueError(message)
     return Thing(kind, row["name"], row["system"] or None, aliases)

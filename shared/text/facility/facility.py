@@ -19,7 +19,7 @@ from shared.text.facility import devices, incident_words, people
 from shared.text.facility.compound_parts import PARTS
 from shared.text.facility.devices import NOTHING, Register
 from shared.text.facility.people import NOBODY, People
-from shared.text.words.folding import GERMAN, MAX_TOKEN_CHARS, fold, surface
+from shared.text.words.folding import GERMAN, MAX_TOKEN_CHARS, fold, fold_surface
 from shared.times import shifts
 from shared.times.operating_periods import Period
 from shared.times.shifts import NO_SHIFTS, Shift, ShiftPlan
@@ -202,7 +202,7 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
         names=tuple((one, _compiled(one)) for one in said.names),
         tickets=tuple((one, _compiled(one)) for one in said.tickets),
         no_names=frozenset(word.lower() for word in said.not_names),
-        parts=PARTS | {surface(one, GERMAN) for one in said.compound_parts},
+        parts=PARTS | {fold_surface(one, GERMAN) for one in said.compound_parts},
         glossary=said.glossary,
         fingerprint=fingerprint or 1,
         things=register or NOTHING,

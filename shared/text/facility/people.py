@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.text.facility import facility_lists
-from shared.text.facts import Fact, comparable
+from shared.text.facts import Fact, make_comparable
 
 AUTHOR = "author"
 COLUMNS = ("name", "aliases")
@@ -61,7 +61,7 @@ def forms(facts: Iterator[Fact] | Sequence[Fact]) -> list[str]:
     """Return every form of these people as a filter looks for a part of it."""
     written = (one for fact in facts for one in (fact.value, *fact.aliases))
     return sorted(
-        {form[:MAX_FORM_CHARS] for one in written if (form := comparable(one))}
+        {form[:MAX_FORM_CHARS] for one in written if (form := make_comparable(one))}
     )
 
 
@@ -92,4 +92,4 @@ def _turned(signed: str) -> str:
 
 def _form(written: str) -> str:
     """Return a signature without its dots and case: `J. Ruiz` is `j ruiz`."""
-    return _NO_LETTER.sub(" ", comparable(_turned(written))).strip()
+    return _NO_LETTER.sub(" ", make_comparable(_turned(written))).strip()

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from shared.text.facility.devices import DEVICE
-from shared.text.facts import Fact, key, words
+from shared.text.facts import Fact, make_key, scan_words
 from shared.text.reading.quantities import Quantity
 
 # Further back nothing is looked for.
@@ -105,7 +105,7 @@ def _named(facts: Sequence[Fact]) -> list[_Named]:
         if one.field == DEVICE and one.start is not None and one.end is not None:
             device = keys.get(one.value)
             if device is None:
-                device = keys[one.value] = key(DEVICE, one.value)
+                device = keys[one.value] = make_key(DEVICE, one.value)
             found.append(_Named(one.start, one.end, device))
     return sorted(found)
 
@@ -126,7 +126,7 @@ def _of(
     follows = before is not None and before.start >= begin
     if before is not None and follows:
         begin, done = before.end, []
-    said = done + [word for word, _, _ in words(text[begin : one.start])]
+    said = done + [word for word, _, _ in scan_words(text[begin : one.start])]
     # A sign of its own may stand first in the number: `+-0.1 A`.
     if not device or _is_none(said) or _SIGNS.search(text, begin, one.start + 1):
         return one
@@ -158,7 +158,7 @@ def _is_none(said: Sequence[str]) -> bool:
 
 def _done(lead: str) -> list[str]:
     """Return the word right before a device if it says that something changes."""
-    said = [word for word, _, _ in words(lead) if word not in _ARTICLES]
+    said = [word for word, _, _ in scan_words(lead) if word not in _ARTICLES]
     return [word for word in said[-1:] if word in _CHANGES]
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 
-from shared.text.facts import words
+from shared.text.facts import scan_words
 from shared.text.words import numerals
 from shared.text.words.numerals import DecimalMark, Numeral
 from shared.times import date_tokens
@@ -182,14 +182,14 @@ def _found(text: str, language: str, mark: DecimalMark | None) -> Iterator[Quant
         said = unit["unit"] or "deg" + unit["scale"].lower()
         if _is_none(other or number, unit, said):
             continue
-        first = converted(number.value, said)
+        first = convert_quantity(number.value, said)
         if first is None:
             continue
         name = _name(text[max(0, number.start - _NAME_REACH) : number.start])
         if other is None:
             yield Quantity(*first, name, number.start, unit.end())
             continue
-        last = converted(other.value, said)
+        last = convert_quantity(other.value, said)
         # What is no more than the first is no end of it: `10-7 Torr`.
         if last is not None and first[1] < last[1]:
             whole = Quantity(*first, name, number.start, number.end, is_end=True)
@@ -197,7 +197,7 @@ def _found(text: str, language: str, mark: DecimalMark | None) -> Iterator[Quant
             yield replace(whole, value=last[1], start=other.start, end=unit.end())
 
 
-def converted(number: Decimal, unit: str) -> tuple[str, float] | None:
+def convert_quantity(number: Decimal, unit: str) -> tuple[str, float] | None:
     """Return dimension and value of a number with a unit; None: no known unit."""
     plain = _HOURLY.sub("/h", unit.strip().translate(_SIGNS))
     lower = plain.lower()
@@ -219,14 +219,14 @@ def _is_none(number: Numeral, unit: re.Match[str], said: str) -> bool:
     is_joined = unit.start("unit") == number.end
     if said in _NEED_A_BLANK and is_joined and number.is_whole:
         return True
-    clock = date_tokens.with_colon(number.digits)
+    clock = date_tokens.insert_colon(number.digits)
     return said.lower() in _HOURS and clock is not None
 
 
 def _name(before: str) -> str:
     """Return the words that stand right before a number, in its own sentence or row."""
     sentence = _SENTENCE_END.split(before)[-1]
-    told = [word for word, _, _ in words(sentence)]
+    told = [word for word, _, _ in scan_words(sentence)]
     if sentence and not sentence[-1].isspace() and told and before[-1:].isalnum():
         told = told[:-1]
     while told and told[-1] in _LEADS:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from shared.text.facility.devices import DEVICE
-from shared.text.facts import Fact, key, words
+from shared.text.facts import Fact, make_key, scan_words
 from shared.text.reading import parameters, pasted_tables, quantities
 from shared.text.reading.pasted_tables import Cell, Grid, Row
 from shared.text.reading.quantities import MAX_FOUND, Quantity
@@ -55,7 +55,7 @@ class _Column(NamedTuple):
     cell: Cell
 
 
-def stated(
+def read_quantities(
     text: str,
     numbers: Sequence[Quantity],
     facts: Sequence[Fact],
@@ -159,13 +159,13 @@ def _label(text: str, row: Row) -> list[str]:
         or pasted_tables.is_value(said)
     ):
         return []
-    return [word for word, _, _ in words(said)][:_LABEL_WORDS]
+    return [word for word, _, _ in scan_words(said)][:_LABEL_WORDS]
 
 
 def _device(devices: Sequence[Fact], cell: Cell) -> str:
     """Return the one device that a cell names."""
     named = {
-        key(DEVICE, one.value)
+        make_key(DEVICE, one.value)
         for one in devices
         if one.start is not None
         and one.end is not None
@@ -198,7 +198,7 @@ def _column(text: str, cell: Cell) -> _Column:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    return tuple(word for word, _, _ in words(name))[-_NAME_WORDS:]
+    return tuple(word for word, _, _ in scan_words(name))[-_NAME_WORDS:]
 
 
 def _unit(told: Sequence[str], said: str, name: str) -> str:
@@ -242,7 +242,7 @@ def _degrees(told: Sequence[str], said: str) -> str:
 
 
 def _dimension(said: str) -> str | None:
-    known = quantities.converted(Decimal(1), said)
+    known = quantities.convert_quantity(Decimal(1), said)
     return known[0] if known else None
 
 

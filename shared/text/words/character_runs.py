@@ -11,9 +11,9 @@ from shared.text.words.folding import (
     GERMAN,
     MAX_TOKEN_CHARS,
     fold,
-    spelt_out,
+    fold_surface,
+    spell_out_umlauts,
     stem,
-    surface,
 )
 from shared.times import date_tokens
 
@@ -150,7 +150,7 @@ class Runs:
                 place = run.end()
 
     def _word(self, word: str, start: int) -> Token:
-        folded = surface(word, self.language)
+        folded = fold_surface(word, self.language)
         term = stem(folded, self.language)
         others = self._other_ways(word, folded)
         return Token(term, start, start + len(word), others, surface=folded)
@@ -158,7 +158,7 @@ class Runs:
     def _other_ways(self, word: str, folded: str) -> tuple[str, ...]:
         """Return what a word is found by beside its term."""
         if self.language != GERMAN:
-            spelt = spelt_out(word)
+            spelt = spell_out_umlauts(word)
             return (spelt,) if spelt else ()
         if len(folded) < compounds.MIN_COMPOUND_CHARS:
             return ()

@@ -65,7 +65,7 @@ def fold(word: str) -> str:
     return folded[:MAX_TOKEN_CHARS]
 
 
-def surface(word: str, language: str) -> str:
+def fold_surface(word: str, language: str) -> str:
     """Return a word as a language compares it whole: folded, not stemmed.
 
     In German `Kuehlwasser`, `Kühlwasser` and `Kuhlwasser` are one word.
@@ -74,7 +74,7 @@ def surface(word: str, language: str) -> str:
     return _SPELT_OUT.sub(_first, folded) if language == GERMAN else folded
 
 
-def spelt_out(word: str) -> str | None:
+def spell_out_umlauts(word: str) -> str | None:
     """Return `mueller` for `Müller`, and None for a word without an umlaut."""
     if word.isascii() or not _HAS_UMLAUT.search(word):
         return None

@@ -92,7 +92,7 @@ def identify(written: str) -> Identifier | None:
     return _beamline(written) or _device(written) or _pv(written) or _document(written)
 
 
-def hyphenated(text: str) -> str:
+def normalise_hyphens(text: str) -> str:
     """Return a text with the hyphens of its names as keyboards have them.
 
     A sign stands for each sign: places stay the same.

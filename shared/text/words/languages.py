@@ -49,7 +49,7 @@ def detect(text: str, expected: str | None = None) -> str:
     return language if probability >= _MIN_PROBABILITY else expected or DEFAULT
 
 
-def of_entry(
+def find_entry_language(
     title: str, text: str, *, told: str | None, expected: str | None = None
 ) -> str:
     """Return the language of an entry: as it was told, or else as it reads."""

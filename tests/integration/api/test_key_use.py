@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 def last_use(database: str) -> dict[str, bool]:
     with psycopg.connect(database) as conn:
-        listed = keys.listing(conn, "*")
+        listed = keys.list_keys(conn, "*")
     return {one.name: one.last_used_at is not None for one in listed}
 
 
@@ -65,9 +65,9 @@ def test_what_was_noted_last_is_written_when_the_process_ends(database):
 def test_a_second_use_within_half_a_minute_writes_nothing(conn):
     made = keys.create_key(conn, tenant="default", name="used", scopes=["read"])
     keys.note_use(conn, [made.key_id])
-    first = keys.listing(conn, "*")[0].last_used_at
+    first = keys.list_keys(conn, "*")[0].last_used_at
     conn.commit()
 
     keys.note_use(conn, [made.key_id])
 
-    assert keys.listing(conn, "*")[0].last_used_at == first
+    assert keys.list_keys(conn, "*")[0].last_used_at == first

@@ -29,7 +29,9 @@ def opened(conn):
     chore_records.open_chore(conn, RECONCILE_INDEX)
     # A test before may have left others: a purge has the words counted.
     (found,) = [
-        one.id for one in chore_records.unfinished(conn) if one.kind == RECONCILE_INDEX
+        one.id
+        for one in chore_records.list_unfinished(conn)
+        if one.kind == RECONCILE_INDEX
     ]
     return found
 
@@ -173,7 +175,7 @@ def test_a_name_that_is_no_model_is_refused_before_any_chore(installation, conn,
     assert refused.status_code == 422
     (field,) = refused.json()["error"]["details"]["fields"]
     assert (field["path"], field["code"]) == ("model", "unknown_model")
-    kinds = {chore.kind for chore in chore_records.unfinished(conn)}
+    kinds = {chore.kind for chore in chore_records.list_unfinished(conn)}
     assert REEMBED_MODEL not in kinds
 
 

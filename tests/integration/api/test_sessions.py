@@ -56,7 +56,9 @@ def patient(settings: Settings) -> redis.asyncio.Redis:
 def plan(query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
     asked = SearchQuery(query, **{"mode": "hybrid", **fields})
     made = make_plan(asked, scope, PlanLimits(), facility=OWN)
-    return replace(made, ordering=ranking_context.ordered(made, OWN, NO_CLOCK, {}))
+    return replace(
+        made, ordering=ranking_context.add_ranking_context(made, OWN, NO_CLOCK, {})
+    )
 
 
 def told(story: Callable[[], Any]) -> Any:

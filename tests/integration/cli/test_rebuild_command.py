@@ -86,7 +86,7 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system: Syst
     begun = typed(system, "rebuild", "--no-wait")
     again = typed(system, "rebuild", "--no-wait")
     with psycopg.connect(system.database, autocommit=True) as conn:
-        chore = request_rebuild.under_way(conn)
+        chore = request_rebuild.find_unfinished_rebuild(conn)
         assert chore is not None
         assert begun.stdout == again.stdout == f"rebuild {chore}: queued\n"
         assert "One is under way already" in again.stderr

@@ -70,7 +70,7 @@ def work(
 
 
 def table_of(conn: Connection[TupleRow]) -> sql.Identifier:
-    model = vector_tables.live(conn)
+    model = vector_tables.find_live_model(conn)
     assert model is not None
     return sql.Identifier(model.table_name)
 
@@ -132,7 +132,7 @@ def test_a_text_that_is_the_same_after_another_is_compared_with_that_one(conn, w
 def test_an_entry_whose_end_has_no_vector_stays_flagged_without_another_run(conn, work):
     assert work(text=LONG) == MAX_CHUNKS
     assert work(text=LONG, tags=("trip",)) == 0
-    entry = read_entries.current(conn, Scope(TENANT, "anna"), id_of(conn))
+    entry = read_entries.load_entry(conn, Scope(TENANT, "anna"), id_of(conn))
     assert entry is not None
     assert (entry.revision, entry.read_flags) == (2, ["vectors_cut"])
 

@@ -52,7 +52,7 @@ def reply(conn: Connection[TupleRow], **fields: Any) -> UUID:
 
 def read_below(conn: Connection[TupleRow], entry_id: UUID, heading: str) -> bool:
     """Tell whether the one vector of the reply is of this, and place is in its text."""
-    model = vector_tables.live(conn)
+    model = vector_tables.find_live_model(conn)
     assert model is not None
     statement = sql.SQL(
         "SELECT 1 - (embedding <=> %s::halfvec), start_at, end_at FROM {}"

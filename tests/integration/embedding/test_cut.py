@@ -32,14 +32,14 @@ def save(conn: Connection[TupleRow], name: str, text: str) -> UUID:
 
 
 def flags(conn: Connection[TupleRow], entry_id: UUID) -> list[str]:
-    entry = read_entries.current(conn, Scope(TENANT, "anna"), entry_id)
+    entry = read_entries.load_entry(conn, Scope(TENANT, "anna"), entry_id)
     assert entry is not None
     return entry.read_flags
 
 
 def tags(conn: Connection[TupleRow], *entry_ids: UUID) -> list[str]:
     found = [
-        read_entries.current(conn, Scope(TENANT, "anna"), one) for one in entry_ids
+        read_entries.load_entry(conn, Scope(TENANT, "anna"), one) for one in entry_ids
     ]
     return [entry_bodies.tag_of(entry) for entry in found if entry]
 
@@ -57,7 +57,7 @@ def test_an_entry_whose_end_has_no_vector_is_flagged_until_it_is_shorter(
         assert (flags(conn, long), flags(conn, short)) == (["vectors_cut"], [])
         # What is asked for by its ETag is another answer by now.
         assert tags(conn, long, short) == ['"r1+vectors_cut"', '"r1"']
-        model = vector_tables.live(conn)
+        model = vector_tables.find_live_model(conn)
         assert model is not None
         held = conn.execute(
             f"SELECT count(*), max(end_at) < %s FROM {model.table_name}"

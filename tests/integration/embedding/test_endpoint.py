@@ -209,9 +209,9 @@ def test_a_text_without_a_usable_vector_is_put_aside_and_harms_nobody(
         ).fetchall()
         assert aside == [("poison", "embedding_unavailable")]
         assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
-        known = vector_tables.live(conn)
+        known = vector_tables.find_live_model(conn)
         assert known is not None
-        assert vectors.embedded_entries(conn, known.table_name, "default") == 2
+        assert vectors.count_embedded_entries(conn, known.table_name, "default") == 2
 
 
 @pytest.mark.parametrize("does", ["503", "404", "resets"])
@@ -229,7 +229,7 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
             conn.execute("UPDATE work SET due_at = now()")
             embed_entries(embedding, MODEL)
 
-        (resting,) = stage_pauses.paused(conn)
+        (resting,) = stage_pauses.list_pauses(conn)
         assert resting.stage == embed_stage(MODEL)
         assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (0,)
         server.does = "answers"
@@ -237,11 +237,11 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
         conn.execute("UPDATE work SET due_at = now()")
         embed_entries(embedding, MODEL)
 
-        assert stage_pauses.paused(conn) == []
-        known = vector_tables.live(conn)
+        assert stage_pauses.list_pauses(conn) == []
+        known = vector_tables.find_live_model(conn)
         assert known is not None
         assert (known.model, known.dimension) == (MODEL, 32)
-        assert vectors.embedded_entries(conn, known.table_name, "default") == 1
+        assert vectors.count_embedded_entries(conn, known.table_name, "default") == 1
 
 
 def test_after_its_rest_one_asks_a_silent_server_for_all_others():

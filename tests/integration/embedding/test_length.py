@@ -76,18 +76,18 @@ def test_at_ingest_another_length_than_told_is_an_error_of_the_configuration(
     embed_entries(make(LENGTH + 1), MODEL)
 
     # Nobody is put aside for it, and no table is made of what was not meant.
-    (resting,) = stage_pauses.paused(committing)
+    (resting,) = stage_pauses.list_pauses(committing)
     assert (resting.stage, resting.code) == (
         embed_stage(MODEL),
         "configuration_invalid",
     )
-    assert vector_tables.live(committing) is None
+    assert vector_tables.find_live_model(committing) is None
     assert committing.execute("SELECT attempts FROM work").fetchall() == [(0,)]
 
     committing.execute("UPDATE stage_pause SET until = now()")
     embed_entries(make(LENGTH), MODEL)
     assert committing.execute("SELECT count(*) FROM work").fetchone() == (0,)
-    assert stage_pauses.paused(committing) == []
+    assert stage_pauses.list_pauses(committing) == []
 
 
 @pytest.mark.requirement("S0-35", "C11")

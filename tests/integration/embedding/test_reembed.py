@@ -71,7 +71,7 @@ def filled(ctx, save) -> list[UUID]:
 
 def work(ctx: Watched, conn, models: tuple[str, ...] = (OLD, NEW)) -> None:
     for model in models:
-        if vector_tables.registered(conn, model):
+        if vector_tables.find_model(conn, model):
             embed_entries(ctx, model)
 
 
@@ -98,7 +98,7 @@ def finish(
 
 def held(conn, model: str) -> list[tuple[UUID, int, int]]:
     """Entry, revision and chunk of every vector."""
-    table = vector_tables.registered(conn, model)
+    table = vector_tables.find_model(conn, model)
     assert table is not None
     query = sql.SQL("SELECT entry_id, revision, chunk FROM {} ORDER BY 1, 3")
     return conn.execute(query.format(sql.Identifier(table.table_name))).fetchall()
@@ -113,7 +113,7 @@ def wanted(conn) -> list[tuple[UUID, int, int]]:
 
 
 def live(conn) -> str:
-    found = vector_tables.live(conn)
+    found = vector_tables.find_live_model(conn)
     assert found is not None
     return found.model
 
@@ -254,7 +254,9 @@ def test_one_that_lacks_an_entry_is_not_switched_to_unless_forced(
     ctx, committing, filled
 ):
     def put_aside(phase: str) -> None:
-        if phase == "drain" and not quarantine.listing(committing, Which("*"), limit=1):
+        if phase == "drain" and not quarantine.list_quarantined(
+            committing, Which("*"), limit=1
+        ):
             taken = due_work.claim(
                 committing, embed_stage(NEW), limit=1, entry_ids=[filled[0]]
             )
@@ -300,7 +302,7 @@ def test_a_model_is_dropped_with_its_work_once_nobody_reads_it(
     with pytest.raises(ConflictError, match="may still read"):
         switch_model.drop(committing, OLD)
     (entry_id,) = save("e3", text="edited last")
-    content = read_entries.contents(committing, TENANT, [entry_id])[entry_id]
+    content = read_entries.load_contents(committing, TENANT, [entry_id])[entry_id]
     found = embed_entry.embed(content, HashingEncoder())
 
     with committing.transaction():
@@ -314,7 +316,7 @@ def test_a_model_is_dropped_with_its_work_once_nobody_reads_it(
     assert vector_tables.hold(committing, OLD) is None
     # A nudge for it is passed on, and does not bring the table back.
     embed_entries(ctx, OLD, (entry_id,))
-    assert vector_tables.registered(committing, OLD) is None
+    assert vector_tables.find_model(committing, OLD) is None
     save("after", text="only for the new one")
     embed_entries(ctx, NEW)
     assert held(committing, NEW) == wanted(committing)

@@ -51,7 +51,7 @@ def system(make_system: Factory, server: Script) -> System:
 
 def embed(settings: Settings, text: str) -> None:
     """Store an entry with its vector, as the worker of its stage does."""
-    model = model_names.first(settings)
+    model = model_names.choose_first_model(settings)
     ctx = Context(Resources(settings, make_app(settings), "test"), {})
     with psycopg.connect(_address(settings)) as conn:
         draft = EntryDraft("api", text, text)
@@ -100,13 +100,15 @@ def test_each_precondition_of_meaning_is_named_by_itself(
         said = told(system)
         assert failed_parts(said) == failed_checks(settings) == set()
         assert (said["entries"], said["embedded"], said["share"]) == (3, 2, 0.67)
-        assert said["table"]["model"] == model_names.first(settings)
+        assert said["table"]["model"] == model_names.choose_first_model(settings)
         shown = [
             one.found
             for one in database_checks.of_database(settings)
             if one.name == "vectors"
         ]
-        assert shown == [f"{model_names.first(settings)}: 2 of 3 entries (67%)"]
+        assert shown == [
+            f"{model_names.choose_first_model(settings)}: 2 of 3 entries (67%)"
+        ]
 
         # Nobody searches the one that everything is embedded anew for.
         vector_tables.ensure_table(conn, "test", "next", 8)

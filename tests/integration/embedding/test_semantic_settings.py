@@ -94,13 +94,13 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
 ):
     server.dimension = 768
     ctx = worker(database, valkey, server)
-    older = model_names.first(ctx.settings)
+    older = model_names.choose_first_model(ctx.settings)
     assert older == "ollama:nomic-embed-text"
     with psycopg.connect(database, autocommit=True) as conn:
         due(conn, embed_stage(older))
         embed_entries(ctx, older)
-        ours = load_encoder(model_names.first(Settings()), tmp_path)
-        assert (model_names.first(Settings()), ours.dimension) == (
+        ours = load_encoder(model_names.choose_first_model(Settings()), tmp_path)
+        assert (model_names.choose_first_model(Settings()), ours.dimension) == (
             "all-MiniLM-L6-v2-int8",
             384,
         )
@@ -115,7 +115,7 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
             (ours.model, 384),
         ]
         table = vector_tables.list_models(conn)[0].table_name
-        assert vectors.embedded_entries(conn, table, "default") == 1
+        assert vectors.count_embedded_entries(conn, table, "default") == 1
     ctx._resources.close()
 
 

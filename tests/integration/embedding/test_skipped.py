@@ -20,7 +20,7 @@ from shared.ids import uuid7
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.postgres.pool import connection, make_pool
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
-from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask
 from shared.work import chore_records, due_work
 from tests.support.fixtures.workers import MakeContext
@@ -64,7 +64,7 @@ def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[str]:
     """Carry out the chore, and return whose vectors it has made due."""
     chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
     chores.renew_texts(ctx)
-    assert chore_records.unfinished(conn) == []
+    assert chore_records.list_unfinished(conn) == []
     found = conn.execute(
         "SELECT e.external_id, w.class FROM work w JOIN entry e ON e.id = w.entry_id"
         " WHERE w.stage = %s ORDER BY 1",
@@ -75,7 +75,7 @@ def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[str]:
 
 
 def embedded(conn: Connection[TupleRow]) -> set[str]:
-    table = vector_tables.live(conn)
+    table = vector_tables.find_live_model(conn)
     assert table is not None
     found = conn.execute(
         f"SELECT e.external_id FROM {table.table_name} v"
@@ -85,7 +85,7 @@ def embedded(conn: Connection[TupleRow]) -> set[str]:
 
 
 def shown(conn: Connection[TupleRow], entry_id: UUID) -> dict[str, str]:
-    entry = read_entries.current(conn, Scope(TENANT, "anna"), entry_id)
+    entry = read_entries.load_entry(conn, Scope(TENANT, "anna"), entry_id)
     assert entry is not None
     return entry.skipped_stages
 
@@ -101,12 +101,12 @@ def test_what_machines_write_has_no_vector_where_that_is_set_and_says_so(
     assert embedded(committing) == {"note"}
     assert shown(committing, alarm) == {embed_stage(MODEL): "machine"}
     assert shown(committing, note) == {}
-    assert not_embedded.counts(committing, MODEL, TENANT) == {
+    assert not_embedded.count_skipped(committing, MODEL, TENANT) == {
         "language": 0,
         "machine": 1,
     }
     assert renewed(ctx, committing) == []
-    (standing,) = model_registry.listing(committing)
+    (standing,) = model_registry.list_models(committing)
     assert (standing.entries, standing.missing) == (1, 0)
 
     # Set otherwise, just these are due; and back again, these once more.
@@ -158,7 +158,7 @@ def test_an_edit_is_judged_anew_and_a_deletion_leaves_no_reason(make, committing
     stages = [embed_stage(MODEL)]
     tombstone(committing, TENANT, entry, reason=None, stages=stages)
     work(ctx)
-    assert not_embedded.counts(committing, MODEL, TENANT) == {
+    assert not_embedded.count_skipped(committing, MODEL, TENANT) == {
         "language": 0,
         "machine": 0,
     }
@@ -169,7 +169,7 @@ def asked(ctx: Context, text: str) -> tuple[str | None, int]:
     question = SearchQuery(query=text, mode="semantic")
     plan = make_plan(question, Scope(TENANT, "anna"), PlanLimits(opensearch=False))
     context = search._search_context(ctx)
-    found = module("semantic").execute(Ask.lasting(plan, 5.0), context)
+    found = find_module("semantic").execute(Ask.lasting(plan, 5.0), context)
     return found.skipped, len(found.hits)
 
 
@@ -289,7 +289,7 @@ def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
         save(committing, name, "Pumpe defekt", "human")
     work(ctx)
     read: list[int] = []
-    contents, reason = read_entries.contents, not_embedded.reason
+    contents, reason = read_entries.load_contents, not_embedded.reason
 
     def count(conn: Connection[TupleRow], tenant: str, ids: list[UUID]) -> Any:
         read.append(len(ids))
@@ -300,7 +300,7 @@ def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
             return reason(*given)
 
     monkeypatch.setattr(not_embedded, "_READ_AT_ONCE", 2)
-    monkeypatch.setattr(read_entries, "contents", count)
+    monkeypatch.setattr(read_entries, "load_contents", count)
     monkeypatch.setattr(not_embedded, "reason", judge)
     with make_pool(database, application="test", size=1) as pool:
         not_embedded.prepare(pool, ctx.settings, {"embedded_to": None}, 0)

@@ -43,7 +43,7 @@ def test_each_model_has_a_table_of_its_own(
     other = vector_tables.ensure_table(conn, "knowledge_base", "wide", 768)
     assert table == "knowledge_base_tiny_model_v1"
     assert other == "knowledge_base_wide"
-    known = {m.model: m.dimension for m in vector_tables.active(conn)}
+    known = {m.model: m.dimension for m in vector_tables.list_active_models(conn)}
     assert known == {"Tiny-Model.v1": 8, "wide": 768}
     plan = conn.execute(
         f"EXPLAIN SELECT entry_id FROM {other}"
@@ -188,7 +188,7 @@ def test_two_processes_that_meet_a_new_model_at_once_make_one_table(
 
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(ensure, range(4))) == {"knowledge_base_fresh"}
-    assert vector_tables.registered(conn, "fresh") is not None
+    assert vector_tables.find_model(conn, "fresh") is not None
 
 
 def test_removing_twice_equals_removing_once(
@@ -198,7 +198,7 @@ def test_removing_twice_equals_removing_once(
     for _ in range(2):
         vectors.store(conn, table, "lab", entry_id, 9, [], unit())
     assert stored_of(conn, table, entry_id) == []
-    assert vectors.embedded_entries(conn, table, "lab") == 1
+    assert vectors.count_embedded_entries(conn, table, "lab") == 1
     assert stored_of(conn, table, kept) != []
 
 
@@ -208,6 +208,6 @@ def test_missing_cosines_are_read_by_id(
     long = make_vector_entry([(0, 1), (3, 4)])
     foreign = make_vector_entry(tenant="other")
     asked = [long, foreign, uuid4()]
-    read = vectors.cosines(conn, table, "lab", unit((1,))[0], asked)
+    read = vectors.load_cosines(conn, table, "lab", unit((1,))[0], asked)
     assert read == {long: pytest.approx(0.6, abs=1e-3)}
-    assert vectors.cosines(conn, table, "lab", unit((1,))[0], []) == {}
+    assert vectors.load_cosines(conn, table, "lab", unit((1,))[0], []) == {}

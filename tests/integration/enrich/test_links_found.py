@@ -40,7 +40,7 @@ def save(conn, ctx):
     def save(external_id: str, text: str, *, tenant: str = TENANT, **more):
         source = more.pop("source", "ops")
         draft = EntryDraft(source, external_id, text, **more)
-        due = entry_stages.of_entries(ctx.settings)
+        due = entry_stages.list_entry_stages(ctx.settings)
         (saved,) = save_page(conn, tenant, [draft], stages=due, editor="test")
         conn.commit()
         run_stage(ctx, LINKS_STAGE)
@@ -51,7 +51,7 @@ def save(conn, ctx):
 
 def meant(conn, entry_id, scope: Scope = ANNA) -> list[tuple[str, str | None]]:
     conn.rollback()
-    shown = findings_shown.of_entry(conn, scope, entry_id, 1).get(LINKS_STAGE, [])
+    shown = findings_shown.load_findings(conn, scope, entry_id, 1).get(LINKS_STAGE, [])
     return [(one["external_id"], one["entry_id"]) for one in shown]
 
 
@@ -68,7 +68,7 @@ def test_an_entry_is_linked_once_it_is_there_and_no_thread_comes_of_it(conn, sav
     tombstone(conn, TENANT, third, reason="test", stages=[])
     conn.commit()
     assert meant(conn, naming) == [("2", str(second)), ("3", None), ("4", None)]
-    entry = read_entries.current(conn, ANNA, naming)
+    entry = read_entries.load_entry(conn, ANNA, naming)
     assert entry is not None
     assert (entry.thread_id, entry.reply_to) == (None, None)
 
@@ -83,4 +83,4 @@ def test_who_may_not_see_an_entry_is_not_told_which_it_is(conn, save):
     assert meant(conn, naming, narrow) == [("2", None), ("3", None)]
     member = Scope(TENANT, "jo", groups=("rf-group",))
     assert [one[1] is not None for one in meant(conn, naming, member)] == [True, True]
-    assert findings_shown.of_entry(conn, Scope("other", "anna"), naming, 1) == {}
+    assert findings_shown.load_findings(conn, Scope("other", "anna"), naming, 1) == {}

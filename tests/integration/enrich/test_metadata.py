@@ -32,7 +32,9 @@ def save(conn):
 
 @pytest.fixture
 def content_of(conn):
-    return lambda entry_id: read_entries.contents(conn, TENANT, [entry_id])[entry_id]
+    return lambda entry_id: read_entries.load_contents(conn, TENANT, [entry_id])[
+        entry_id
+    ]
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def enrich(conn, content_of):
 @pytest.fixture
 def flags_of(conn):
     def flags_of(entry_id: UUID) -> list[str]:
-        shown = read_entries.current(conn, Scope(TENANT, "anna"), entry_id)
+        shown = read_entries.load_entry(conn, Scope(TENANT, "anna"), entry_id)
         assert shown is not None
         return shown.read_flags
 
@@ -64,7 +66,7 @@ def finds(conn):
             row = conn.execute(
                 "SELECT count(*) FROM entry_text"
                 " WHERE tsv @@ %s::tsquery AND language = %s",
-                (tsquery.written(asked), language),
+                (tsquery.write_tsquery(asked), language),
             ).fetchone()
         return row[0] > 0
 

@@ -29,7 +29,7 @@ def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[tuple[str, int]]:
     conn.execute("DELETE FROM work WHERE stage = %s", (INDEX_STAGE,))
     chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
     chores.renew_texts(ctx)
-    assert chore_records.unfinished(conn) == []
+    assert chore_records.list_unfinished(conn) == []
     return conn.execute(
         "SELECT e.tenant || ':' || e.external_id, w.class FROM work w"
         " JOIN entry e ON e.id = w.entry_id WHERE w.stage = %s ORDER BY 1",
@@ -181,7 +181,7 @@ def test_a_file_that_changed_has_entries_read_anew_at_the_next_start(
 
     def due(facility: Facility) -> list[str]:
         main.renew_at_once(committing, facility)
-        return schedule.due(committing, schedule.INSTALLATION)
+        return schedule.list_due_kinds(committing, schedule.INSTALLATION)
 
     main.arrange_chores(committing)
     # Nobody knows yet by what they were read; the hour's chore finds out.

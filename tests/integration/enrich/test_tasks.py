@@ -80,7 +80,7 @@ def due_stages(conn) -> list[str]:
 
 
 def table_of(conn) -> str:
-    known = vector_tables.registered(conn, MODEL)
+    known = vector_tables.find_model(conn, MODEL)
     assert known is not None
     return known.table_name
 
@@ -120,7 +120,7 @@ def test_running_every_task_twice_equals_running_it_once(ctx, conn, save):
         index_entries(ctx, (entry_id,))
 
     assert due_stages(conn) == []
-    assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 1
+    assert vectors.count_embedded_entries(conn, table_of(conn), TENANT) == 1
     assert conn.execute("SELECT count(*) FROM entry_text").fetchone() == (1,)
     assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (0,)
 
@@ -139,7 +139,7 @@ def test_what_a_batch_has_no_time_for_goes_back_untouched(ctx, conn, save, monke
         save(f"A-{number}")
     # The clock of a batch is over at once, and so is the task.
     monkeypatch.setattr(batch_commit, "BATCH_SECONDS", -1.0)
-    one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
+    one_batch = islice(batches.claim_batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
     monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
 
     extract_metadata(ctx)
@@ -181,7 +181,7 @@ def test_a_blank_text_gets_no_vectors_and_its_work_ends(ctx, conn, save, text):
 
     embed_entries(ctx, MODEL)
 
-    assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 0
+    assert vectors.count_embedded_entries(conn, table_of(conn), TENANT) == 0
     assert due_stages(conn) == [METADATA_STAGE]
 
 
@@ -193,7 +193,7 @@ def test_the_vectors_of_a_deleted_entry_go(ctx, conn, save):
 
     embed_entries(ctx, MODEL)
 
-    assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 0
+    assert vectors.count_embedded_entries(conn, table_of(conn), TENANT) == 0
 
 
 @pytest.mark.requirement("P1")
@@ -201,14 +201,14 @@ def test_a_late_attempt_at_a_blank_text_leaves_the_vectors_of_its_edit(ctx, conn
     save(text="")
     (late,) = due_work.claim(conn, f"embed:{MODEL}", limit=1)
     conn.execute("UPDATE work SET leased_until = now()")
-    content = read_entries.contents(conn, TENANT, [late.entry_id])[late.entry_id]
+    content = read_entries.load_contents(conn, TENANT, [late.entry_id])[late.entry_id]
     save(text="RF cavity reset")
     embed_entries(ctx, MODEL)
 
     found = embed_entry.embed(content, ctx.encoder(MODEL))
     embed_entry.store(conn, table_of(conn), content, found)
 
-    assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 1
+    assert vectors.count_embedded_entries(conn, table_of(conn), TENANT) == 1
 
 
 @pytest.mark.requirement("P1")
@@ -271,7 +271,7 @@ def test_what_is_made_is_kept_before_a_long_text_is_begun(ctx, conn, save, monke
 
     def look(content, encoder, *before):
         conn.rollback()
-        kept = vectors.embedded_entries(conn, table_of(conn), TENANT)
+        kept = vectors.count_embedded_entries(conn, table_of(conn), TENANT)
         begun.append((len(content.text) > 1000, len(begun), kept))
         return embed(content, encoder, *before)
 

@@ -91,7 +91,7 @@ def test_what_is_put_aside_unread_is_found_by_a_plain_split_and_flagged(
     ).fetchone()
     split = (True, "cavities hcm03 tripped\nrf", "unknown")
     assert text == (*split, version_of(PLAIN), True, 1)
-    entry = read_entries.current(committing, SCOPE, entry_id)
+    entry = read_entries.load_entry(committing, SCOPE, entry_id)
     assert entry is not None
     assert entry.read_flags == ["plain_split"]
     assert entry.quarantined_stages == [METADATA_STAGE]
@@ -131,7 +131,7 @@ def test_what_is_given_up_unread_is_read_anew_by_a_later_analyser_and_by_no_othe
     ctx = make_context()
     entry_id = save("valves opened")
     workers_die(ctx)
-    (aside,) = quarantine.listing(committing, Which(TENANT), limit=10)
+    (aside,) = quarantine.list_quarantined(committing, Which(TENANT), limit=10)
     quarantine.discard(committing, Which(TENANT, id=aside.id))
     committing.execute("DELETE FROM work")
     committing.execute(
@@ -148,7 +148,7 @@ def test_what_is_given_up_unread_is_read_anew_by_a_later_analyser_and_by_no_othe
 
     text = committing.execute("SELECT plain, stream FROM entry_text").fetchone()
     assert text == (False, "valv open")
-    entry = read_entries.current(committing, SCOPE, entry_id)
+    entry = read_entries.load_entry(committing, SCOPE, entry_id)
     assert entry is not None
     assert entry.read_flags == []
 
@@ -161,7 +161,7 @@ def test_what_an_older_release_left_without_words_gets_them_and_nothing_else_doe
     entry_id, gone = save("Valves HCM03 opened"), save("pumps", "A-2")
     workers_die(ctx)
     if is_discarded:
-        for aside in quarantine.listing(committing, Which(TENANT), limit=10):
+        for aside in quarantine.list_quarantined(committing, Which(TENANT), limit=10):
             quarantine.discard(committing, Which(TENANT, id=aside.id))
     tombstone(committing, TENANT, gone, reason="test", stages=[])
     for table in ("work", "entry_text"):
@@ -173,7 +173,7 @@ def test_what_an_older_release_left_without_words_gets_them_and_nothing_else_doe
 
     texts = committing.execute("SELECT entry_id, plain, stream FROM entry_text")
     assert texts.fetchall() == [(entry_id, True, "valves hcm03 opened")]
-    entry = read_entries.current(committing, SCOPE, entry_id)
+    entry = read_entries.load_entry(committing, SCOPE, entry_id)
     assert entry is not None
     assert entry.due_stages == {DUPLICATES_STAGE: "due", INDEX_STAGE: "due"}
     assert len(due_work.claim(committing, METADATA_STAGE, limit=10)) == 1
@@ -194,7 +194,7 @@ def test_an_edit_that_comes_while_workers_die_is_read_and_not_put_aside(
 
     text = committing.execute("SELECT plain, stream FROM entry_text").fetchone()
     assert text == (False, "valv close")
-    assert quarantine.listing(committing, Which(TENANT), limit=10) == []
+    assert quarantine.list_quarantined(committing, Which(TENANT), limit=10) == []
 
 
 def test_what_is_deleted_and_put_aside_is_due_for_its_tombstone_alone(
@@ -221,6 +221,6 @@ def test_a_plain_split_that_cannot_be_kept_leaves_the_entry_put_aside_all_the_sa
 
     workers_die(make_context())
 
-    (aside,) = quarantine.listing(committing, Which(TENANT), limit=10)
+    (aside,) = quarantine.list_quarantined(committing, Which(TENANT), limit=10)
     assert (aside.stage, aside.error["code"]) == (METADATA_STAGE, "worker_lost")
     assert committing.execute("SELECT FROM entry_text").fetchall() == []

@@ -60,11 +60,11 @@ class Copy:
         heard: list[tuple[str, str]] = []
         more = True
         while more:
-            told = change_feed.since(
+            told = change_feed.list_changes(
                 self.conn, self.scope, self.place, limit=self.limit
             )
             ids = [one.entry_id for one in told.changes if one.visible]
-            found = read_entries.some(self.conn, self.scope, ids, whole=True)
+            found = read_entries.load_entries(self.conn, self.scope, ids, whole=True)
             self.conn.commit()
             for one in told.changes:
                 heard.append((one.told_as, one.external_id))
@@ -80,7 +80,7 @@ class Copy:
 
 def stored(conn, scope: Scope) -> dict[str, tuple[int, str]]:
     wanted = read_entries.ListingFilter()
-    found = read_entries.listing(conn, scope, wanted, limit=1000)
+    found = read_entries.list_entries(conn, scope, wanted, limit=1000)
     return {one.external_id: (one.revision, one.text) for one in found}
 
 
@@ -184,7 +184,7 @@ def test_a_long_backlog_of_ended_embargoes_is_told_step_by_step(conn):
     assert copy.place.at is not None
     began = copy.place.at - timedelta(hours=1)
     copy.place = copy.place._replace(at=began)
-    first = change_feed.since(conn, ANYONE, copy.place, limit=5000)
+    first = change_feed.list_changes(conn, ANYONE, copy.place, limit=5000)
 
     assert (len(first.changes), first.more) == (1000 + 19, True)
     heard = copy.read()

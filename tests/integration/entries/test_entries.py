@@ -38,7 +38,7 @@ def test_a_new_entry_gets_its_first_revision_and_due_work(conn, save):
 
     assert (saved.status, saved.revision) == ("created", 1)
     assert due_stages(conn, saved.entry_id) == ["embed:test", "metadata"]
-    entry = read_entries.current(conn, ANYONE, saved.entry_id)
+    entry = read_entries.load_entry(conn, ANYONE, saved.entry_id)
     assert entry is not None
     assert (entry.text, entry.revision) == ("RF trip", 1)
 
@@ -90,17 +90,17 @@ def test_two_tenants_may_use_the_same_identity(conn, save):
     (theirs,) = save(draft(text="other"), tenant="other")
 
     assert ours.entry_id != theirs.entry_id
-    assert read_entries.current(conn, ANYONE, theirs.entry_id) is None
+    assert read_entries.load_entry(conn, ANYONE, theirs.entry_id) is None
 
 
 def test_an_entry_without_a_time_keeps_the_time_of_its_first_arrival(conn, save):
     (first,) = save(draft())
-    before = read_entries.current(conn, ANYONE, first.entry_id)
+    before = read_entries.load_entry(conn, ANYONE, first.entry_id)
 
     (again,) = save(draft())
 
     assert again.status == "unchanged"
-    after = read_entries.current(conn, ANYONE, first.entry_id)
+    after = read_entries.load_entry(conn, ANYONE, first.entry_id)
     assert before is not None
     assert after is not None
     assert after.entry_time == before.entry_time
@@ -113,9 +113,10 @@ def test_a_tombstone_is_kept_but_not_listed(conn, save):
     assert not tombstone(conn, TENANT, saved.entry_id, reason="typo", stages=STAGES)
 
     assert (
-        read_entries.listing(conn, ANYONE, read_entries.ListingFilter(), limit=10) == []
+        read_entries.list_entries(conn, ANYONE, read_entries.ListingFilter(), limit=10)
+        == []
     )
-    entry = read_entries.current(conn, ANYONE, saved.entry_id)
+    entry = read_entries.load_entry(conn, ANYONE, saved.entry_id)
     assert entry is not None
     assert entry.deleted_at is not None
 
@@ -127,10 +128,10 @@ def test_readers_and_logbooks_hide_an_entry_from_everybody_else(conn, save):
     member = Scope(tenant=TENANT, subject="jo", groups=("rf-group",))
     elsewhere = Scope(tenant=TENANT, subject="rf-group", logbooks=("Vacuum",))
 
-    assert read_entries.current(conn, ANYONE, closed.entry_id) is None
-    assert read_entries.current(conn, member, closed.entry_id) is not None
-    assert read_entries.current(conn, elsewhere, closed.entry_id) is None
-    assert read_entries.current(conn, member, hidden.entry_id) is None
+    assert read_entries.load_entry(conn, ANYONE, closed.entry_id) is None
+    assert read_entries.load_entry(conn, member, closed.entry_id) is not None
+    assert read_entries.load_entry(conn, elsewhere, closed.entry_id) is None
+    assert read_entries.load_entry(conn, member, hidden.entry_id) is None
 
 
 def test_a_listing_pages_in_a_total_order_and_counts_everything(conn, save):
@@ -138,11 +139,11 @@ def test_a_listing_pages_in_a_total_order_and_counts_everything(conn, save):
     save(*(draft(f"A-{number}", entry_time=when) for number in range(5)))
     wanted = read_entries.ListingFilter(sources=["api"])
 
-    first = read_entries.listing(conn, ANYONE, wanted, limit=3)
+    first = read_entries.list_entries(conn, ANYONE, wanted, limit=3)
     place = read_entries.ListingPosition(first[-1].entry_time, first[-1].entry_id)
-    rest = read_entries.listing(conn, ANYONE, wanted, limit=3, after=place)
+    rest = read_entries.list_entries(conn, ANYONE, wanted, limit=3, after=place)
 
     ids = [entry.entry_id for entry in (*first, *rest)]
     assert len(set(ids)) == 5
     assert ids == sorted(ids, reverse=True)
-    assert read_entries.total(conn, ANYONE, wanted) == 5
+    assert read_entries.count_entries(conn, ANYONE, wanted) == 5

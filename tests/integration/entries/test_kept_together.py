@@ -115,7 +115,7 @@ def drafts(seed: int) -> list[dict[str, Any]]:
 
 def keep(conn, tenant: str, ids: Iterable[UUID], expected: str, *, at_once: int):
     """Read these entries and keep so many of them at a time."""
-    contents = read_entries.contents(conn, tenant, [*ids])
+    contents = read_entries.load_contents(conn, tenant, [*ids])
     found = [(one, metadata.extract(one, expected)) for one in contents.values()]
     known = SeenWords()
     for at in range(0, len(found), at_once):
@@ -221,7 +221,7 @@ def test_a_batch_that_the_database_holds_up_goes_back_before_its_limit(
     tombstone(conn, TENANT, gone, reason=None, stages=[METADATA_STAGE])
     conn.commit()
     monkeypatch.setattr(batch_commit, "FAILING_SECONDS", 0.0)
-    one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
+    one_batch = islice(batches.claim_batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
     monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
 
     with psycopg.connect(database) as other:
@@ -370,7 +370,7 @@ def test_what_is_kept_together_is_of_one_facility_and_one_class(ctx, conn, save)
 @pytest.mark.usefixtures("patient")
 def test_findings_of_a_batch_are_kept_in_one_commit(make_context, conn, save):
     ctx = make_context(LOGCHORD_STAGES='{"links": {"enabled": true}}')
-    stages = entry_stages.of_entries(ctx.settings)
+    stages = entry_stages.list_entry_stages(ctx.settings)
     ids = [
         save(f"A-{number}", f"see entry B-{number}", stages=stages, tenant=tenant)
         for tenant in (TENANT, "other")

@@ -276,7 +276,7 @@ def test_stages_read_the_text_without_its_marks_and_the_original_is_kept(
 ):
     (saved,) = save(draft(text=text, text_format=text_format))
 
-    content = read_entries.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    content = read_entries.load_contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
     assert (content.text, content.text_format) == (read, "plain")
     assert conn.execute("SELECT text, text_format FROM revision").fetchone() == (
         text,
@@ -297,7 +297,7 @@ def test_attachments_are_due_where_there_is_something_to_fetch(conn, save):
 
     assert work_of(conn) == ["attachments", *sorted(STAGES)]
     assert work_of(conn, "A-2") == sorted(STAGES)
-    found = attachment_rows.of_entries(
+    found = attachment_rows.load_attachments(
         conn, TENANT, [with_file.entry_id, without.entry_id]
     )
     assert [
@@ -311,7 +311,9 @@ def test_attachments_that_are_only_linked_make_nothing_due(conn, save):
     (saved,) = save(draft(attachments=(pump(),)), fetch_attachments=False)
 
     assert work_of(conn) == sorted(STAGES)
-    (one,) = attachment_rows.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    (one,) = attachment_rows.load_attachments(conn, TENANT, [saved.entry_id])[
+        saved.entry_id
+    ]
     assert one.state == "linked"
 
 
@@ -325,7 +327,9 @@ def test_an_edit_keeps_what_is_stored_fetches_what_is_new_and_drops_what_is_gone
 
     save(draft(attachments=(AttachmentRef("3", "new.txt"), pump(url="/moved"))))
 
-    found = attachment_rows.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    found = attachment_rows.load_attachments(conn, TENANT, [saved.entry_id])[
+        saved.entry_id
+    ]
     assert [(one.external_id, one.state, one.url) for one in found] == [
         ("3", "due", None),
         ("1", "stored", "/moved"),
@@ -340,14 +344,18 @@ def test_an_attachment_of_another_size_is_another_file(conn, save):
     (edited,) = save(draft(attachments=(pump(bytes=11),)))
 
     assert edited.revision == 2
-    (one,) = attachment_rows.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    (one,) = attachment_rows.load_attachments(conn, TENANT, [saved.entry_id])[
+        saved.entry_id
+    ]
     assert one.state == "due"
 
 
 def test_two_attachments_of_one_id_are_two(conn, save):
     (saved,) = save(draft(attachments=(pump(), pump(filename="other.png"))))
 
-    found = attachment_rows.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    found = attachment_rows.load_attachments(conn, TENANT, [saved.entry_id])[
+        saved.entry_id
+    ]
     assert [one.external_id for one in found] == ["1", "1#2"]
 
 

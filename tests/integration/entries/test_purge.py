@@ -66,7 +66,7 @@ def entry_id(conn) -> UUID:
     """An entry of which every table has something."""
     (saved,) = save(conn, private())
     key = saved.entry_id
-    content = read_entries.contents(conn, TENANT, [key])[key]
+    content = read_entries.load_contents(conn, TENANT, [key])[key]
     metadata.store(conn, content, metadata.extract(content, None))
     doc_key = f"default/olog/{'Linac%2F5' + chr(34) + '12'}"
     conn.execute(
@@ -123,7 +123,7 @@ def test_a_purge_leaves_only_the_name(conn, entry_id):
         *("entry_text", "entry_metadata", "work", "quarantine", "job", "idempotency"),
     }
     assert done.files == ((CONTENT, len(BYTES)),)
-    left = purge.traces(conn, TENANT, "olog", name, entry_id)
+    left = purge.count_traces(conn, TENANT, "olog", name, entry_id)
     assert not any(left.values())
     assert tables_with(conn, SECRET) == []
     assert tables_with(conn, str(entry_id)) == ["purged"]
@@ -153,16 +153,18 @@ def test_a_name_that_is_not_here_can_be_kept_out(conn):
 
 def test_whoever_keeps_a_copy_is_told_that_it_is_gone(conn, entry_id):
     nothing_older(conn)
-    told = change_feed.since(conn, ANYONE, FeedPosition(), limit=10)
+    told = change_feed.list_changes(conn, ANYONE, FeedPosition(), limit=10)
     stranger = Scope(tenant=TENANT, subject="key", logbooks=("Other",))
 
     purge.purge(conn, TENANT, "olog", private().external_id)
     conn.commit()
 
     nothing_older(conn)
-    (one,) = change_feed.since(conn, ANYONE, told.place, limit=10).changes
+    (one,) = change_feed.list_changes(conn, ANYONE, told.place, limit=10).changes
     assert (one.told_as, one.entry_id) == ("deleted", entry_id)
-    assert change_feed.since(conn, stranger, FeedPosition(), limit=10).changes == []
+    assert (
+        change_feed.list_changes(conn, stranger, FeedPosition(), limit=10).changes == []
+    )
 
 
 def test_a_thread_that_a_purged_entry_held_together_falls_apart(conn):

@@ -44,7 +44,7 @@ def heard(conn) -> Callable[[], list[tuple[str, str]]]:
     def heard() -> list[tuple[str, str]]:
         nonlocal place
         nothing_older(conn)
-        told = change_feed.since(conn, OF_RF, place, limit=100)
+        told = change_feed.list_changes(conn, OF_RF, place, limit=100)
         conn.commit()
         place = told.place
         return sorted((one.external_id, one.told_as) for one in told.changes)

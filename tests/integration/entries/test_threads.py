@@ -160,7 +160,7 @@ def test_links_are_read_as_far_as_the_caller_may_see_their_ends(conn, save):
     (saved,) = save(draft("3", reply_to="1", related=("2", "missing")))
     (open_end,) = conn.execute("SELECT id FROM entry WHERE external_id = '1'")
 
-    found = entry_links.of_entries(conn, ANYONE, [saved.entry_id])
+    found = entry_links.load_links(conn, ANYONE, [saved.entry_id])
 
     assert found == {saved.entry_id: [("reply", open_end[0])]}
 
@@ -298,7 +298,7 @@ def test_an_entry_says_its_parent_and_its_thread(conn, save):
     (parent,) = save(draft("1"))
     (saved,) = save(draft("2", reply_to="1"))
 
-    entry = read_entries.current(conn, ANYONE, saved.entry_id)
+    entry = read_entries.load_entry(conn, ANYONE, saved.entry_id)
 
     assert entry is not None
     assert (entry.reply_to, entry.thread_id) == ("1", parent.entry_id)

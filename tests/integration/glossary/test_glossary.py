@@ -108,7 +108,7 @@ def test_a_plan_has_of_what_is_approved_what_its_words_may_mean(asking: Any) -> 
 
     def answered(query: str, **fields: Any) -> dict[str, Any]:
         with connection(asking.pool) as conn:
-            approved = Approved(glossary_terms.approved(conn, "default"))
+            approved = Approved(glossary_terms.list_approved(conn, "default"))
         plan = asking.plan(query, **fields)
         plan = replace(plan, glossary=approved.asked(plan.tree))
         # As it travels.
@@ -262,7 +262,7 @@ def mine(make_context: MakeContext) -> Callable[[], None]:
             chore_records.open_chore(conn, chore_records.MINE_GLOSSARY)
         chores.mine_glossary(ctx)
         with connection(ctx.pool) as conn:
-            assert chore_records.unfinished(conn) == []
+            assert chore_records.list_unfinished(conn) == []
 
     def ended(last: Any) -> bool:
         with connection(ctx.pool) as conn:
@@ -312,7 +312,7 @@ def test_what_entries_explain_is_proposed_once_and_to_who_may_see_one(
     with connection(asking.pool) as conn:
         with pytest.raises(NotFoundError):
             glossary_terms.decide(conn, ANNA, "SND", "approved", None)
-        assert glossary_terms.approved(conn, "default") == ()
+        assert glossary_terms.list_approved(conn, "default") == ()
         glossary_terms.decide(conn, BEN, "SND", "rejected", None)
         glossary_terms.decide(conn, ANNA, "BPM", "approved", None)
     mine()

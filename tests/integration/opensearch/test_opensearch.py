@@ -70,7 +70,9 @@ def document_of(conn):
     def document_of(text: str = "RF trip", **fields: Any) -> Document:
         draft = EntryDraft("api", str(uuid7()), text, **fields)
         (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
-        content = read_entries.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+        content = read_entries.load_contents(conn, TENANT, [saved.entry_id])[
+            saved.entry_id
+        ]
         metadata.store(conn, content, metadata.extract(content, None))
         (document,) = documents.load(conn, TENANT, [saved.entry_id])
         return document
@@ -117,7 +119,7 @@ def test_dying_before_the_aliases_leaves_nothing_that_looks_ready(client, base):
 def test_an_index_of_an_older_release_takes_our_documents_until_it_is_made_anew(
     client, base
 ):
-    body = mapping.body()
+    body = mapping.make_index_body()
     for field in ("day", "check", "saved_search"):
         del body["mappings"]["properties"][field]
     name = f"{base}-v1-17-abc"

@@ -48,7 +48,7 @@ def saved(conn, text: str) -> dict[UUID, Document]:
         one.entry_id
         for one in save_page(conn, TENANT, drafts, stages=[], editor="test")
     ]
-    for content in read_entries.contents(conn, TENANT, ids).values():
+    for content in read_entries.load_contents(conn, TENANT, ids).values():
         metadata.store(conn, content, metadata.extract(content, None))
     return loaded(conn, ids)
 

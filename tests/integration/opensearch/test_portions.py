@@ -112,7 +112,7 @@ def test_portions_for_which_there_is_no_time_go_back_untouched(
     ctx, conn, ids, written, monkeypatch
 ):
     monkeypatch.setattr(index, "BATCH_SECONDS", -1.0)
-    one_batch = islice(batches.batches(ctx.pool, INDEX_STAGE, (), limit=8), 1)
+    one_batch = islice(batches.claim_batches(ctx.pool, INDEX_STAGE, (), limit=8), 1)
     monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
 
     index_entries(ctx)

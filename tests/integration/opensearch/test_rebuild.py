@@ -304,7 +304,9 @@ def test_whoever_claimed_before_the_write_alias_moved_is_waited_for(
     for _ in range(6):
         step(ctx, committing)
     assert chore_records.find(committing, chore).phase == "wait"
-    assert chore_records.find(committing, chore).due_at > chore_records.now(committing)
+    assert chore_records.find(committing, chore).due_at > chore_records.read_clock(
+        committing
+    )
 
     # Its lease is over: whoever comes now looks at the aliases as they are.
     committing.execute("UPDATE work SET leased_until = now()")
@@ -352,7 +354,7 @@ def test_a_full_one_has_every_text_read_anew_first(ctx, committing, filled):
 def test_an_index_of_an_older_release_is_made_anew_by_itself_but_not_in_a_loop(
     ctx, committing
 ):
-    body = mapping.body()
+    body = mapping.make_index_body()
     body["aliases"] = {
         mapping.read_alias(base_of(ctx)): {},
         mapping.write_alias(base_of(ctx)): {},
@@ -361,11 +363,11 @@ def test_an_index_of_an_older_release_is_made_anew_by_itself_but_not_in_a_loop(
 
     tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
 
-    chore = request_rebuild.under_way(committing)
+    chore = request_rebuild.find_unfinished_rebuild(committing)
     assert chore is not None
     chore_records.cancel(committing, chore)
     tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
-    assert request_rebuild.under_way(committing) is None
+    assert request_rebuild.find_unfinished_rebuild(committing) is None
 
 
 def test_days_that_are_equal_are_not_looked_into(ctx, committing, filled):

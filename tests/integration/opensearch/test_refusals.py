@@ -23,7 +23,7 @@ TENANT = "default"
 @pytest.fixture
 def ctx(make_context: MakeContext, opensearch) -> Iterator[Context]:
     made = make_context(OPENSEARCH_URL=opensearch.url)
-    body = mapping.body()
+    body = mapping.make_index_body()
     # A number where entries have words: the server itself refuses those that have one.
     body["mappings"]["properties"]["shift"] = {"type": "integer"}
     base = made.settings.opensearch_index

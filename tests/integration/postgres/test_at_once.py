@@ -10,7 +10,13 @@ import pytest
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.postgres import request_deadline, statement_deadline
-from shared.postgres.pool import Pool, at_once, connect, connection, make_pool
+from shared.postgres.pool import (
+    Pool,
+    connect,
+    connection,
+    make_pool,
+    pipelined_connection,
+)
 from tests.support.waiting import until
 
 LIMIT = "SELECT current_setting('statement_timeout')"
@@ -25,7 +31,7 @@ def pool(database: str) -> Iterator[Pool]:
 
 def limit_after(pool: Pool) -> tuple[str, str]:
     """Return the limit of either kind of use, on the one connection that there is."""
-    with at_once(pool) as conn:
+    with pipelined_connection(pool) as conn:
         together = conn.execute(LIMIT, prepare=True)
     with connection(pool) as conn:
         alone = conn.execute(LIMIT).fetchall()
@@ -34,7 +40,7 @@ def limit_after(pool: Pool) -> tuple[str, str]:
 
 def test_rows_are_read_after_the_block_and_limits_end_with_it(pool: Pool) -> None:
     for _ in range(3):
-        with at_once(pool) as conn:
+        with pipelined_connection(pool) as conn:
             statement_deadline.limit_time(conn, 1234, one_plan=True)
             limits = conn.execute(LIMIT, prepare=True)
             numbers = conn.execute("SELECT generate_series(1, 3)", prepare=True)
@@ -45,14 +51,14 @@ def test_rows_are_read_after_the_block_and_limits_end_with_it(pool: Pool) -> Non
 
 def together(pool: Pool, *statements: str, limit_ms: int = 4000) -> None:
     """Send them all, and wait for none of them."""
-    with at_once(pool) as conn:
+    with pipelined_connection(pool) as conn:
         statement_deadline.limit_time(conn, limit_ms)
         for statement in statements:
             conn.execute(statement.encode(), prepare=True)
 
 
 def left_by_an_exception(pool: Pool, statement: str) -> None:
-    with at_once(pool) as conn:
+    with pipelined_connection(pool) as conn:
         conn.execute(statement.encode(), prepare=True).fetchall()
         raise ZeroDivisionError
 
@@ -68,7 +74,7 @@ def test_what_was_written_before_a_failure_is_not_kept(pool: Pool) -> None:
         assert "23505" in (caught.value.technical or "")
     with pytest.raises(ZeroDivisionError):
         left_by_an_exception(pool, write.format(5))
-    with at_once(pool) as conn:
+    with pipelined_connection(pool) as conn:
         kept = conn.execute("SELECT number FROM note ORDER BY number", prepare=True)
     assert kept.fetchall() == [(1,), (2,)]
     assert limit_after(pool) == ("4s", "4s")
@@ -112,7 +118,7 @@ def ended_meanwhile(pool: Pool, database: str) -> None:
     alive = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
     with (
         connect(database, application="test", autocommit=True) as other,
-        at_once(pool) as conn,
+        pipelined_connection(pool) as conn,
     ):
         pid = conn.info.backend_pid
         other.execute("SELECT pg_terminate_backend(%s)", (pid,))

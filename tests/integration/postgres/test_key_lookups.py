@@ -102,7 +102,7 @@ def test_a_key_that_nobody_knows_is_refused_to_each_and_looked_up_again(
 ) -> None:
     token = token_of(database)
     with psycopg.connect(database) as conn:
-        for one in keys.listing(conn, "*"):
+        for one in keys.list_keys(conn, "*"):
             assert keys.revoke(conn, "*", one.key_id)
 
     async def find() -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from shared import migrations
 from shared.errors import ConfigurationError, DatabaseQueryError
-from shared.migrations import migrate, pending
+from shared.migrations import list_pending, migrate
 from tests.support.fixtures.servers import create_database, drop_database, of_database
 from tests.support.waiting import until
 
@@ -184,4 +184,4 @@ def test_two_files_of_one_number_are_refused(folder):
 
 def test_a_database_without_a_ledger_has_everything_pending(empty):
     with psycopg.connect(empty) as conn:
-        assert pending(conn) == migrations.load()
+        assert list_pending(conn) == migrations.load()

@@ -8,7 +8,7 @@ from typing import LiteralString
 import pytest
 
 from shared.errors import LogchordError
-from shared.postgres.pool import Pool, at_once, make_pool
+from shared.postgres.pool import Pool, make_pool, pipelined_connection
 
 DOUBLED: LiteralString = "SELECT 2 * %s::int"
 
@@ -21,19 +21,19 @@ def pool(database: str) -> Iterator[Pool]:
 
 
 def doubled(pool: Pool, value: int) -> int:
-    with at_once(pool) as conn:
+    with pipelined_connection(pool) as conn:
         row = conn.execute(DOUBLED, (value,), prepare=True).fetchone()
     assert row is not None
     return int(row[0])
 
 
 def fail(pool: Pool) -> None:
-    with pytest.raises(LogchordError), at_once(pool) as conn:
+    with pytest.raises(LogchordError), pipelined_connection(pool) as conn:
         conn.execute("SELECT 1 / 0", prepare=False).fetchone()
 
 
 def fail_before(pool: Pool, value: int) -> None:
-    with at_once(pool) as conn:
+    with pipelined_connection(pool) as conn:
         conn.execute("SELECT 1 / 0", prepare=False)
         conn.execute(DOUBLED, (value,), prepare=True).fetchone()
 
@@ -59,7 +59,7 @@ def test_what_is_prepared_is_found_again_however_often_another_failed(
 def test_what_was_not_reached_is_not_believed_to_be_prepared(pool: Pool) -> None:
     for turn in range(3):
         # Of one that it has met unprepared the driver takes the name for good.
-        with at_once(pool) as conn:
+        with pipelined_connection(pool) as conn:
             conn.execute(DOUBLED, (turn,), prepare=False)
         with pytest.raises(LogchordError):
             fail_before(pool, turn)

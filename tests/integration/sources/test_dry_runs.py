@@ -28,7 +28,7 @@ def entry(number: int, *, hours_ago: float = 0.5) -> StubEntry:
 def standing(runtime, kind: str) -> tuple[Any, ...]:
     """What a dry run has to leave alone: the schedule's row, and how far all is."""
     with connection(runtime.pool) as conn:
-        row = schedule.standing(conn, NAME)[kind]
+        row = schedule.load_standings(conn, NAME)[kind]
         found = source_state.load_source_state(conn, TENANT, NAME)
     assert found is not None
     rests = row.next_run_at is None
@@ -69,7 +69,7 @@ def test_a_dry_run_of_the_history_does_not_stand_for_it(runtime):
     assert standing(runtime, run_records.BACKFILL) == before
     # The first load, which was due, still is.
     with connection(runtime.pool) as conn:
-        due = schedule.due_of_sources(conn)
+        due = schedule.list_due_runs(conn)
     assert (NAME, run_records.BACKFILL) in {(one.source, one.kind) for one in due}
     runtime.turn(NAME, run_records.BACKFILL)
     assert len(runtime.texts(NAME)) == 5

@@ -188,7 +188,7 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
             turns += 1
             taken.settle(_error(taken))
         with connection(runtime.pool) as conn:
-            run = run_records.one(conn, TENANT, run_id)
+            run = run_records.find_run(conn, TENANT, run_id)
         return run is not None and run.ended_at is not None
 
     until(has_ended, within_seconds=20, what="the end of the run")
@@ -198,7 +198,7 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
     for own in ids:
         assert stored(runtime, own).metadata.items() >= AS_STORED.items()
     with connection(runtime.pool) as conn:
-        run = run_records.one(conn, TENANT, run_id)
+        run = run_records.find_run(conn, TENANT, run_id)
     assert run is not None
     assert (run.state, run.added) == ("done", len(ids))
 

@@ -66,7 +66,7 @@ def test_ended_after_every_page_nothing_is_lost_or_counted_twice(runtime, folder
     runtime.turn(NAME, run_records.TAIL)
 
     with connection(runtime.pool) as conn:
-        run = run_records.one(conn, TENANT, run_id)
+        run = run_records.find_run(conn, TENANT, run_id)
     assert found == [PAGE, 2 * PAGE, 3 * PAGE]
     assert run is not None
     assert run.state == "done"

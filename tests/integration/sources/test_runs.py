@@ -55,7 +55,7 @@ def test_a_history_is_taken_in_newest_first_and_counted(runtime, olog):
     assert set(runtime.texts(NAME)) == ids
     with connection(runtime.pool) as conn:
         found = source_state.load_source_state(conn, TENANT, NAME)
-        standing = schedule.standing(conn, NAME)
+        standing = schedule.load_standings(conn, NAME)
     assert found is not None
     assert found.complete_from == datetime(1990, 1, 1, tzinfo=UTC)
     assert standing[run_records.BACKFILL].next_run_at is None
@@ -88,7 +88,7 @@ def test_killed_after_every_page_nothing_is_lost_or_doubled(runtime, olog):
         runtime.turn(NAME, run_records.TAIL, seconds=0)
         turns += 1
         with connection(runtime.pool) as conn:
-            run = run_records.one(conn, TENANT, run_id)
+            run = run_records.find_run(conn, TENANT, run_id)
         assert run is not None
         if run.ended_at is not None:
             break
@@ -168,7 +168,7 @@ def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, o
             schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=100)
         assert runtime.turn(NAME, run_records.TAIL) is not None
         with connection(runtime.pool) as conn:
-            found = schedule.standing(conn, NAME)[run_records.TAIL]
+            found = schedule.load_standings(conn, NAME)[run_records.TAIL]
             (now,) = conn.execute("SELECT clock_timestamp()").fetchone() or (NOW,)
         assert found.next_run_at is not None
         waits.append((found.next_run_at - now).total_seconds() / 100)
@@ -182,7 +182,7 @@ def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, o
         assert paused is not None
         assert paused.paused is not None
         assert paused.paused["reason"] == "failures"
-        assert schedule.due_of_sources(conn) == []
+        assert schedule.list_due_runs(conn) == []
 
 
 def test_a_second_run_of_a_kind_is_refused_while_one_is_open(runtime, olog):
@@ -243,7 +243,10 @@ def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
     assert len(runtime.texts(NAME)) == 10
     assert cancel(runtime, run_id) == run
     with connection(runtime.pool) as conn:
-        assert schedule.standing(conn, NAME)[run_records.BACKFILL].next_run_at is None
+        assert (
+            schedule.load_standings(conn, NAME)[run_records.BACKFILL].next_run_at
+            is None
+        )
         found = source_state.load_source_state(conn, TENANT, NAME)
     assert found is not None
     # Nobody has failed, and what is asked for again begins anew.
@@ -298,7 +301,8 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
     with connection(runtime.pool) as conn:
         assert run_records.find_open(conn, TENANT, NAME, run_records.RECONCILE) is None
         assert (
-            schedule.standing(conn, NAME)[run_records.RECONCILE].next_run_at is not None
+            schedule.load_standings(conn, NAME)[run_records.RECONCILE].next_run_at
+            is not None
         )
     assert runtime.texts(NAME) == {}
 
@@ -347,7 +351,7 @@ def test_a_run_that_fails_after_it_was_cancelled_is_no_failure_of_its_source(
     assert run.error["details"]["reason"] == "cancelled"
     with connection(runtime.pool) as conn:
         found = source_state.load_source_state(conn, TENANT, NAME)
-        latest = run_records.listing(conn, TENANT, limit=1, source=NAME)
+        latest = run_records.list_runs(conn, TENANT, limit=1, source=NAME)
     assert found is not None
     assert (found.failures, latest[0].id) == (0, run_id)
 
@@ -390,7 +394,7 @@ def test_a_run_that_meets_a_pause_goes_on_once_the_source_is_resumed(runtime, ol
     runtime.turn(NAME, run_records.RECONCILE)
 
     with connection(runtime.pool) as conn:
-        assert schedule.due_of_sources(conn) == []
+        assert schedule.list_due_runs(conn) == []
         admin_actions.resume(conn, TENANT, NAME)
-        due = [(one.source, one.kind) for one in schedule.due_of_sources(conn)]
+        due = [(one.source, one.kind) for one in schedule.list_due_runs(conn)]
     assert (NAME, run_records.RECONCILE) in due

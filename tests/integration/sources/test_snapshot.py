@@ -127,7 +127,7 @@ def test_a_file_longer_than_a_turn_is_gone_on_with_in_the_next(runtime, als, tmp
     assert error is not None
     assert error.error_code == "source_unreachable"
     with connection(runtime.pool) as conn:
-        run = run_records.one(conn, TENANT, run_id)
+        run = run_records.find_run(conn, TENANT, run_id)
     assert run is not None
     assert (run.state, run.added, run.deleted) == ("partial", len(ids), 0)
 

@@ -91,7 +91,9 @@ def test_a_history_that_was_cancelled_comes_whole_once_asked_for_and_not_one_by_
             admin_actions.cancel(
                 conn, TENANT, run_id, facility_timezone="UTC", subject="tester"
             )
-            return schedule.standing(conn, NAME)[run_records.BACKFILL].is_cancelled
+            return schedule.load_standings(conn, NAME)[
+                run_records.BACKFILL
+            ].is_cancelled
 
     run_id = runtime.ask(NAME, run_records.BACKFILL)
     runtime.turn(NAME, run_records.BACKFILL, seconds=0)

@@ -53,7 +53,7 @@ def due(runtime):
 
     def due() -> list[tuple[str, str, bool]]:
         with connection(runtime.pool) as conn:
-            found = schedule.due_of_sources(conn)
+            found = schedule.list_due_runs(conn)
         return [(one.source, one.kind, one.is_failing) for one in found]
 
     return due

@@ -54,18 +54,18 @@ def raise_version(monkeypatch) -> Callable[[str], None]:
     """Install another release of a stage."""
 
     def newer(name: str) -> None:
-        known = dict(installed_stages.descriptors())
+        known = dict(installed_stages.load_descriptors())
         old = known[name]
         assert isinstance(old, StageDescriptor)
         known[name] = replace(old, version=old.version + 1)
-        monkeypatch.setattr(installed_stages, "descriptors", lambda: known)
+        monkeypatch.setattr(installed_stages, "load_descriptors", lambda: known)
 
     return newer
 
 
 def fill(conn: Connection[TupleRow], ctx: Context) -> None:
     """Store five entries of each of two facilities, and do all that is due of them."""
-    stages = entry_stages.of_entries(ctx.settings)
+    stages = entry_stages.list_entry_stages(ctx.settings)
     for number in range(5):
         for tenant in TENANTS:
             draft = EntryDraft("api", f"{number}", f"klystron {number} tripped")
@@ -75,7 +75,7 @@ def fill(conn: Connection[TupleRow], ctx: Context) -> None:
 
 def work(ctx: Context) -> None:
     extract_metadata(ctx)
-    for stage in entry_stages.of_finders(ctx.settings):
+    for stage in entry_stages.list_finder_stages(ctx.settings):
         run_stage(ctx, stage)
     # What they found in words is read with the entry.
     extract_metadata(ctx)
@@ -88,7 +88,7 @@ def renewed(ctx: Context, conn: Connection[TupleRow]) -> Due:
     """Carry the chore out, and return what is due by now."""
     chore_records.open_chore(conn, RENEW_TEXTS)
     chores.renew_texts(ctx)
-    assert chore_records.unfinished(conn) == []
+    assert chore_records.list_unfinished(conn) == []
     return due(conn)
 
 

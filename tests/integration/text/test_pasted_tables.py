@@ -59,7 +59,9 @@ def test_a_filter_finds_a_cell_by_the_unit_above_it(
 def test_values_are_those_of_the_device_in_their_row(conn) -> None:
     draft = EntryDraft("api", "A-1", MARKDOWN, text_format="markdown")
     (saved,) = save_page(conn, "default", [draft], stages=[], editor="test")
-    content = read_entries.contents(conn, "default", [saved.entry_id])[saved.entry_id]
+    content = read_entries.load_contents(conn, "default", [saved.entry_id])[
+        saved.entry_id
+    ]
     metadata.store(conn, content, metadata.extract(content, "en"))
     kept = conn.execute(
         "SELECT device, parameter, name, value, said_at IS NOT NULL"
@@ -75,7 +77,9 @@ def test_values_are_those_of_the_device_in_their_row(conn) -> None:
 def test_chunks_of_a_page_with_a_table_are_parts_of_what_is_shown(conn) -> None:
     draft = EntryDraft("api", "A-1", HTML, text_format="html")
     (saved,) = save_page(conn, "default", [draft], stages=[], editor="test")
-    content = read_entries.contents(conn, "default", [saved.entry_id])[saved.entry_id]
+    content = read_entries.load_contents(conn, "default", [saved.entry_id])[
+        saved.entry_id
+    ]
     found = embed_entry.embed(content, HashingEncoder())
     shown = hydrate(conn, [saved.entry_id], Scope("default", "anna"), 1000)
     text = shown[saved.entry_id].text

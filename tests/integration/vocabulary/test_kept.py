@@ -56,7 +56,7 @@ def save(conn, name: str, text: str, tenant: str = TENANT) -> UUID:
 
 def learn(conn, entry_id: UUID, known: SeenWords | None = None) -> bool:
     """Carry the stage out, as a worker does; false if the entry has moved on."""
-    content = read_entries.contents(conn, TENANT, [entry_id]).get(entry_id)
+    content = read_entries.load_contents(conn, TENANT, [entry_id]).get(entry_id)
     if content is None or content.deleted:
         return False
     found = metadata.extract(content, "en")
@@ -74,7 +74,7 @@ def count(ctx: Context, conn) -> None:
 
 def go_on(ctx: Context, conn) -> None:
     chores.count_words(ctx)
-    assert chore_records.unfinished(conn) == []
+    assert chore_records.list_unfinished(conn) == []
 
 
 def purge(conn, name: str) -> None:
@@ -108,7 +108,7 @@ def test_the_stage_takes_in_words_with_their_stems_and_names(committing):
 def test_what_was_rolled_back_is_not_trusted_to_be_there(committing):
     known = SeenWords()
     entry_id = save(committing, "1", "cavity tripped")
-    content = read_entries.contents(committing, TENANT, [entry_id])[entry_id]
+    content = read_entries.load_contents(committing, TENANT, [entry_id])[entry_id]
     with committing.transaction(force_rollback=True):
         metadata.store(committing, content, metadata.extract(content, "en"), known)
 

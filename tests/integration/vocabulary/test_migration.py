@@ -54,5 +54,5 @@ def test_the_first_count_is_due_at_once_only_where_there_are_texts(older, entrie
 
         migrations.migrate(older)
 
-        due = schedule.due(conn, schedule.INSTALLATION)
+        due = schedule.list_due_kinds(conn, schedule.INSTALLATION)
     assert due == [chore_records.COUNT_WORDS] * entries

@@ -108,7 +108,7 @@ def save(committing):
 
 def opened(conn, kind: str) -> UUID:
     chore_records.open_chore(conn, kind)
-    (row,) = chore_records.unfinished(conn)
+    (row,) = chore_records.list_unfinished(conn)
     return row.id
 
 
@@ -270,7 +270,7 @@ def test_a_cancelled_chore_does_no_further_step_and_its_half_step_is_undone(
     assert (ended.state, ended.done) == ("cancelled", expiry.STEP_ROWS)
     assert count(committing, "idempotency") == expiry.STEP_ROWS
     assert chore_records.cancel(committing, chore) == ended
-    assert chore_records.unfinished(committing) == []
+    assert chore_records.list_unfinished(committing) == []
 
 
 def failing(error: Exception):
@@ -552,14 +552,14 @@ def test_without_opensearch_it_ends_and_notes_that_nothing_was_compared(
 def test_what_was_missed_starts_a_reconcile_but_not_every_few_seconds(ctx, committing):
     fill_index.note_missed(committing)
     fill_index.catch_up(ctx.pool)
-    (row,) = chore_records.unfinished(committing)
+    (row,) = chore_records.list_unfinished(committing)
     chores.reconcile_index(ctx, row.id)
 
     fill_index.catch_up(ctx.pool)
-    assert chore_records.unfinished(committing) == []
+    assert chore_records.list_unfinished(committing) == []
     committing.execute("UPDATE maintenance SET created_at = now() - interval '61 s'")
     fill_index.catch_up(ctx.pool)
 
-    assert [one.kind for one in chore_records.unfinished(committing)] == [
+    assert [one.kind for one in chore_records.list_unfinished(committing)] == [
         RECONCILE_INDEX
     ]

@@ -38,7 +38,7 @@ def left(conn) -> int:
 
 def opened(conn):
     chore_records.open_chore(conn, EXPIRE)
-    (row,) = chore_records.unfinished(conn)
+    (row,) = chore_records.list_unfinished(conn)
     return row.id
 
 
@@ -127,7 +127,7 @@ def test_a_worker_and_upkeep_carry_chores_through_a_flush_of_redis(system, commi
         client.flushall()
 
     until(
-        lambda: chore_records.unfinished(committing) == [],
+        lambda: chore_records.list_unfinished(committing) == [],
         within_seconds=30,
         what=system.tail("chores"),
     )

@@ -29,7 +29,7 @@ def reporting(database, monkeypatch):
 
 def listing(database):
     with psycopg.connect(database) as conn:
-        return live_processes.listing(conn)
+        return live_processes.list_processes(conn)
 
 
 def test_a_process_is_listed_while_it_reports_and_gone_when_it_leaves(
@@ -71,7 +71,7 @@ def test_a_process_is_stale_after_15_s_by_the_databases_clock(conn, age, stale):
         (age,),
     )
 
-    assert [one.stale for one in live_processes.listing(conn)] == [stale]
+    assert [one.stale for one in live_processes.list_processes(conn)] == [stale]
 
 
 def test_a_process_that_died_is_forgotten_after_an_hour(reporting, database):

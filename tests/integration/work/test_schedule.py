@@ -67,7 +67,7 @@ def test_a_run_that_is_not_due_is_nobodys(committing):
     schedule.arrange(committing, SOURCE, TAIL, HOUR)
 
     assert schedule.take_due_run(committing, SOURCE, TAIL) is None
-    assert schedule.due(committing, SOURCE) == []
+    assert schedule.list_due_kinds(committing, SOURCE) == []
     assert 0.9 * HOUR - 5 < seconds_until_next(committing) < 1.1 * HOUR
 
 
@@ -83,7 +83,7 @@ def test_of_two_takers_at_once_one_gets_the_run(committing, database):
 
     assert run is not None
     assert late is None
-    assert schedule.due(committing, SOURCE) == []
+    assert schedule.list_due_kinds(committing, SOURCE) == []
 
 
 def test_many_missed_runs_are_one_run(committing):
@@ -94,7 +94,7 @@ def test_many_missed_runs_are_one_run(committing):
     assert run is not None
     assert schedule.finish(committing, run)
 
-    assert schedule.due(committing, SOURCE) == []
+    assert schedule.list_due_kinds(committing, SOURCE) == []
     assert seconds_until_next(committing) > 0.9 * HOUR - 5
 
 
@@ -173,7 +173,7 @@ def test_a_shorter_period_counts_at_once_and_the_same_again_changes_nothing(comm
 
 
 def kinds(conn) -> list[str]:
-    return [one.kind for one in chore_records.unfinished(conn)]
+    return [one.kind for one in chore_records.list_unfinished(conn)]
 
 
 def test_what_is_due_of_the_installation_becomes_a_chore_and_no_second_one(committing):
@@ -186,7 +186,7 @@ def test_what_is_due_of_the_installation_becomes_a_chore_and_no_second_one(commi
         main.schedule_chores(committing)
 
     assert kinds(committing) == [EXPIRE]
-    assert schedule.due(committing, INSTALLATION) == []
+    assert schedule.list_due_kinds(committing, INSTALLATION) == []
 
 
 def test_a_schedule_of_another_release_is_left_to_it(committing, app, messages):
@@ -203,7 +203,7 @@ def test_a_schedule_of_another_release_is_left_to_it(committing, app, messages):
 
 def test_a_chore_is_nudged_until_somebody_takes_it(committing, app, messages):
     chore_records.open_chore(committing, EXPIRE)
-    (row,) = chore_records.unfinished(committing)
+    (row,) = chore_records.list_unfinished(committing)
 
     # The message is lost: popped by a worker that died, or flushed away.
     for _ in range(3):
@@ -251,7 +251,7 @@ def test_a_chore_that_no_worker_survives_ends_with_its_reason(
     committing, app, messages
 ):
     chore_records.open_chore(committing, EXPIRE)
-    (row,) = chore_records.unfinished(committing)
+    (row,) = chore_records.list_unfinished(committing)
     for _ in range(MAX_STRIKES):
         assert chore_records.claim(committing, EXPIRE) is not None
         committing.execute("UPDATE maintenance SET leased_until = now()")

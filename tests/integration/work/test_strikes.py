@@ -81,7 +81,7 @@ def test_three_deaths_alone_are_the_end_and_a_death_in_a_batch_is_no_strike(
     assert claim() == []
     (gone,) = quarantine.put_aside_spent(conn, Budget())
     assert (gone.entry_id, gone.attempts) == (entry_id, 4)
-    (aside,) = quarantine.listing(conn, Which(TENANT), limit=10)
+    (aside,) = quarantine.list_quarantined(conn, Which(TENANT), limit=10)
     assert aside.error["code"] == "worker_lost"
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
 
@@ -160,7 +160,7 @@ def test_a_paused_stage_yields_nothing_and_is_not_nudged(conn, make_due, claim):
     conn.commit()
 
     assert claim() == []
-    assert due_work.overdue(conn, grace_seconds=1) == []
+    assert due_work.list_overdue_stages(conn, grace_seconds=1) == []
 
 
 def test_a_pause_ends_with_one_row_that_gets_through(conn, make_due, claim):
@@ -173,7 +173,7 @@ def test_a_pause_ends_with_one_row_that_gets_through(conn, make_due, claim):
     assert probe.is_probe
     stage_pauses.probe_succeeded(conn, STAGE)
 
-    assert stage_pauses.paused(conn) == []
+    assert stage_pauses.list_pauses(conn) == []
     assert len(claim()) == 2
 
 
@@ -182,7 +182,7 @@ def test_each_failed_probe_makes_the_pause_longer_up_to_ten_seconds(conn):
     for _ in range(8):
         assert stage_pauses.pause(conn, STAGE, OpenSearchError())
         assert not stage_pauses.pause(conn, STAGE, OpenSearchError()), "told twice"
-        (pause,) = stage_pauses.paused(conn)
+        (pause,) = stage_pauses.list_pauses(conn)
         row = conn.execute(
             "SELECT extract(epoch FROM until - clock_timestamp())::float8"
             " FROM stage_pause"
@@ -214,13 +214,13 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
         quarantine.put_aside(conn, taken, InternalError(technical="bad release"))
     conn.commit()
 
-    (pause,) = stage_pauses.paused(conn)
+    (pause,) = stage_pauses.list_pauses(conn)
     assert (pause.stage, pause.code, pause.until) == (
         STAGE,
         stage_pauses.BUDGET_SPENT,
         None,
     )
-    assert len(quarantine.listing(conn, Which(TENANT), limit=100)) == 25
+    assert len(quarantine.list_quarantined(conn, Which(TENANT), limit=100)) == 25
     assert claim() == []
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (15,)
 
@@ -234,7 +234,7 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
         done += due_work.finish(conn, *batch)
         conn.commit()
     assert done == 40
-    assert quarantine.listing(conn, Which(TENANT), limit=100) == []
+    assert quarantine.list_quarantined(conn, Which(TENANT), limit=100) == []
 
 
 def test_a_release_is_of_the_callers_facility_alone(conn, make_due, claim):
@@ -245,7 +245,7 @@ def test_a_release_is_of_the_callers_facility_alone(conn, make_due, claim):
 
     assert quarantine.release(conn, Which("other"), limit=10)[0] == 1
 
-    (left,) = quarantine.listing(conn, Which("*"), limit=10)
+    (left,) = quarantine.list_quarantined(conn, Which("*"), limit=10)
     assert left.tenant == TENANT
     assert quarantine.discard(conn, Which("other", id=left.id)) is None
     assert quarantine.discard(conn, Which(TENANT, id=left.id)) == left

@@ -279,19 +279,19 @@ def test_a_backlog_of_bulk_work_is_not_counted_every_second(conn):
     conn.execute("UPDATE work SET class = 1")
     conn.execute("UPDATE work SET class = 0 WHERE entry_id = ANY(%s)", (ids[:7],))
 
-    assert lag.live_due(conn, [STAGE], most=1000) == 7
-    assert lag.live_due(conn, [STAGE], most=3) == 4
+    assert lag.count_live_due(conn, [STAGE], most=1000) == 7
+    assert lag.count_live_due(conn, [STAGE], most=3) == 4
     # Nobody can do it: it is no reason to refuse what others can.
-    assert lag.live_due(conn, ["index"], most=1000) == 0
+    assert lag.count_live_due(conn, ["index"], most=1000) == 0
 
 
 def test_work_that_nobody_here_can_do_fills_no_backlog_and_is_told(conn):
-    that_run = entry_stages.that_run(Settings.load({}))
+    that_run = entry_stages.list_runnable_stages(Settings.load({}))
     make_due(conn, "default", 4)
     conn.execute("UPDATE work SET stage = 'package_is_gone'")
     make_due(conn, "other", 2)
 
-    assert lag.live_due(conn, that_run, most=1000) == 2
+    assert lag.count_live_due(conn, that_run, most=1000) == 2
     for tenant in (lag.ANY_TENANT, "default"):
         seen = work_overview.load_overview(
             conn, [STAGE], that_run=that_run, max_backlog=2, tenant=tenant
@@ -312,7 +312,7 @@ def test_a_watermark_is_the_oldest_row_or_the_oldest_transaction(conn, database)
     waiting = {one.stage: one for one in behind.stages}
 
     assert waiting[STAGE].oldest_seconds == pytest.approx(3600, abs=60)
-    assert lag.watermark(conn, [STAGE, "index"]) == waiting[STAGE].watermark
+    assert lag.find_watermark(conn, [STAGE, "index"]) == waiting[STAGE].watermark
     assert waiting["index"].watermark > waiting[STAGE].watermark
 
 

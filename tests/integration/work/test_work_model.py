@@ -275,7 +275,7 @@ class Workers(RuleBasedStateMachine):
     @rule()
     def release_one(self) -> None:
         which = Which(TENANT, stage=STAGE)
-        (one,) = quarantine.listing(self.conn, which, limit=1)
+        (one,) = quarantine.list_quarantined(self.conn, which, limit=1)
         assert one.entry_id is not None
         quarantine.release(self.conn, Which(TENANT, id=one.id), limit=100)
         self.version[one.entry_id] += 1
@@ -285,13 +285,13 @@ class Workers(RuleBasedStateMachine):
     def the_table_is_what_the_model_says(self) -> None:
         found = {row[0]: Row(*row[1:]) for row in self.conn.execute(_TABLE)}
         assert found == self.model.rows
-        listed = quarantine.listing(self.conn, Which(TENANT), limit=100)
+        listed = quarantine.list_quarantined(self.conn, Which(TENANT), limit=100)
         assert {one.entry_id for one in listed} == self.model.aside
         assert self.conn.execute(_PAUSES).fetchone() == self.model.pause
 
     @invariant()
     def the_sweeper_finds_what_can_be_claimed(self) -> None:
-        late = due_work.overdue(self.conn, grace_seconds=0)
+        late = due_work.list_overdue_stages(self.conn, grace_seconds=0)
         assert late == ([STAGE] if self.model.claimable(None) else [])
 
     @invariant()

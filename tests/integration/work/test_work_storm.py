@@ -17,7 +17,7 @@ from shared.entries.saving.save import save_page
 from shared.errors import OpenSearchError
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.work import due_work
-from shared.work.batches import Timing, batches
+from shared.work.batches import Timing, claim_batches
 from shared.work.due_work import Claim
 from tests.support.waiting import until
 
@@ -43,7 +43,7 @@ _BEHIND = """
 def work(pool: Pool, chance: random.Random, over: threading.Event) -> None:
     """Claim batch after batch; now and then fail, give back, or die with it."""
     while not over.wait(0.01):
-        for claims in batches(pool, STAGE, [], limit=16, timing=TIMING):
+        for claims in claim_batches(pool, STAGE, [], limit=16, timing=TIMING):
             assert len(claims) == 1 or all(one.attempts == 1 for one in claims)
             if chance.random() < 0.05:
                 # Nobody renews from here on: the rows come back with the lease.

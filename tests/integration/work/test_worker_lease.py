@@ -113,7 +113,7 @@ def test_an_entry_is_taken_once_when_its_message_arrives_twice_at_once(pool, mak
 
     def deliver(mine: list) -> None:
         together.wait(10)
-        for batch in batches.batches(pool, METADATA_STAGE, entry_ids, limit=3):
+        for batch in batches.claim_batches(pool, METADATA_STAGE, entry_ids, limit=3):
             mine.extend(one.entry_id for one in batch)
             with connection(pool) as conn:
                 for one in batch:
@@ -133,7 +133,7 @@ def test_the_entries_named_come_first_then_whatever_is_due(pool, make_due):
 
     found = [
         [one.entry_id for one in batch]
-        for batch in batches.batches(pool, METADATA_STAGE, entry_ids[4:], limit=4)
+        for batch in batches.claim_batches(pool, METADATA_STAGE, entry_ids[4:], limit=4)
     ]
 
     assert found == [entry_ids[4:], entry_ids[:4]]
@@ -143,7 +143,7 @@ def test_batches_grow_where_many_wait_and_are_small_again_where_few_do(pool, mak
     entry_ids = make_due(20)
     sizes = []
 
-    for batch in batches.batches(pool, METADATA_STAGE, (), limit=2, most=6):
+    for batch in batches.claim_batches(pool, METADATA_STAGE, (), limit=2, most=6):
         sizes.append(len(batch))
         with connection(pool) as conn:
             due_work.finish(conn, *batch)
@@ -158,7 +158,7 @@ def test_a_worker_that_is_to_end_claims_no_further_batch(pool, make_due, monkeyp
     monkeypatch.setattr(batches, "_ENDING", bytearray(1))
     found = []
 
-    for batch in batches.batches(pool, METADATA_STAGE, (), limit=1):
+    for batch in batches.claim_batches(pool, METADATA_STAGE, (), limit=1):
         found.append(batch)
         batches.claim_no_more()
 
@@ -175,7 +175,7 @@ def test_what_entries_are_found_without_gives_way_to_what_they_are_found_by(
     way = GivesWay([METADATA_STAGE], lambda: told.append("gave way"))
 
     def taken() -> list[list]:
-        found = batches.batches(pool, "duplicates", (), limit=1, gives_way=way)
+        found = batches.claim_batches(pool, "duplicates", (), limit=1, gives_way=way)
         return [[one.entry_id for one in batch] for batch in found]
 
     # However much is due elsewhere, each task gets on by a batch.
@@ -205,7 +205,7 @@ def test_nothing_gives_way_to_what_waits_for_no_worker(pool, conn, make_due, cha
     conn.execute(f"UPDATE work SET {change} WHERE entry_id = %s", [late])
     conn.commit()
 
-    found = batches.batches(
+    found = batches.claim_batches(
         pool, "duplicates", (), limit=1, gives_way=GivesWay([METADATA_STAGE])
     )
 
@@ -218,12 +218,12 @@ def test_beside_a_task_with_bulk_work_another_takes_only_what_is_live(
     first, second, third, fourth = sorted(make_due(4))
     conn.execute("UPDATE work SET class = 1 WHERE entry_id <> %s", [fourth])
     conn.commit()
-    at_bulk = batches.batches(pool, METADATA_STAGE, [first], limit=1)
+    at_bulk = batches.claim_batches(pool, METADATA_STAGE, [first], limit=1)
     (taken,) = next(at_bulk)
     beside: list[list] = []
 
     def take_turns() -> None:
-        taken = batches.batches(pool, METADATA_STAGE, (), limit=4)
+        taken = batches.claim_batches(pool, METADATA_STAGE, (), limit=4)
         beside.extend([one.entry_id for one in batch] for batch in taken)
 
     other = threading.Thread(target=take_turns)
@@ -237,7 +237,7 @@ def test_beside_a_task_with_bulk_work_another_takes_only_what_is_live(
     assert after == []
 
     def gone_on() -> bool:
-        bulk = batches.batches(pool, METADATA_STAGE, (), limit=1)
+        bulk = batches.claim_batches(pool, METADATA_STAGE, (), limit=1)
         after.extend([one.entry_id for one in batch] for batch in bulk)
         return len(after) == 2
 
@@ -256,10 +256,10 @@ def test_beside_what_travels_alone_a_thread_of_its_process_takes_what_is_fresh(
         [[first, second]],
     )
     conn.commit()
-    at_first = batches.batches(pool, METADATA_STAGE, [first], limit=4)
+    at_first = batches.claim_batches(pool, METADATA_STAGE, [first], limit=4)
     (alone,) = next(at_first)
 
-    beside = list(batches.batches(pool, METADATA_STAGE, (), limit=4))
+    beside = list(batches.claim_batches(pool, METADATA_STAGE, (), limit=4))
     after = list(at_first)
 
     assert (alone.entry_id, alone.alone) == (first, True)
@@ -272,4 +272,4 @@ def test_a_task_claims_for_its_time_only(pool, make_due, monkeypatch):
     make_due(4)
     monkeypatch.setattr(batches, "TASK_SECONDS", 0.0)
 
-    assert list(batches.batches(pool, METADATA_STAGE, (), limit=1)) == []
+    assert list(batches.claim_batches(pool, METADATA_STAGE, (), limit=1)) == []

@@ -65,9 +65,9 @@ def test_sigterm_ends_a_worker_after_its_batch_with_no_run_too_many(
         took = time.monotonic() - began
 
         left = conn.execute("SELECT attempts, claim FROM work").fetchall()
-        known = vector_tables.registered(conn, model)
+        known = vector_tables.find_model(conn, model)
         assert known is not None
-        done = vectors.embedded_entries(conn, known.table_name, "default")
+        done = vectors.count_embedded_entries(conn, known.table_name, "default")
         listed = conn.execute("SELECT count(*) FROM worker_process").fetchone()
     assert status == 0
     assert took < GRACE_SECONDS

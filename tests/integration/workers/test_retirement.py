@@ -61,7 +61,7 @@ def test_each_source_loses_what_is_past_its_days_and_nothing_else(ctx, database)
         reasons = conn.execute(
             "SELECT DISTINCT delete_reason FROM entry WHERE deleted_at IS NOT NULL"
         ).fetchall()
-        assert chore_records.unfinished(conn) == []
+        assert chore_records.list_unfinished(conn) == []
         again = save_page(conn, TENANT, drafts, stages=["metadata"], editor="test")
         back = conn.execute(
             "SELECT count(*) FROM entry WHERE deleted_at IS NULL"

@@ -53,7 +53,7 @@ def is_due(runtime: Runtime, listeners: Listeners) -> bool:
     """Do one turn, as whoever schedules does; tell whether the tail is due."""
     with connection(runtime.pool) as conn:
         listeners.turn(conn)
-        due = schedule.due_of_sources(conn)
+        due = schedule.list_due_runs(conn)
     return (NAME, run_records.TAIL) in {(one.source, one.kind) for one in due}
 
 

@@ -54,7 +54,7 @@ def test_without_a_source_that_is_asked_there_is_nothing_to_say():
 @pytest.mark.requirement("S2-64")
 def test_an_adapter_that_nobody_has_is_refused_with_those_there_are():
     with pytest.raises(AdapterNotFoundError) as caught:
-        load_adapter.adapter_class("olag")
+        load_adapter.find_adapter_class("olag")
 
     error = caught.value
     assert (error.category, error.severity) == (Category.INGESTION, Severity.CRITICAL)

@@ -12,7 +12,7 @@ from shared.embedding.models import (
     minilm_weights,
     model_folder,
 )
-from shared.embedding.models.encoder_contract import Vectors, checked
+from shared.embedding.models.encoder_contract import Vectors, check_vectors
 from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.models.minilm_weights import Weights
 from shared.errors import ConfigurationError, EmbeddingGenerationError
@@ -79,7 +79,7 @@ def test_a_vector_that_no_table_should_hold_is_refused(
 ) -> None:
     count = 2 if len(vectors) == 2 else 1
     with pytest.raises(EmbeddingGenerationError, match=flaw) as caught:
-        checked(vectors, count, 3, "some-model")
+        check_vectors(vectors, count, 3, "some-model")
     assert caught.value.model_name == "some-model"
 
 

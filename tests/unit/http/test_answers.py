@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.errors import IngestionError
-from shared.http.bounded_response import HTTPReply, by_name
+from shared.http.bounded_response import HTTPReply, join_headers
 
 
 def reply(body: bytes, content_type: str | None = None) -> HTTPReply:
@@ -37,7 +37,7 @@ def test_text_is_decoded_by_what_it_is_rather_than_by_its_label():
 
 def test_headers_of_one_name_are_joined():
     raw = [(b"ETag", b'"a"'), (b"X-A", b"1"), (b"x-a", b"\xe9")]
-    assert by_name(raw) == {"etag": '"a"', "x-a": "1, \xe9"}
+    assert join_headers(raw) == {"etag": '"a"', "x-a": "1, \xe9"}
 
 
 def test_json_keeps_what_only_python_calls_a_number():

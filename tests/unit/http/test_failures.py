@@ -147,7 +147,10 @@ def test_addresses_are_shown_without_what_may_be_secret():
 
 
 def test_a_header_that_cannot_be_sent_is_not_repeated():
-    with pytest.raises(IngestionError) as caught, failures.of_network(URL):
+    with (
+        pytest.raises(IngestionError) as caught,
+        failures.translate_network_errors(URL),
+    ):
         raise httpcore.LocalProtocolError("Illegal header value b's3cret\\n'")
     assert "s3cret" not in f"{caught.value.message}{caught.value.technical}"
 
@@ -165,7 +168,10 @@ def test_a_header_that_cannot_be_sent_is_not_repeated():
     ],
 )
 def test_what_goes_wrong_on_the_way_is_asked_again(error, reason):
-    with pytest.raises(SourceUnreachableError) as caught, failures.of_network(URL):
+    with (
+        pytest.raises(SourceUnreachableError) as caught,
+        failures.translate_network_errors(URL),
+    ):
         raise error
     assert caught.value.reason == reason
 

@@ -6,7 +6,7 @@ import pytest
 
 from shared.errors import ConfigurationError
 from shared.settings.settings import Settings
-from shared.settings.text_expectations import Expected, expected
+from shared.settings.text_expectations import Expected, find_expectations
 from shared.settings.text_sections import decimal_mark
 
 
@@ -46,11 +46,11 @@ def test_a_source_tells_before_its_tenant_and_the_tenant_before_the_facility() -
             "LOGCHORD_SOURCES__SHIFTS__TENANT": "psi",
         }
     )
-    assert expected(settings, "book", "psi") == Expected("fr", ",")
-    assert expected(settings, "shifts", "psi") == Expected("de")
-    assert expected(settings, "api", "psi") == Expected("de")
-    assert expected(settings, "api", "default") == Expected("it")
-    assert expected(Settings.load({}), "api", "default") == Expected()
+    assert find_expectations(settings, "book", "psi") == Expected("fr", ",")
+    assert find_expectations(settings, "shifts", "psi") == Expected("de")
+    assert find_expectations(settings, "api", "psi") == Expected("de")
+    assert find_expectations(settings, "api", "default") == Expected("it")
+    assert find_expectations(Settings.load({}), "api", "default") == Expected()
 
 
 @pytest.mark.parametrize("language", ["german", "DE", "d"])

@@ -67,16 +67,16 @@ def test_a_stage_reads_what_it_names_and_nothing_else():
 @pytest.mark.requirement("O06")
 def test_what_is_due_at_once_is_sent_in_the_order_of_the_stages():
     model = "embed:all-MiniLM-L6-v2-int8"
-    of_all = entry_stages.of_settings(SETTINGS)
+    of_all = entry_stages.list_configured_stages(SETTINGS)
     assert of_all[:2] == (stage_names.METADATA_STAGE, model)
     assert of_all[-1] == stage_names.INDEX_STAGE
-    at_once = entry_stages.of_entries(SETTINGS)
+    at_once = entry_stages.list_entry_stages(SETTINGS)
     assert at_once == (stage_names.METADATA_STAGE, model, "links")
-    after = entry_stages.after(SETTINGS, stage_names.METADATA_STAGE)
+    after = entry_stages.list_next_stages(SETTINGS, stage_names.METADATA_STAGE)
     assert after == (stage_names.DUPLICATES_STAGE, stage_names.INDEX_STAGE)
     assert not {*after, stage_names.ATTACHMENTS_STAGE} & {*at_once}
     gone = (model, stage_names.DUPLICATES_STAGE, stage_names.INDEX_STAGE)
-    assert entry_stages.of_deleted(SETTINGS) == gone
+    assert entry_stages.list_deletion_stages(SETTINGS) == gone
 
 
 @pytest.mark.parametrize(
@@ -104,18 +104,22 @@ def test_the_stages_with_tasks_of_their_own_are_those_that_last():
 
 
 def test_a_stage_runs_as_it_is_set_and_else_as_it_says_itself():
-    assert {"links", "digest"} & {*entry_stages.of_entries(SETTINGS)} == {"links"}
+    assert {"links", "digest"} & {*entry_stages.list_entry_stages(SETTINGS)} == {
+        "links"
+    }
     both = Settings.load({"LOGCHORD_STAGES": '{"digest": {"enabled": true}}'})
-    assert {"links", "digest"} <= {*entry_stages.of_entries(both)}
+    assert {"links", "digest"} <= {*entry_stages.list_entry_stages(both)}
     none = Settings.load({"LOGCHORD_STAGES": '{"links": {"enabled": false}}'})
-    assert not {"links", "digest"} & {*entry_stages.of_settings(none)}
+    assert not {"links", "digest"} & {*entry_stages.list_configured_stages(none)}
 
 
 def test_no_entry_waits_to_be_searched_for_what_a_stage_finds_in_it():
     both = '{"links": {"enabled": true}, "digest": {"enabled": true}}'
     asked = Settings.load({"LOGCHORD_STAGES": both})
-    assert entry_stages.of_finders(asked) == {"links", "digest"}
-    waited = {*entry_stages.of_settings(asked)} - entry_stages.of_finders(asked)
+    assert entry_stages.list_finder_stages(asked) == {"links", "digest"}
+    waited = {
+        *entry_stages.list_configured_stages(asked)
+    } - entry_stages.list_finder_stages(asked)
     assert {stage_names.METADATA_STAGE, stage_names.INDEX_STAGE} <= waited
 
 

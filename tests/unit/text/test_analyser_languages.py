@@ -11,7 +11,7 @@ from shared.text.analysis.explain_analysis import explain
 from shared.text.analysis.tokens import scan
 from shared.text.facility.compound_parts import PARTS
 from shared.text.words import compounds
-from shared.text.words.folding import spelt_out, surface
+from shared.text.words.folding import fold_surface, spell_out_umlauts
 from tests.support.asked import clauses
 
 
@@ -41,11 +41,11 @@ def test_a_word_is_one_however_it_is_bent_and_typed(
 
 @pytest.mark.parametrize("word", ["neue", "Steuer", "Quelle", "Feuer"])
 def test_what_only_looks_spelt_out_stays(word: str) -> None:
-    assert surface(word, "de") == word.lower()
+    assert fold_surface(word, "de") == word.lower()
 
 
 def test_outside_german_an_umlaut_is_found_by_both_spellings() -> None:
-    assert spelt_out("Müller") == spelt_out("Mu\u0308ller") == "mueller"
+    assert spell_out_umlauts("Müller") == spell_out_umlauts("Mu\u0308ller") == "mueller"
     assert "mueller" in analyse(Sections(authors=["J. Müller"]), "en").idents
     # No term has a quote in it.
     assert "mueller" in analyse(Sections(text="Müller\u2019s pump"), "en").idents

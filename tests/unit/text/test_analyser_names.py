@@ -368,7 +368,9 @@ def test_a_name_is_the_same_with_any_hyphen(name: str, hyphen: str) -> None:
     assert read(other) == read(text)
     # A question and a filter are read as entries are.
     assert clauses(other) == clauses(text)
-    assert facts.term("device", name.replace("-", hyphen)) == facts.term("device", name)
+    assert facts.make_term("device", name.replace("-", hyphen)) == facts.make_term(
+        "device", name
+    )
 
 
 @pytest.mark.parametrize(
@@ -397,5 +399,5 @@ def test_a_name_goes_on_behind_a_thin_blank() -> None:
 def test_a_text_of_nothing_but_dashes_is_read_in_time(piece: str) -> None:
     began = time.process_time()
     text = piece * (1_000_000 // len(piece)) + "\u2013"
-    assert len(identifiers.hyphenated(text)) == len(text)
+    assert len(identifiers.normalise_hyphens(text)) == len(text)
     assert time.process_time() - began < 5

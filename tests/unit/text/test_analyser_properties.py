@@ -18,7 +18,7 @@ from shared.text.analysis.analyser import (
     analyse,
     words_of,
 )
-from shared.text.analysis.tokens import TokenLine, reader, scan
+from shared.text.analysis.tokens import TokenLine, make_reader, scan
 from shared.text.words.character_runs import Token
 from tests.support.asked import clauses
 
@@ -90,7 +90,7 @@ def test_a_line_of_megabytes_is_held_in_parts_and_left_once_it_is_cut() -> None:
 
     def lines() -> Iterator[TokenLine]:
         nonlocal read
-        for line in reader("en").lines(" ".join(words)):
+        for line in make_reader("en").lines(" ".join(words)):
             assert sum(map(len, line.chunks)) < 20_000
             read += len(line.chunks)
             yield line

@@ -12,7 +12,7 @@ from shared.entries.reading.read_entries import Content
 from shared.text.analysis.analyser import Sections, analyse
 from shared.text.facility import facility
 from shared.text.facility.facility import PLAIN, Facility
-from shared.text.facts import Fact, key
+from shared.text.facts import Fact, make_key
 from tests.unit.times.test_event_time import CONTENT
 
 LIST = "things: things.csv\n"
@@ -35,7 +35,7 @@ def devices(text: str, own: Facility = PLAIN, **said: Any) -> list[Fact]:
 
 
 def keys(text: str, own: Facility = PLAIN) -> list[str]:
-    return [key("device", one.value) for one in devices(text, own)]
+    return [make_key("device", one.value) for one in devices(text, own)]
 
 
 @pytest.mark.parametrize("said", [LIST, FORM])

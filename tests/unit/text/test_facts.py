@@ -309,8 +309,8 @@ def test_a_range_has_two_ends(text: str, ends: tuple[float, ...]) -> None:
 def test_equal_quantities_are_equal(
     one: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    first = quantities.converted(Decimal(one[0]), one[1])
-    second = quantities.converted(Decimal(other[0]), other[1])
+    first = quantities.convert_quantity(Decimal(one[0]), one[1])
+    second = quantities.convert_quantity(Decimal(other[0]), other[1])
     assert first is not None
     assert second is not None
     assert first[0] == second[0]
@@ -367,7 +367,7 @@ def test_both_ends_of_a_range_are_read_with_the_same_comma() -> None:
 
 @pytest.mark.parametrize("unit", ["", "furlong", "a", "t", "hz/s"])
 def test_an_unknown_unit_is_none(unit: str) -> None:
-    assert quantities.converted(Decimal(1), unit) is None
+    assert quantities.convert_quantity(Decimal(1), unit) is None
 
 
 @given(
@@ -404,7 +404,7 @@ def test_values_are_compared_by_their_key(
     other: str,
     same: bool,  # noqa: FBT001
 ) -> None:
-    assert (facts.term(field, one) == facts.term(field, other)) is same
+    assert (facts.make_term(field, one) == facts.make_term(field, other)) is same
 
 
 def test_the_facility_s_file_brings_its_tables_and_another_table_is_noticed(
@@ -455,6 +455,6 @@ def test_tables_and_shifts_that_say_nonsense_are_refused(
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_what_needs_no_taking_apart_is_compared_as_beside_what_does(text: str) -> None:
-    beside = facts.comparable(f"{text} é")
+    beside = facts.make_comparable(f"{text} é")
 
-    assert f"{facts.comparable(text)} e".strip() == beside
+    assert f"{facts.make_comparable(text)} e".strip() == beside

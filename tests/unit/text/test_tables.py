@@ -81,7 +81,7 @@ def devices(text: str) -> list[Fact]:
 
 def stated(text: str, language: str = "en") -> list[quantities.Quantity]:
     numbers = tuple(quantities.find_quantities(text, language))
-    return table_units.stated(text, numbers, devices(text), language)
+    return table_units.read_quantities(text, numbers, devices(text), language)
 
 
 def of_column(header: str, value: str) -> list[tuple[str, float]]:

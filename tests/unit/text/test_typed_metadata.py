@@ -12,7 +12,7 @@ from shared.errors import ConfigurationError, InvalidRequestError
 from shared.search.query.filters import filters
 from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.settings.settings import Settings
-from shared.settings.text_expectations import expected
+from shared.settings.text_expectations import find_expectations
 from shared.text.reading.typed_metadata import NOTHING, Declared, Kind
 from shared.times.calendar import Clock
 
@@ -93,9 +93,9 @@ def test_any_value_is_read_and_never_as_two_things(name: str, value: str) -> Non
 def test_a_source_declares_what_its_metadata_are() -> None:
     given_one = "{olog: {timezone: Europe/Berlin, metadata: {run: number}}}"
     settings = Settings.load({"LOGCHORD_SOURCES": given_one})
-    told = expected(settings, "olog", "default")
+    told = find_expectations(settings, "olog", "default")
     assert (told.metadata, told.zone) == ((("run", "number"),), "Europe/Berlin")
-    assert expected(settings, "elog", "default")[2:] == ((), "UTC")
+    assert find_expectations(settings, "elog", "default")[2:] == ((), "UTC")
     with pytest.raises(ConfigurationError):
         Settings.load({"LOGCHORD_SOURCES": "{olog: {metadata: {run: integer}}}"})
 

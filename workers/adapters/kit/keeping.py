@@ -188,7 +188,7 @@ class Keeping(KitReading):
     def row(self, run_id: UUID) -> IngestionRun:
         """Return the row of a run."""
         with connection(self.pool) as conn:
-            run = run_records.one(conn, TENANT, run_id)
+            run = run_records.find_run(conn, TENANT, run_id)
         assert run is not None
         return run
 

@@ -168,7 +168,7 @@ class _CompiledLanguage(NamedTuple):
     dropped: int
 
 
-def compiled(
+def compile_question(
     node: Node | None,
     facility: Facility = PLAIN,
     *,
@@ -238,7 +238,7 @@ def _numbers(node: Node) -> dict[Filters, int]:
 
 def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
     """Drop plain words beyond the limit; nothing that is negated or gates as it is."""
-    found = [*dict.fromkeys(conditions.leaves(condition))]
+    found = [*dict.fromkeys(conditions.iterate_leaves(condition))]
     over = len(found) - max_terms
     if over <= 0:
         return condition, 0

@@ -151,7 +151,9 @@ def with_leaves(
             return leaf(condition, is_wanted)
 
 
-def leaves(condition: Condition, *, is_wanted: bool = True) -> list[tuple[Leaf, bool]]:
+def iterate_leaves(
+    condition: Condition, *, is_wanted: bool = True
+) -> list[tuple[Leaf, bool]]:
     """Return every leaf, and whether it is wanted or negated."""
     found: list[tuple[Leaf, bool]] = []
 
@@ -213,7 +215,7 @@ def relaxed(condition: Condition) -> Condition:
 def with_any(condition: Condition) -> Condition:
     """Return it relaxed, where what has all that was asked for counts twice."""
     wider = relaxed(condition)
-    found = [leaf for leaf, _ in leaves(condition)]
+    found = [leaf for leaf, _ in iterate_leaves(condition)]
     are_words = all(isinstance(leaf, Clause) for leaf in found)
     if wider == condition or len(found) > _TOGETHER or not are_words:
         return wider
@@ -255,7 +257,7 @@ def is_found(condition: Condition) -> bool:
     """Whether anything is to be found by it, and not only excluded or passed."""
     return any(
         is_wanted and not isinstance(leaf, Passes)
-        for leaf, is_wanted in leaves(condition)
+        for leaf, is_wanted in iterate_leaves(condition)
     )
 
 

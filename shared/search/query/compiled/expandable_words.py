@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shared.search.query.compiled.conditions import Clause, Condition, leaves
+from shared.search.query.compiled.conditions import Clause, Condition, iterate_leaves
 from shared.search.query.compiled.word_clauses import patterns_of
 from shared.search.query.language import tree
 from shared.search.query.language.tree import Node
@@ -33,7 +33,7 @@ def words(conditions: list[Condition]) -> list[Want]:
     typed = [
         leaf.word
         for condition in conditions
-        for leaf, is_wanted in leaves(condition)
+        for leaf, is_wanted in iterate_leaves(condition)
         if is_wanted and isinstance(leaf, Clause) and leaf.word
     ]
     words = filter(spelling.is_word, dict.fromkeys(typed))

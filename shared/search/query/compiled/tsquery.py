@@ -23,11 +23,11 @@ from shared.search.query.compiled.conditions import (
     with_leaves,
 )
 from shared.search.query.filters.filters import Filters
-from shared.text.analysis.analyser import IDENT_PREFIX, quoted
+from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 
 # No term has a blank in it.
 _MARK = "passes "
-_NO_TERM = quoted(" ")
+_NO_TERM = quote_lexeme(" ")
 
 
 def mark(number: int) -> str:
@@ -35,7 +35,7 @@ def mark(number: int) -> str:
     return f"{_MARK}{number}"
 
 
-def written(condition: Condition) -> str:
+def write_tsquery(condition: Condition) -> str:
     """Return the whole condition."""
     return _of(condition)
 
@@ -53,7 +53,7 @@ def gate(condition: Condition) -> str:
 
 def needs_marks(condition: Condition) -> bool:
     """Whether there is a field in it that is no term of an entry."""
-    return written(condition) != gate(condition)
+    return write_tsquery(condition) != gate(condition)
 
 
 def _of(condition: Condition) -> str:
@@ -77,18 +77,20 @@ def _leaf(leaf: Leaf) -> str:
         case Clause():
             return _clause(leaf)
         case OneOf(terms, idents):
-            return _any([*map(quoted, terms), *map(_ident, idents)])
+            return _any([*map(quote_lexeme, terms), *map(_ident, idents)])
         case Places(places) if not all(places):
             return _NO_TERM
         case Places(places):
-            return f"({' <-> '.join(_any([*map(quoted, one)]) for one in places)})"
+            return (
+                f"({' <-> '.join(_any([*map(quote_lexeme, one)]) for one in places)})"
+            )
         case Passes(number, filters):
-            return _terms_of(filters) or quoted(mark(number))
+            return _terms_of(filters) or quote_lexeme(mark(number))
 
 
 def _clause(clause: Clause) -> str:
     phrases = (clause.lexemes, *clause.also)
-    parts = [" <-> ".join(map(quoted, phrase)) for phrase in phrases]
+    parts = [" <-> ".join(map(quote_lexeme, phrase)) for phrase in phrases]
     parts = [f"({part})" if " <-> " in part else part for part in parts if part]
     return _any([*parts, *map(_ident, clause.idents)])
 
@@ -100,7 +102,7 @@ def _any(parts: list[str]) -> str:
 
 
 def _ident(ident: str) -> str:
-    return quoted(IDENT_PREFIX + ident)
+    return quote_lexeme(IDENT_PREFIX + ident)
 
 
 def _terms_of(filters: Filters) -> str | None:

@@ -19,7 +19,7 @@ from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words import compounds, function_words
 from shared.text.words.character_runs import CJK, Token
-from shared.text.words.folding import GERMAN, spelt_out, stem, surface
+from shared.text.words.folding import GERMAN, fold_surface, spell_out_umlauts, stem
 from shared.times import date_tokens
 from shared.vocabulary.expand import Expansion, Want
 
@@ -160,14 +160,14 @@ class Words:
     def _word(self, text: str, token: Token) -> Clause:
         if token.kind is not None:
             is_time = token.kind == date_tokens.TIME
-            colon = date_tokens.with_colon(token.term) if is_time else None
+            colon = date_tokens.insert_colon(token.term) if is_time else None
             # `0730` finds `07:30`, too, and what `RF 0730` may be the name of.
             ways = (token.term, colon, token.loose)
             found = tuple(one for one in ways if one)
             return Clause((token.term,), found, is_exact=token.is_name)
         written = text[token.start : token.end]
         # A word may be part of a name: `0312` finds LOTO-2024-0312.
-        whole = surface(written, self.language)
+        whole = fold_surface(written, self.language)
         idents = dict.fromkeys((whole, token.term, token.loose))
         return Clause(
             (token.term,),
@@ -179,7 +179,7 @@ class Words:
     def _spellings(self, written: str, whole: str) -> tuple[tuple[str, ...], ...]:
         """Return how else a word is written: `Mueller`, or `Kühl-Wasser`."""
         if self.language != GERMAN:
-            spelt = spelt_out(written)
+            spelt = spell_out_umlauts(written)
             return ((stem(spelt, self.language),),) if spelt else ()
         spans = compounds.split(whole, self.facility.parts)
         parts = [whole[start:end] for start, end in spans]

@@ -19,7 +19,7 @@ class WantedFact:
     def terms(field: str, values: tuple[str, ...]) -> list[str]:
         """Return the terms of values: each by its name, or as an alias of another."""
         found = (
-            facts.term(field, value, is_alias=is_alias)
+            facts.make_term(field, value, is_alias=is_alias)
             for value in values
             for is_alias in (False, True)
         )
@@ -49,7 +49,7 @@ class Part:
         parts = [self.part]
         if self.field in facts.THINGS:
             # Names of things are kept as words, or as one name where they are one.
-            parts.append(" ".join(word for word, _, _ in facts.words(self.part)))
+            parts.append(" ".join(word for word, _, _ in facts.scan_words(self.part)))
         # The name itself, and an alias of another.
         begins = (f"{self.field}{sign}" for sign in facts.SIGNS)
         return [(begin, one) for begin in begins for one in dict.fromkeys(parts) if one]

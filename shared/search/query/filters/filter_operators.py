@@ -102,7 +102,7 @@ def _lists(
 
 def part(path: str, text: str) -> str:
     """Return a part of a name or word as it is compared."""
-    found = facts.comparable(text)
+    found = facts.make_comparable(text)
     if not found:
         message = "A part of a name has a letter at least."
         raise InvalidRequestError.field(path, "length", message)
@@ -151,10 +151,10 @@ def bounds(path: str, value: object) -> QuantityBounds:
         if not is_number or not math.isfinite(number):
             place = f"{path}.{end}"
             raise InvalidRequestError.field(place, "filter_value", "It is a number.")
-        size = quantities.converted(Decimal(str(number)), unit)
+        size = quantities.convert_quantity(Decimal(str(number)), unit)
         if size is None:
             message = f"{unit[:20]!r} is no unit that is known here."
             raise InvalidRequestError.field(f"{path}.unit", "unknown_unit", message)
         dimension, sizes[end] = size
-    named = " ".join(word for word, _, _ in facts.words(name)) if name else None
+    named = " ".join(word for word, _, _ in facts.scan_words(name)) if name else None
     return QuantityBounds(dimension, sizes.get("gte"), sizes.get("lte"), named)

@@ -15,7 +15,7 @@ from shared.errors import InvalidRequestError
 from shared.search.query.filters import filter_operators, time_range
 from shared.search.query.filters.fact_filters import Part, QuantityBounds, WantedFact
 from shared.text import facts
-from shared.text.analysis.analyser import quoted
+from shared.text.analysis.analyser import quote_lexeme
 from shared.text.facts import MARK
 from shared.times.calendar import NO_CLOCK, Clock
 
@@ -182,7 +182,7 @@ class Filters:
 
     def _tsquery(self) -> str | None:
         parts = [
-            f"{mark}({' | '.join(quoted(MARK + term) for term in terms)})"
+            f"{mark}({' | '.join(quote_lexeme(MARK + term) for term in terms)})"
             for one in self.facts
             for mark, terms in (("", one.wanted_terms), ("!", one.unwanted_terms))
             if terms

@@ -26,15 +26,15 @@ def parse_bounds(text: str) -> QuantityBounds | None:
         if sign and (last or said[: first.start].strip()):
             return None
         unit = said[(last or first).end :]
-        low = quantities.converted(first.value, unit)
-        high = quantities.converted(last.value, unit) if last else low
+        low = quantities.convert_quantity(first.value, unit)
+        high = quantities.convert_quantity(last.value, unit) if last else low
         if low is None or high is None or low[1] > high[1]:
             if sign:
                 return None
             continue
         named = plain[: sign.start()] if sign else said[: first.start]
         least, most = _ends(sign[0] if sign else "=", low[1], high[1])
-        name = " ".join(word for word, _, _ in facts.words(named))
+        name = " ".join(word for word, _, _ in facts.scan_words(named))
         return QuantityBounds(low[0], least, most, name or None)
     return None
 

@@ -28,7 +28,7 @@ from shared.search.query.language.tree import (
     Words,
 )
 from shared.text.facts import METADATA
-from shared.text.words.identifiers import hyphenated
+from shared.text.words.identifiers import normalise_hyphens
 from shared.times.calendar import NO_CLOCK, Clock
 
 # Brackets deeper than these are ignored: nobody thinks so, and engines have limits.
@@ -50,7 +50,7 @@ UNREAD = frozenset({"date_unreadable", "field_unreadable", "wildcard_refused"})
 
 def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
     """Return what a question asks for; never raises, whatever the text."""
-    text = hyphenated(text)
+    text = normalise_hyphens(text)
     scanned = scanner.scan(text)
     notes = _Notes()
     if scanned.odd_quote is not None:

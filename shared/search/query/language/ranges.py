@@ -60,7 +60,7 @@ def is_cut(found: Sequence[QuantityBounds], following: Sequence[str]) -> bool:
     if not has_number or not following:
         return False
     unit = following[0].rstrip(_PUNCTUATION)
-    return quantities.converted(Decimal(1), unit) is not None
+    return quantities.convert_quantity(Decimal(1), unit) is not None
 
 
 def _between(field: str, ends: dict[str, str], clock: Clock) -> QuantityBounds | None:

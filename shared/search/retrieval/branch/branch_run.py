@@ -8,7 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.search.jobs.outcome import CIRCUIT_OPEN, Outcome, Status, failure, overdue
+from shared.search.jobs.outcome import (
+    CIRCUIT_OPEN,
+    Outcome,
+    Status,
+    make_failure,
+    make_overdue,
+)
 from shared.search.query.fault import Fault
 from shared.search.query.plan import Plan
 from shared.search.retrieval.branch import (
@@ -18,7 +24,7 @@ from shared.search.retrieval.branch import (
     retry,
 )
 from shared.search.retrieval.branch.retry import Paces
-from shared.search.retrieval.installed_modules import Installed, installed
+from shared.search.retrieval.installed_modules import Installed, load_module
 from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
@@ -54,7 +60,7 @@ class Branch:
 
 def carry_out(branch: Branch, context: SearchContext) -> list[Outcome]:
     """Return what the module came to, and its fallback's outcome after a failure."""
-    return outcomes_of(installed(branch.name), branch, context)
+    return outcomes_of(load_module(branch.name), branch, context)
 
 
 def outcomes_of(
@@ -63,12 +69,12 @@ def outcomes_of(
     """Return the same of a module that was found already."""
     first = one.descriptor
     if branch.now() >= branch.ends_at:
-        late = overdue(first.name, first.unit, "expired_in_queue")
+        late = make_overdue(first.name, first.unit, "expired_in_queue")
         return [replace(late, queued_ms=branch.queued_ms)]
     outcome = _one(branch, one, context, keep_back=first.fallback is not None)
     outcomes = [replace(outcome, fallback_for=branch.plan.instead_of(first.name))]
     if first.fallback and outcomes[0].unsearched:
-        second = installed(first.fallback)
+        second = load_module(first.fallback)
         if branch.now() < branch.ends_at:
             outcome = _one(branch, second, context, keep_back=False)
             outcomes.append(replace(outcome, fallback_for=first.name))
@@ -119,7 +125,7 @@ def _once(
         if found is None:
             found = _found(one, ask, context)
     except LogchordError as exc:
-        return failure(descriptor.name, descriptor.unit, exc), exc
+        return make_failure(descriptor.name, descriptor.unit, exc), exc
     if not found.skipped:
         # Whoever does not search is done at once, and tells nothing of who does.
         branch.paces.note(descriptor.name, time.monotonic() - began)

@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.postgres import statement_deadline
-from shared.postgres.pool import array, at_once
+from shared.postgres.pool import format_array, pipelined_connection
 from shared.search.query import branch_choice, name_query
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.candidate_rows import Columns
@@ -57,7 +57,7 @@ def put_first(
     if not names:
         return found
     params = branch_query.kept_of(ask, context, descriptor.name).params
-    with at_once(context.pool) as conn:
+    with pipelined_connection(context.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
         rows = _called(conn, params, names)
     tenant = ask.plan.scope.tenant
@@ -73,7 +73,7 @@ def _called(
 ) -> list[Columns]:
     is_plain = candidate_rows.are_plain(params)
     statement = _BY_NUMBER if is_plain else _NARROWED_BY_NUMBER
-    given = {"names": list(names), "keys": array(_keys(names)), **params}
+    given = {"names": list(names), "keys": format_array(_keys(names)), **params}
     with conn.cursor(row_factory=class_row(Columns)) as cur:
         return cur.execute(statement, given, prepare=is_plain).fetchall()
 

@@ -37,7 +37,7 @@ MAX_NAMED = 5000
 
 def _enough() -> float:
     """Return half of the seconds that a module has where no deadline was asked for."""
-    usual_ms = modes.alone("").deadline_ms
+    usual_ms = modes.make_single_mode("").deadline_ms
     return deadline_shares.branch_end(usual_ms / 1000, usual_ms) / 2
 
 

@@ -16,7 +16,7 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.postgres import statement_deadline
-from shared.postgres.pool import at_once
+from shared.postgres.pool import pipelined_connection
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.compiled import (
     compiled_question,
@@ -214,9 +214,9 @@ def _perhaps_meant(ask: Ask, asked: BranchQuery) -> Known:
 def _compiled(
     plan: Plan, lexicon: Lexicon, known: Known, languages: tuple[str, ...]
 ) -> CompiledQuery:
-    made = compiled_question.compiled(
+    made = compiled_question.compile_question(
         plan.tree,
-        synonyms.widened(lexicon.facility, plan.glossary),
+        synonyms.add_synonyms(lexicon.facility, plan.glossary),
         known=known,
         max_terms=plan.max_terms,
         languages=languages,
@@ -225,7 +225,7 @@ def _compiled(
 
 
 def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
-    with at_once(lexicon.pool) as conn:
+    with pipelined_connection(lexicon.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
         found = expand.expand(
             conn, ask.plan.scope.tenant, wanted, alike=ask.plan.fuzzy_threshold
@@ -240,7 +240,7 @@ def queries(asked: CompiledQuery) -> str:
             {
                 "languages": guard.languages,
                 "gate": tsquery.gate(guard.condition),
-                "query": tsquery.written(guard.condition),
+                "query": tsquery.write_tsquery(guard.condition),
             }
             for guard in asked.guards
         ]

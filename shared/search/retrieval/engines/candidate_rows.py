@@ -14,7 +14,7 @@ from psycopg.rows import class_row
 from shared.access import rights
 from shared.entries import identity
 from shared.entries.reading.filter_sql import MARKS, NARROWED, narrows
-from shared.postgres.pool import array
+from shared.postgres.pool import format_array
 from shared.search.jobs.outcome import Candidate
 
 
@@ -102,22 +102,24 @@ def load_candidate_rows(
     conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> dict[UUID, Columns]:
     """Return what may be shown of these entries; rights, filters and NOT applied."""
-    return by_id(send_candidate_rows(conn, params, ids)) if ids else {}
+    return fetch_candidate_rows(send_candidate_rows(conn, params, ids)) if ids else {}
 
 
 def send_candidate_rows(
     conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> Cursor[Columns]:
-    """Ask for the same; the rows are read from the cursor, and may be read later."""
+    """Send the statement; its rows are read from the cursor, and may be read later."""
     is_plain = are_plain(params)
     statement = _PLAINLY_OF_THESE if is_plain else _OF_THESE
     cur = conn.cursor(row_factory=class_row(Columns))
     # What filters is planned each time, as far as it narrows.
-    return cur.execute(statement, {"ids": array(ids), **params}, prepare=is_plain)
+    return cur.execute(
+        statement, {"ids": format_array(ids), **params}, prepare=is_plain
+    )
 
 
-def by_id(rows: Iterable[Columns]) -> dict[UUID, Columns]:
-    """Return what was asked for, by entry."""
+def fetch_candidate_rows(rows: Iterable[Columns]) -> dict[UUID, Columns]:
+    """Read the rows that were asked for, by entry."""
     return {row.id: row for row in rows}
 
 

@@ -23,7 +23,7 @@ Query = dict[str, Any]
 _NOTHING: Query = {"match_none": {}}
 
 
-def written(condition: Condition) -> Query:
+def write_os_query(condition: Condition) -> Query:
     """Return the query; terms are values in it, nothing is parsed."""
     match condition:
         case All(()):
@@ -33,9 +33,9 @@ def written(condition: Condition) -> Query:
         case All(parts, ranking=ranking):
             return _all(parts, ranking)
         case AnyOf(parts):
-            return _any([written(part) for part in parts])
+            return _any([write_os_query(part) for part in parts])
         case Not(part):
-            return {"bool": {"must_not": [written(part)]}}
+            return {"bool": {"must_not": [write_os_query(part)]}}
         case _:
             return _leaf(condition)
 
@@ -63,9 +63,11 @@ def _leaf(leaf: Leaf) -> Query:
 def _all(parts: Sequence[Condition], ranking: Sequence[Condition]) -> Query:
     return {
         "bool": {
-            "must": [written(one) for one in parts if not isinstance(one, Not)],
-            "must_not": [written(one.part) for one in parts if isinstance(one, Not)],
-            "should": [written(one) for one in ranking],
+            "must": [write_os_query(one) for one in parts if not isinstance(one, Not)],
+            "must_not": [
+                write_os_query(one.part) for one in parts if isinstance(one, Not)
+            ],
+            "should": [write_os_query(one) for one in ranking],
             # What only ranks refuses nothing.
             "minimum_should_match": 0,
         }

@@ -39,7 +39,7 @@ _SINCE: LiteralString = (
 )
 
 
-def since(
+def load_revoked(
     conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
 ) -> list[UUID]:
     """Return what the caller lost since the index was up to date, the newest first."""
@@ -49,6 +49,6 @@ def since(
 def send_revoked(
     conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
 ) -> Cursor[TupleRow]:
-    """Ask for the same; the rows are read from the cursor, and may be read later."""
+    """Send the statement; its rows are read from the cursor, and may be read later."""
     values = {**scope.params, "since": watermark, "most": most}
     return conn.execute(_SINCE, values, prepare=True)

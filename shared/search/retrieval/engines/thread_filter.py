@@ -37,7 +37,7 @@ _MEMBERS: LiteralString = (
 )
 
 
-def resolved(ask: Ask, context: Lexicon) -> Plan:
+def resolve_threads(ask: Ask, context: Lexicon) -> Plan:
     """Return the plan with the entries of every thread in its filters."""
     plan = ask.plan
     wanted = sorted({UUID(one) for named in _filters(plan) for one in _named(named)})

@@ -18,7 +18,7 @@ from shared.log import get_logger
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
-from shared.search.jobs.outcome import FACETS, Diagnostic, cuts
+from shared.search.jobs.outcome import FACETS, Diagnostic, list_cuts
 from shared.search.query.branch_choice import KEYWORD_MODULES
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.facet_request import DATE, SAID, Counting
@@ -98,7 +98,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
 
 def _with_members(work: _Count, context: SearchContext) -> _Count:
     """Return it with the entries of every thread, of which the index knows nothing."""
-    ask = replace(work.ask, plan=thread_filter.resolved(work.ask, context))
+    ask = replace(work.ask, plan=thread_filter.resolve_threads(work.ask, context))
     if ask.plan is work.ask.plan:
         return work
     return replace(work, ask=ask, asked=branch_query.by_all_words(ask, context, FACETS))
@@ -127,7 +127,9 @@ def _of_index(work: _Count, context: SearchContext) -> ModuleResult | None:
     as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
     with connection(context.pool) as conn:
         statement_deadline.limit_time(conn, work.ask.budget_ms)
-        lost = revoked_entries.since(conn, scope, as_of, revoked_entries.MAX_IDS + 1)
+        lost = revoked_entries.load_revoked(
+            conn, scope, as_of, revoked_entries.MAX_IDS + 1
+        )
         stage = {"tenant": scope.tenant, "stage": INDEX_STAGE}
         set_aside = conn.execute(_SET_ASIDE, stage).fetchone()
     if len(lost) > revoked_entries.MAX_IDS or (set_aside and set_aside[0]):
@@ -153,7 +155,7 @@ def _first_found(
 ) -> tuple[FacetCounts, tuple[Diagnostic, ...]]:
     """Return counts of what the search itself finds: as asked, or wider."""
     plan = work.ask.plan
-    left_out = cuts((*plan.diagnostics, *work.asked.diagnostics))
+    left_out = list_cuts((*plan.diagnostics, *work.asked.diagnostics))
 
     def told(question: CompiledQuery) -> FacetCounts:
         found = count(question)
@@ -235,7 +237,7 @@ def _aggregations(names: Sequence[str], times: Buckets | None) -> Query:
         if name in SAID:
             found[name] = {"terms": _commonest(_FIELDS[name])}
         elif name == filters.HAS_ATTACHMENT:
-            attached = facts.term(facts.HAS, facts.ATTACHMENT)
+            attached = facts.make_term(facts.HAS, facts.ATTACHMENT)
             found[name] = {"filter": {"term": {"facts": attached}}}
         elif name != DATE:
             found[name] = {"terms": {**_commonest("facts"), "include": f"{name}=.*"}}

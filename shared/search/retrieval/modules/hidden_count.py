@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, LiteralString
 from shared.access import rights
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
-from shared.search.jobs.outcome import cuts
+from shared.search.jobs.outcome import list_cuts
 from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.modules import match_sql
 
@@ -32,7 +32,7 @@ def count(ask: Ask, lexicon: Lexicon) -> int | None:
     if plan.method == "semantic":
         return None
     asked = branch_query.by_all_words(ask, lexicon, "hidden")
-    if cuts((*plan.diagnostics, *asked.diagnostics)):
+    if list_cuts((*plan.diagnostics, *asked.diagnostics)):
         return None
     if plan.asks_for_words and not asked.question.finds:
         return 0

@@ -11,7 +11,7 @@ from psycopg import Connection
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.text import facts
-from shared.text.analysis.analyser import quoted
+from shared.text.analysis.analyser import quote_lexeme
 from shared.text.facts import MARK
 
 # Of more nobody is asked: no entry has so many.
@@ -44,4 +44,4 @@ def select_known_keys(
 
 
 def _query(name: str) -> str:
-    return quoted(f"{MARK}{facts.metadata_field(name)}{facts.SIGNS[0]}") + ":*"
+    return quote_lexeme(f"{MARK}{facts.metadata_field(name)}{facts.SIGNS[0]}") + ":*"

@@ -13,7 +13,7 @@ from psycopg import Cursor
 from shared.errors import DatabaseQueryError
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres import statement_deadline
-from shared.postgres.pool import at_once
+from shared.postgres.pool import pipelined_connection
 from shared.search.jobs.outcome import CIRCUIT_OPEN
 from shared.search.query.compiled.compiled_question import CompiledQuery, Guard
 from shared.search.retrieval import branch_languages
@@ -51,7 +51,7 @@ _IN_ORDER: list[Any] = [{"_score": "desc"}, "kind", "source", "external_id"]
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
     """Return what is asked for; if there is nothing, what may be meant, and say so."""
-    ask = replace(ask, plan=thread_filter.resolved(ask, context))
+    ask = replace(ask, plan=thread_filter.resolve_threads(ask, context))
     # Before the languages: what is in a new one by now is newer than this.
     as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
     assumed = branch_languages.Assumed(ask, context)
@@ -111,7 +111,7 @@ def _found_by(
     params = asked.params
     rows: Cursor[Columns] | None = None
     try:
-        with at_once(context.pool) as conn:
+        with pipelined_connection(context.pool) as conn:
             # Both go out before either is answered: each has half of what is left.
             limit_ms = max(1, ask.budget_ms // 2)
             statement_deadline.limit_time(conn, limit_ms, one_plan=True)
@@ -133,7 +133,7 @@ def _found_by(
     scores = _scores(ask, context, body(ask, question, lost))
     if not scores:
         return []
-    with at_once(context.pool) as conn:
+    with pipelined_connection(context.pool) as conn:
         statement_deadline.limit_time(
             conn, ask.budget_ms, one_plan=candidate_rows.are_plain(params)
         )
@@ -202,7 +202,7 @@ def _guarded(guard: Guard) -> Query:
     return {
         "bool": {
             "filter": [_languages(guard.languages)],
-            "must": [os_query.written(guard.condition)],
+            "must": [os_query.write_os_query(guard.condition)],
         }
     }
 

@@ -16,7 +16,7 @@ from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.errors import ConfigurationError
 from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
-from shared.postgres.pool import at_once
+from shared.postgres.pool import pipelined_connection
 from shared.search.jobs.outcome import Candidate, Diagnostic
 from shared.search.query.language import tree_text
 from shared.search.retrieval.engines import branch_query, candidate_rows
@@ -76,7 +76,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     notes = _notes_on_length(context, model, vector)
     asked = branch_query.kept_of(ask, context, "semantic")
     as_of = context.freshness.of(context.pool, embed_stage(model.model))
-    with at_once(context.pool) as conn:
+    with pipelined_connection(context.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
         floor = _floor(ask, context, model)
         hits, short = _nearest(conn, ask, context, model, floor, vector, asked)

@@ -17,11 +17,17 @@ from shared.entries.reading.filter_sql import NARROWED
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres.pool import translate_broker_errors
-from shared.search.jobs.outcome import Candidate, Outcome, Status, failure, overdue
+from shared.search.jobs.outcome import (
+    Candidate,
+    Outcome,
+    Status,
+    make_failure,
+    make_overdue,
+)
 from shared.search.retrieval.modules import semantic
 from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
 from shared.text import facts
-from shared.text.analysis.analyser import quoted
+from shared.text.analysis.analyser import quote_lexeme
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +106,9 @@ def find(conn: Connection[TupleRow], plan: Plan, entry: EntryView) -> list[Outco
             log.warning("alike_not_read", way=name, code=exc.error_code)
             failed.append(exc)
             late = exc.out_of_time
-            found.append(overdue(name, unit) if late else failure(name, unit, exc))
+            found.append(
+                make_overdue(name, unit) if late else make_failure(name, unit, exc)
+            )
     if failed and not any(one.status in {"ok", "empty"} for one in found):
         raise failed[0]
     return found
@@ -110,7 +118,7 @@ def _by_meaning(
     conn: Connection[TupleRow], plan: Plan, entry_id: UUID, given: Mapping[str, Any]
 ) -> Outcome:
     tenant, unit = plan.scope.tenant, semantic.UNIT
-    model = vector_tables.live(conn)
+    model = vector_tables.find_live_model(conn)
     vector = None
     if model is not None:
         vector = vectors.middle(conn, model.table_name, tenant, entry_id)
@@ -146,7 +154,7 @@ def _by_things(
     weighed = {
         **given,
         "terms": terms,
-        "things": " | ".join(quoted(facts.MARK + term) for term in terms),
+        "things": " | ".join(quote_lexeme(facts.MARK + term) for term in terms),
         "ranked": RANKED_MATCHES,
         "limit": plan.window,
     }

@@ -18,7 +18,7 @@ from shared.adapter_contract.entry import AttachmentRef
 from shared.enrich.attachments import attachment_states, keep_files
 from shared.enrich.attachments.file_store import FileStore, open_store
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.attachment_rows import Attached, of_entries
+from shared.entries.saving.attachment_rows import Attached, load_attachments
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import SourceUnreachableError
 from shared.ids import uuid7
@@ -122,7 +122,7 @@ def save(conn, *refs: AttachmentRef, text: str = "see file"):
 
 def found(conn, entry_id) -> dict[str, Attached]:
     conn.rollback()
-    listed = of_entries(conn, TENANT, [entry_id])[entry_id]
+    listed = load_attachments(conn, TENANT, [entry_id])[entry_id]
     return {one.filename: one for one in listed}
 
 
@@ -420,7 +420,7 @@ def test_an_edit_while_the_file_is_fetched_makes_it_due_anew(conn, ctx, server):
     entry_id = save(conn, before)
     with psycopg.connect(conn.info.dsn, password=conn.info.password) as other:
         (claim,) = work.claim(other, ATTACHMENTS_STAGE, limit=1)
-    (due,) = attachment_states.due(conn, TENANT, entry_id)
+    (due,) = attachment_states.list_due_files(conn, TENANT, entry_id)
     after = AttachmentRef("a.txt", "a.txt", before.url, bytes=3)
     save(conn, after, text="edited")
 
@@ -442,7 +442,7 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
         for _ in range(10):
             chores.renew_texts(ctx)
             conn.rollback()
-            if not chore_records.unfinished(conn):
+            if not chore_records.list_unfinished(conn):
                 break
         return [one for one in due_stages(conn) if one == ATTACHMENTS_STAGE]
 
@@ -472,11 +472,11 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
     conn.execute("DELETE FROM work")
     assert renew() == []
 
-    known = dict(installed_stages.descriptors())
+    known = dict(installed_stages.load_descriptors())
     old = known[ATTACHMENTS_STAGE]
     assert isinstance(old, StageDescriptor)
     known[ATTACHMENTS_STAGE] = replace(old, version=old.version + 1)
-    monkeypatch.setattr(installed_stages, "descriptors", lambda: known)
+    monkeypatch.setattr(installed_stages, "load_descriptors", lambda: known)
     assert renew() == [ATTACHMENTS_STAGE]
     fetch_and_read()
 

@@ -13,7 +13,7 @@ import pytest
 
 from shared.adapter_contract.entry import AttachmentRef
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.attachment_rows import of_entries
+from shared.entries.saving.attachment_rows import load_attachments
 from shared.entries.saving.save import save_page
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from tests.support import attached
@@ -68,7 +68,7 @@ def save(system: System, server: StubServer, files: int):
 
 def states(system: System, entry_id) -> list[str]:
     with psycopg.connect(system.database) as conn:
-        found = of_entries(conn, "default", [entry_id])[entry_id]
+        found = load_attachments(conn, "default", [entry_id])[entry_id]
     return [one.state for one in found]
 
 

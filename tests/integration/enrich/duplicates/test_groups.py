@@ -64,7 +64,7 @@ def delete(conn, external_id: str) -> None:
 
 def place(conn, entry_id: UUID) -> None:
     """What the stages do, one after the other."""
-    content = read_entries.contents(conn, TENANT, [entry_id])[entry_id]
+    content = read_entries.load_contents(conn, TENANT, [entry_id])[entry_id]
     if not content.deleted:
         metadata.store(conn, content, metadata.extract(content, "en"))
     index(conn)
@@ -107,7 +107,7 @@ def made_anew(conn) -> tuple[set[frozenset[UUID]], set[frozenset[UUID]]]:
     shapes = {row[0]: shape for row in said if (shape := shape_of(row[1]))}
     group = {entry_id: entry_id for entry_id in shapes}
     for one, other in combinations(group, 2):
-        if similarity.alike(shapes[one], shapes[other]):
+        if similarity.are_alike(shapes[one], shapes[other]):
             left, gone = group[one], group[other]
             group = {k: left if v == gone else v for k, v in group.items()}
     series = []
@@ -192,7 +192,7 @@ def test_placed_many_at_once_they_stand_as_placed_one_by_one(conn, seed):
         ]
         saved = save_page(conn, TENANT, drafts, stages=[], editor="test")
         ids = [one.entry_id for one in saved]
-        for content in read_entries.contents(conn, TENANT, ids).values():
+        for content in read_entries.load_contents(conn, TENANT, ids).values():
             metadata.store(conn, content, metadata.extract(content, "en"))
         conn.commit()
 
@@ -279,7 +279,9 @@ def test_facilities_do_not_share_groups(conn):
     entry_id = save(conn, "1", " ".join(WORDS[:40]))
     draft = EntryDraft("olog", "1", " ".join(WORDS[:40]), entry_time=THEN)
     (saved,) = save_page(conn, "other", [draft], stages=[], editor="test")
-    content = read_entries.contents(conn, "other", [saved.entry_id])[saved.entry_id]
+    content = read_entries.load_contents(conn, "other", [saved.entry_id])[
+        saved.entry_id
+    ]
     metadata.store(conn, content, metadata.extract(content, "en"))
     place_entry.place(conn, "other", saved.entry_id)
 
@@ -358,7 +360,7 @@ def test_a_copy_of_one_of_many_filled_in_forms_is_found_among_them(conn):
     ]
     shapes = [shaped(terms) for terms in said]
     assert len({shape.digest for shape in shapes}) == len(said)
-    assert not any(similarity.alike(shapes[0], other) for other in shapes[1:])
+    assert not any(similarity.are_alike(shapes[0], other) for other in shapes[1:])
     groups.add_alone(conn, TENANT, shapes)
 
     found = []
@@ -398,7 +400,7 @@ def test_whoever_is_alike_is_among_those_that_may_be_however_much_it_names(conn)
         copies = {
             other.digest
             for other in unique
-            if similarity.alike(one, other) and set(one.bands) & set(other.bands)
+            if similarity.are_alike(one, other) and set(one.bands) & set(other.bands)
         }
         assert copies <= may_be
         pairs += len(copies - {one.digest})

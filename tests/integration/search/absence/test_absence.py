@@ -269,7 +269,7 @@ def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
             waits = pending_entries.send_pending_count(
                 conn, plan, ["index", "metadata"]
             )
-            told.append(pending_entries.counted(waits))
+            told.append(pending_entries.fetch_pending_count(waits))
     assert told == [3, 3, 2]
 
 
@@ -277,7 +277,7 @@ def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
 def test_a_branch_that_failed_is_named_and_not_called_empty(logbook: Asking) -> None:
     plan = logbook.plan("unheardof", mode="hybrid")
     told = logbook.carried_out(plan)
-    told[1] = [outcome.failure("semantic", "cosine", OpenSearchError())]
+    told[1] = [outcome.make_failure("semantic", "cosine", OpenSearchError())]
     body = logbook.answer(plan, told)
     assert body["state"] == "partial"
     assert body["context_answer"]["code"] == "branches_failed"

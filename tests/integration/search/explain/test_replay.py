@@ -116,7 +116,7 @@ def test_what_a_deadline_cut_cannot_be_repeated(logbook: Asking) -> None:
     told = logbook.carried_out(plan)
     whole = logbook.answer(plan, told)
     assert whole["replayable"] is True
-    told[1] = [outcome.overdue("semantic", "cosine")]
+    told[1] = [outcome.make_overdue("semantic", "cosine")]
     cut = logbook.answer(plan, told)
     assert (cut["state"], cut["replayable"]) == ("partial", False)
     job = logbook.ended(plan, told)

@@ -222,7 +222,7 @@ def test_a_place_is_that_of_the_answer_whatever_a_branch_brings_now(
     plan = logbook.plan("klystron AND fault", mode="hybrid")
     told = logbook.carried_out(plan)
     wide = replace(plan, window=1000)
-    whole = fold.runs(logbook.conclude(wide, told).ranked)
+    whole = fold.group_runs(logbook.conclude(wide, told).ranked)
     places = {run[0].entry_id: place for place, run in enumerate(whole, 1)}
     assert len(places) > plan.window
     job = logbook.ended(plan, told)
@@ -331,7 +331,7 @@ def test_a_share_of_its_source_that_is_full_is_told(logbook: Asking) -> None:
 def test_a_branch_that_failed_is_the_gate(logbook: Asking) -> None:
     plan = logbook.plan("klystron", mode="hybrid")
     told = logbook.carried_out(plan)
-    told[1] = [outcome.failure("semantic", "cosine", OpenSearchError())]
+    told[1] = [outcome.make_failure("semantic", "cosine", OpenSearchError())]
     said = why(logbook, logbook.ended(plan, told), "trip")
     assert said["gate"] == "branch_failed:semantic"
     assert [one["gate"] for one in said["branches"]] == [

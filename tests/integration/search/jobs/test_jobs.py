@@ -174,7 +174,7 @@ def test_a_direct_job_is_stored_once_at_its_end(conn: Connection[TupleRow]) -> N
     job = new_job()
     assert close_job.close_job(conn, job, ending())
     assert not close_job.close_job(conn, job, ending("failed"))
-    stored = jobs.own(conn, SCOPE, job.job_id)
+    stored = jobs.find_own_job(conn, SCOPE, job.job_id)
     assert stored.state == "done"
     assert stored.request["query"] == "beam"
 
@@ -193,10 +193,10 @@ def test_a_submitted_job_ends_once_by_compare_and_set(
 ) -> None:
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
-    assert jobs.own(conn, SCOPE, job.job_id).ended_at is None
+    assert jobs.find_own_job(conn, SCOPE, job.job_id).ended_at is None
     assert close_job.close_job(conn, job, ending("partial"))
     assert not close_job.close_job(conn, job, ending("done"))
-    assert jobs.own(conn, SCOPE, job.job_id).state == "partial"
+    assert jobs.find_own_job(conn, SCOPE, job.job_id).state == "partial"
 
 
 def test_a_stored_job_holds_no_text_of_an_entry(conn: Connection[TupleRow]) -> None:
@@ -217,13 +217,13 @@ def test_somebody_elses_job_is_as_absent_as_none(
     job = new_job()
     close_job.close_job(conn, job, ending())
     with pytest.raises(NotFoundError):
-        jobs.own(conn, other, job.job_id)
+        jobs.find_own_job(conn, other, job.job_id)
 
 
 def test_a_job_past_its_retention_is_gone(conn: Connection[TupleRow]) -> None:
     job = new_job()
     close_job.close_job(conn, job, ending())
-    stored = jobs.own(conn, SCOPE, job.job_id)
+    stored = jobs.find_own_job(conn, SCOPE, job.job_id)
     ended = stored.ended_at or datetime.now(UTC)
     jobs.refuse_expired(stored, 24, ended + timedelta(hours=24))
     with pytest.raises(InvalidRequestError) as caught:
@@ -248,7 +248,7 @@ def test_an_overdue_job_ends_with_what_is_in(
         client, job.job_id, 0, [FOUND], total=2, deadline=time.time(), mailbox=None
     )
     assert len(close_job.finish_overdue_jobs(conn, client)) == 1
-    stored = jobs.own(conn, SCOPE, job.job_id)
+    stored = jobs.find_own_job(conn, SCOPE, job.job_id)
     assert stored.state == "partial"
     assert close_job.finish_overdue_jobs(conn, client) == []
 
@@ -262,7 +262,7 @@ def test_an_overdue_job_names_the_branch_that_was_not_heard_of(
     keep(client, job, 0, FOUND, mailbox=None)
     (ended,) = close_job.finish_overdue_jobs(conn, client)
     assert (ended.state, ended.unheard) == ("partial", ("semantic",))
-    stored = jobs.own(conn, SCOPE, job.job_id)
+    stored = jobs.find_own_job(conn, SCOPE, job.job_id)
     told = [(b["name"], b["status"], b["error_code"]) for b in stored.branches or []]
     assert told == [
         ("os_bm25", "ok", None),
@@ -283,7 +283,7 @@ def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
         close_job.finish_overdue_jobs(conn, hanging)
         took = time.monotonic() - began
         hanging.close()
-    states = {jobs.own(conn, SCOPE, job.job_id).state for job in overdue}
+    states = {jobs.find_own_job(conn, SCOPE, job.job_id).state for job in overdue}
     assert states == {"failed"}
     assert took < 2.5
 
@@ -297,7 +297,9 @@ def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
     conn.commit()
     hits = tuple(replace(HIT, entry_id=str(one.entry_id)) for one in saved)
     plan = replace(PLAN, limit=60)
-    late = replace(outcome.overdue("semantic", "cosine"), reason="expired_in_queue")
+    late = replace(
+        outcome.make_overdue("semantic", "cosine"), reason="expired_in_queue"
+    )
     pool = make_pool(database, application="test", size=1)
     signer = Signer(b"test", 60)
     finished = end_search(
@@ -319,7 +321,7 @@ def test_an_overdue_job_whose_state_was_flushed_ends_failed(
     jobs.open_job(client, job)
     client.flushdb()
     close_job.finish_overdue_jobs(conn, client)
-    stored = jobs.own(conn, SCOPE, job.job_id)
+    stored = jobs.find_own_job(conn, SCOPE, job.job_id)
     assert stored.state == "failed"
     assert stored.error is not None
     assert stored.error["code"] == "search_timeout"
@@ -330,7 +332,7 @@ def test_overdue_jobs_end_with_redis_down_too(conn: Connection[TupleRow]) -> Non
     job = overdue_job(conn)
     nowhere = redis.Redis(port=1, socket_connect_timeout=0.2)
     close_job.finish_overdue_jobs(conn, nowhere)
-    assert jobs.own(conn, SCOPE, job.job_id).state == "failed"
+    assert jobs.find_own_job(conn, SCOPE, job.job_id).state == "failed"
 
 
 @pytest.mark.requirement("P8")
@@ -340,7 +342,7 @@ def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(
     odd, other = overdue_job(conn), overdue_job(conn)
     conn.execute("UPDATE job SET plan = plan - 'query' WHERE id = %s", (odd.job_id,))
     assert len(close_job.finish_overdue_jobs(conn, client)) == 2
-    found = [jobs.own(conn, SCOPE, job.job_id) for job in (odd, other)]
+    found = [jobs.find_own_job(conn, SCOPE, job.job_id) for job in (odd, other)]
     assert [job.ended_at is None for job in found] == [False, False]
     assert found[0].error is not None
     assert found[0].error["code"] == "internal_error"
@@ -352,19 +354,19 @@ def test_a_job_with_time_left_is_left_alone(
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
     assert close_job.finish_overdue_jobs(conn, client) == []
-    assert jobs.own(conn, SCOPE, job.job_id).ended_at is None
+    assert jobs.find_own_job(conn, SCOPE, job.job_id).ended_at is None
 
 
 def test_an_overdue_job_keeps_why_its_branches_failed(
     database: str, client: redis.Redis
 ) -> None:
-    down = outcome.failure("os_bm25", "bm25", OpenSearchError())
+    down = outcome.make_failure("os_bm25", "bm25", OpenSearchError())
     with psycopg.connect(database) as conn:
         job = overdue_job(conn)
         jobs.open_job(client, job)
         keep(client, job, 0, down, mailbox=None)
         close_job.finish_overdue_jobs(conn, client)
-        stored = jobs.own(conn, SCOPE, job.job_id)
+        stored = jobs.find_own_job(conn, SCOPE, job.job_id)
     assert stored.state == "failed"
     assert stored.branches is not None
     assert stored.branches[0]["error_code"] == "opensearch_unavailable"
@@ -376,10 +378,10 @@ def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_
     job = overdue_job(conn)
     jobs.open_job(client, job)
     for number, (name, unit) in enumerate([("os_bm25", "bm25"), ("semantic", "x")]):
-        down = outcome.failure(name, unit, OpenSearchError())
+        down = outcome.make_failure(name, unit, OpenSearchError())
         keep(client, job, number, down, mailbox=None)
     close_job.finish_overdue_jobs(conn, client)
-    stored = jobs.own(conn, SCOPE, job.job_id)
+    stored = jobs.find_own_job(conn, SCOPE, job.job_id)
     assert stored.state == "failed"
     assert stored.error is not None
     assert (stored.error["code"], stored.error["severity"]) == (
@@ -395,12 +397,12 @@ def test_an_overdue_job_whose_fallback_took_over_is_done(
 ) -> None:
     job = overdue_job(conn)
     jobs.open_job(client, job)
-    down = outcome.failure("os_bm25", "bm25", OpenSearchError())
+    down = outcome.make_failure("os_bm25", "bm25", OpenSearchError())
     instead = replace(FOUND, name="pg_fts", fallback_for="os_bm25")
     keep(client, job, 0, down, instead, mailbox=None)
     keep(client, job, 1, EMPTY, mailbox=None)
     close_job.finish_overdue_jobs(conn, client)
-    assert jobs.own(conn, SCOPE, job.job_id).state == "done"
+    assert jobs.find_own_job(conn, SCOPE, job.job_id).state == "done"
 
 
 @pytest.mark.requirement("P8")
@@ -417,5 +419,5 @@ def test_a_job_ends_in_time_whatever_the_brokers_clock_says(
         jobs.submit_job(conn, skewed)
     conn.commit()
     assert len(close_job.finish_overdue_jobs(conn, client)) == 1
-    assert jobs.own(conn, SCOPE, ended.job_id).state == "failed"
-    assert jobs.own(conn, SCOPE, running.job_id).ended_at is None
+    assert jobs.find_own_job(conn, SCOPE, ended.job_id).state == "failed"
+    assert jobs.find_own_job(conn, SCOPE, running.job_id).ended_at is None

@@ -63,7 +63,7 @@ class World:
             )
             ids = [one.entry_id for one in saved]
             table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
-            for content in read_entries.contents(conn, TENANT, ids).values():
+            for content in read_entries.load_contents(conn, TENANT, ids).values():
                 metadata.store(conn, content, metadata.extract(content, "en"))
                 embed_entry.store(
                     conn, table, content, embed_entry.embed(content, ENCODER)

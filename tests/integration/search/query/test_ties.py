@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
-from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask
 from tests.support.fixtures.engines import ANYBODY, ENGINES, Logbook, Text
 
@@ -35,7 +35,7 @@ def test_of_more_equal_hits_than_a_window_takes_the_first_by_name_stand_in_it(
     assert plan.window < ALIKE
     expected = sorted((one.source, one.name) for one in texts)[: plan.window]
     for engine in ENGINES:
-        found = module(engine).execute(Ask.lasting(plan, 10.0), logbook.context())
+        found = find_module(engine).execute(Ask.lasting(plan, 10.0), logbook.context())
         assert len({hit.score for hit in found.hits}) == 1
         names = {(hit.source, logbook.names[hit.entry_id]) for hit in found.hits}
         assert sorted(names) == expected
@@ -56,7 +56,7 @@ def test_where_what_has_all_words_fills_the_window_nothing_newer_takes_its_place
     )
     for engine in ENGINES:
         ask = Ask.lasting(plan, 10.0)
-        found = module(engine).execute(ask, logbook.context())
+        found = find_module(engine).execute(ask, logbook.context())
         names = [logbook.names[hit.entry_id] for hit in found.hits]
         assert len(names) == ask.limit
         assert {name.split("-")[0] for name in names[: len(both)]} == {"both"}

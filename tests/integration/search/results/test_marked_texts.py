@@ -18,7 +18,7 @@ HTML = "<div class='note'>" + "<p>Pump <b>7</b> was <i>loud</i> &amp; hot.</p>" 
 def test_a_result_shows_of_a_page_what_was_embedded_and_no_tags(conn) -> None:
     draft = EntryDraft("api", "A-1", HTML, text_format="html")
     (saved,) = save_page(conn, TENANT, [draft], stages=["metadata"], editor="test")
-    content = read_entries.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    content = read_entries.load_contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
 
     found = embed(content, HashingEncoder())
     row = hydrate(conn, [saved.entry_id], Scope(TENANT, "anna"), 1000)[saved.entry_id]

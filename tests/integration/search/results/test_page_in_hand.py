@@ -52,7 +52,7 @@ def page_of(asking: Asking, other: Pool) -> tuple[ResultPage, float]:
         EntryDraft("api", "second", "QF1 current set to 3.5 A", entry_time=APRIL),
     )
     plan = asking.plan("current")
-    runs = fold.runs(asking.conclude(plan, asking.carried_out(plan)).ranked)
+    runs = fold.group_runs(asking.conclude(plan, asking.carried_out(plan)).ranked)
     alike = [
         tuple(replace(item, group_id=item.entry_id) for item in run) for run in runs
     ]

@@ -121,7 +121,7 @@ def test_a_copy_that_the_caller_may_not_see_hides_and_counts_nothing(
     with connection(world.pool) as conn:
         best = world.ids[stories[0]["external_id"]]
         tombstone(conn, "default", best, reason=None, stages=[])
-    page = read_page(world.pool, plan, fold.runs(ended.ranked), 1000)
+    page = read_page(world.pool, plan, fold.group_runs(ended.ranked), 1000)
     (left,) = [one for one in page if "story" in one.row.external_id]
     assert left.row.external_id != stories[0]["external_id"]
     assert left.similar == 0
@@ -140,10 +140,10 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     assert found == known.cosines.keys()
     vector = ENCODER.encode(["vacuum"])[0]
     with connection(world.pool) as conn:
-        model = vector_tables.registered(conn, ENCODER.model)
+        model = vector_tables.find_model(conn, ENCODER.model)
         assert model is not None
         ids = [UUID(one) for one in found]
-        read = vectors.cosines(conn, model.table_name, "default", vector, ids)
+        read = vectors.load_cosines(conn, model.table_name, "default", vector, ids)
     assert known.cosines == {str(one): cosine for one, cosine in read.items()}
     ended = conclude(plan, told, known)
     assert ended.order.reranked
@@ -174,7 +174,7 @@ def test_a_question_moves_towards_the_best_three_that_people_wrote(
         middles = [vectors.middle(conn, table, "default", one) for one in best]
         mean = np.mean([one for one in middles if one is not None], axis=0)
         moved = asked + 0.4 * mean
-        expected = vectors.cosines(conn, table, "default", moved, ids)
+        expected = vectors.load_cosines(conn, table, "default", moved, ids)
     assert len(ids) > len(before)
     found = {UUID(one): cosine for one, cosine in known.moved.items()}
     assert found == pytest.approx(expected, abs=2e-3)
@@ -263,7 +263,9 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
 
     def near(query: str) -> dict[str, bool]:
         plan = asking.plan(query, **every)
-        plan = replace(plan, ordering=ranking_context.ordered(plan, own, CLOCK, {}))
+        plan = replace(
+            plan, ordering=ranking_context.add_ranking_context(plan, own, CLOCK, {})
+        )
         told = asking.carried_out(plan)
         assert {hit.entry_id for one in flat(told) for hit in one.hits} == {*names}
         body = asking.answer(plan, told)

@@ -33,7 +33,7 @@ from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.engines import revoked_entries
 from shared.search.retrieval.freshness import Freshness
-from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
@@ -103,7 +103,7 @@ class Shelf:
         context = replace(self.context, freshness=Freshness(time.monotonic))
         if engine == "postgres":
             context = replace(context, opensearch=lambda: None)
-        return module("facets").execute(Ask.lasting(plan, 30.0), context)
+        return find_module("facets").execute(Ask.lasting(plan, 30.0), context)
 
     def index(self, loaded: Sequence[Document]) -> None:
         client = self.context.opensearch()
@@ -168,7 +168,7 @@ def shelf(database: str, opensearch: Server) -> Iterator[Shelf]:
         with connection(pool) as conn:
             saved = save_page(conn, tenant, made, stages=[], editor="test")
             ids = [one.entry_id for one in saved]
-            for content in read_entries.contents(conn, tenant, ids).values():
+            for content in read_entries.load_contents(conn, tenant, ids).values():
                 metadata.store(
                     conn, content, metadata.extract(content, "en"), SeenWords()
                 )
@@ -250,7 +250,7 @@ def test_an_embargo_that_was_changed_before_its_end_counts_as_it_is_now(
     with connection(shelf.pool) as conn:
         saved = save_page(conn, "default", held, stages=[], editor="test")
         ids = [one.entry_id for one in saved]
-        for content in read_entries.contents(conn, "default", ids).values():
+        for content in read_entries.load_contents(conn, "default", ids).values():
             metadata.store(conn, content, metadata.extract(content, "en"), SeenWords())
         loaded = documents.load(conn, "default", ids)
     shelf.index(loaded)
@@ -279,7 +279,7 @@ def test_what_was_set_aside_before_the_index_is_counted_by_postgres(
     more = EntryDraft("api", "late", "beam pump vacuum", entry_time=one.entry_time)
     with connection(shelf.pool) as conn:
         (saved,) = save_page(conn, "default", [more], stages=[], editor="test")
-        contents = read_entries.contents(conn, "default", [saved.entry_id])
+        contents = read_entries.load_contents(conn, "default", [saved.entry_id])
         for content in contents.values():
             metadata.store(conn, content, metadata.extract(content, "en"), SeenWords())
         conn.execute(
@@ -323,7 +323,7 @@ def test_all_that_match_are_counted_and_written_as_a_count_by_hand_has_them(
         for scope in CALLERS:
             entries = shelf.by_hand(query, scope)
             plan = shelf.plan(query, scope, exhaustive=True)
-            told = module("newest").execute(Ask.lasting(plan, 30.0), shelf.context)
+            told = find_module("newest").execute(Ask.lasting(plan, 30.0), shelf.context)
             about = f"{query!r} by {scope.subject}"
             assert (told.matches, told.counted) == (len(entries), True), about
             *rows, last = written(database, plan)

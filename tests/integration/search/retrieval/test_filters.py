@@ -25,7 +25,7 @@ from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
@@ -148,7 +148,7 @@ def found(
         saved = save_page(conn, TENANT, ENTRIES, stages=[], editor="test")
         ids = [one.entry_id for one in saved]
         table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
-        for content in read_entries.contents(conn, TENANT, ids).values():
+        for content in read_entries.load_contents(conn, TENANT, ids).values():
             read = metadata.extract(content, "en", own, declared=DECLARED)
             metadata.store(conn, content, read)
             embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
@@ -179,7 +179,7 @@ def found(
         plan = make_plan(question, ANNA, PlanLimits(), clock)
         # As it travels to the worker.
         plan = Plan.from_json(plan.to_json())
-        hits = module(branch).execute(Ask.lasting(plan, 5.0), context).hits
+        hits = find_module(branch).execute(Ask.lasting(plan, 5.0), context).hits
         return {names[hit.entry_id] for hit in hits}
 
     yield found
@@ -517,7 +517,9 @@ def test_another_revision_is_known_by_what_it_says(
     draft = EntryDraft("api", "corrector", "beam lost to HCM04 at 5 kV", level="info")
     with connection(pool) as conn:
         (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
-        content = read_entries.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+        content = read_entries.load_contents(conn, TENANT, [saved.entry_id])[
+            saved.entry_id
+        ]
         metadata.store(conn, content, metadata.extract(content, "en", own))
     assert found("pg_fts", {"device": "HCM03"}) == set()
     assert found("pg_fts", {"device": "HCM04"}) == {"corrector", "both"}
@@ -541,7 +543,7 @@ def test_what_another_list_says_is_shown_anew(
     with connection(pool) as conn:
         row = conn.execute("SELECT id FROM entry WHERE external_id = 'corrector'")
         (entry_id,) = row.fetchone() or (None,)
-        content = read_entries.contents(conn, TENANT, [entry_id])[entry_id]
+        content = read_entries.load_contents(conn, TENANT, [entry_id])[entry_id]
         before = doc_version()
         read = metadata.extract(content, "en", own, declared=DECLARED)
         metadata.store(conn, content, read)
@@ -561,7 +563,7 @@ def test_an_index_of_before_learns_the_fields_of_this_release(
     client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
     assert client is not None
     base = f"t{secrets.token_hex(5)}"
-    older = mapping.body()
+    older = mapping.make_index_body()
     del older["mappings"]["_meta"]
     for name in ("facts", "people", "quantities"):
         del older["mappings"]["properties"][name]
@@ -574,7 +576,7 @@ def test_an_index_of_before_learns_the_fields_of_this_release(
     )
     assert aliases.ensure_index(client, base).older == [f"{base}-v1-1"]
     known = client.indices.get_mapping(index=f"{base}-v1-1")[f"{base}-v1-1"]
-    assert set(mapping.body()["mappings"]["properties"]) == set(
+    assert set(mapping.make_index_body()["mappings"]["properties"]) == set(
         known["mappings"]["properties"]
     )
     assert known["mappings"]["_meta"] == {"version": mapping.MAPPING_VERSION}

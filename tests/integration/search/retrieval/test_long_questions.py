@@ -18,7 +18,7 @@ from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
 from shared.search.retrieval.engines import branch_query
-from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.vocabulary.recent_words import Present
@@ -82,7 +82,7 @@ def written(logbook: Logbook) -> Logbook:
 
 def found(query: str, context: SearchContext) -> ModuleResult:
     plan = make_plan(planning.SearchQuery(query, mode="keyword"), ANYBODY, PlanLimits())
-    result: ModuleResult = module("os_bm25").execute(
+    result: ModuleResult = find_module("os_bm25").execute(
         Ask.lasting(plan, SECONDS), context
     )
     return replace(result, as_of=None)

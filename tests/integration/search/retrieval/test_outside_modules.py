@@ -93,7 +93,7 @@ def world(database: str) -> Iterator[World]:
     with connection(pool) as conn:
         saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
         ids = {one.external_id: one.entry_id for one in saved}
-        for content in read_entries.contents(
+        for content in read_entries.load_contents(
             conn, "default", list(ids.values())
         ).values():
             metadata.store(conn, content, metadata.extract(content, None))

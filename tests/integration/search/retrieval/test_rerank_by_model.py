@@ -100,7 +100,7 @@ def world(database: str) -> Iterator[World]:
         saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
         table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
         ids = [one.entry_id for one in saved]
-        for content in read_entries.contents(conn, "default", ids).values():
+        for content in read_entries.load_contents(conn, "default", ids).values():
             metadata.store(conn, content, metadata.extract(content, None))
             embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
     context = SearchContext(

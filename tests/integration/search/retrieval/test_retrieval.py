@@ -38,7 +38,7 @@ from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import Circuit
 from shared.search.retrieval.freshness import Freshness
-from shared.search.retrieval.installed_modules import module, modules
+from shared.search.retrieval.installed_modules import find_module, list_modules
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import pg_fts
 from shared.search.retrieval.search_context import SearchContext
@@ -89,7 +89,7 @@ class World:
 
     def found(self, name: str, query: str, **fields: object) -> list[str]:
         plan = self.plan(query, **fields)  # type: ignore[arg-type]
-        found = module(name).execute(Ask.lasting(plan, 2.0), self.context)
+        found = find_module(name).execute(Ask.lasting(plan, 2.0), self.context)
         names = {str(entry_id): key for key, entry_id in self.ids.items()}
         hits = sorted(found.hits, key=lambda hit: (-hit.score, hit.chunk_id))
         return [names[hit.entry_id] for hit in hits]
@@ -121,7 +121,7 @@ def make_world(database: str, client: OpenSearch | None, index: str) -> World:
 def enrich(conn: Connection[TupleRow], tenant: str) -> None:
     table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
     rows = conn.execute("SELECT id FROM entry WHERE tenant = %s", (tenant,)).fetchall()
-    contents = read_entries.contents(conn, tenant, [row[0] for row in rows])
+    contents = read_entries.load_contents(conn, tenant, [row[0] for row in rows])
     for content in contents.values():
         metadata.store(conn, content, metadata.extract(content, None))
         embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
@@ -237,7 +237,9 @@ def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it
     both: World,
 ) -> None:
     plan = both.plan("tripped")
-    (first, *_) = module("os_bm25").execute(Ask.lasting(plan, 5.0), both.context).hits
+    (first, *_) = (
+        find_module("os_bm25").execute(Ask.lasting(plan, 5.0), both.context).hits
+    )
     ids = {str(entry_id): name for name, entry_id in both.ids.items()}
     best = ids[first.entry_id]
     (other,) = {"trip", "vacuum"} - {best}
@@ -246,7 +248,7 @@ def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it
         ask = replace(Ask.lasting(plan, 5.0), limit=1)
         # Each time anew: the one of a process keeps its answer for a second.
         context = replace(both.context, freshness=Freshness(time.monotonic))
-        found = module("os_bm25").execute(ask, context)
+        found = find_module("os_bm25").execute(ask, context)
         return [ids[hit.entry_id] for hit in found.hits]
 
     assert only_one() == [best]
@@ -292,7 +294,7 @@ def test_any_word_is_enough_when_no_entry_has_all_and_the_answer_says_so(
     world: World,
 ) -> None:
     plan = world.plan("pump cavity")
-    found = module("pg_fts").execute(Ask.lasting(plan, 2.0), world.context)
+    found = find_module("pg_fts").execute(Ask.lasting(plan, 2.0), world.context)
     assert [note.code for note in found.diagnostics] == ["relaxed_to_any_term"]
     # Ranked by what it was found by, not by all words, of which it has too few.
     assert min(hit.score for hit in found.hits) > 1e-3
@@ -303,7 +305,7 @@ def test_what_has_one_of_two_words_ranks_and_of_a_common_word_the_newest_are_ran
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = world.plan("nonexistentword OR cavity")
-    (hit,) = module("pg_fts").execute(Ask.lasting(plan, 2.0), world.context).hits
+    (hit,) = find_module("pg_fts").execute(Ask.lasting(plan, 2.0), world.context).hits
     assert hit.entry_id == str(world.ids["trip"])
     assert hit.score > 1e-3
 
@@ -537,7 +539,7 @@ def test_a_rare_word_outweighs_a_common_one_in_opensearch_alone(both: World) -> 
 
 
 def test_every_module_is_found_by_its_entry_point() -> None:
-    assert {"os_bm25", "pg_fts", "semantic", "newest"} <= set(modules())
+    assert {"os_bm25", "pg_fts", "semantic", "newest"} <= set(list_modules())
 
 
 def test_opensearch_that_is_off_is_never_asked(world: World) -> None:

@@ -15,7 +15,7 @@ from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval import tenant_languages
-from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.tenant_languages import WrittenIn
@@ -48,12 +48,14 @@ def hits(
 ) -> tuple[Candidate, ...]:
     question = SearchQuery(query, mode=mode)
     plan = make_plan(question, ANYBODY, PlanLimits(any_word=mode == "hybrid"))
-    found: ModuleResult = module(engine).execute(Ask.lasting(plan, SECONDS), context)
+    found: ModuleResult = find_module(engine).execute(
+        Ask.lasting(plan, SECONDS), context
+    )
     return found.hits
 
 
 def languages(logbook: Logbook, tenant: str = TENANT) -> tuple[str, ...]:
-    return WrittenIn().of(logbook.pool, tenant, 1000)
+    return WrittenIn().load_languages(logbook.pool, tenant, 1000)
 
 
 def test_the_languages_that_there_are_change_no_answer(logbook: Logbook) -> None:
@@ -133,11 +135,11 @@ def test_a_language_that_was_seen_is_searched_until_the_process_ends(
 ) -> None:
     logbook.write(TEXTS[:2])
     known = logbook.written_in
-    assert known.of(logbook.pool, TENANT, 1000) == ("de", "en")
+    assert known.load_languages(logbook.pool, TENANT, 1000) == ("de", "en")
     with connection(logbook.pool) as conn:
         conn.execute("DELETE FROM entry_text WHERE language = 'de'")
     # The index has not heard of it.
-    assert known.of(logbook.pool, TENANT, 1000) == ("de", "en")
+    assert known.load_languages(logbook.pool, TENANT, 1000) == ("de", "en")
     assert languages(logbook) == ("en",)
 
 
@@ -184,7 +186,7 @@ def test_no_more_tenants_are_remembered_than_the_limit(
     logbook.write(TEXTS[:1])
     known = WrittenIn()
     for tenant in (TENANT, "a", "b"):
-        known.of(logbook.pool, tenant, 1000)
+        known.load_languages(logbook.pool, tenant, 1000)
     assert known._seen.keys() == {"a", "b"}
 
 

@@ -12,7 +12,7 @@ from shared.enrich.duplicates.similarity import (
     ALIKE,
     MIN_RUNS,
     Shape,
-    alike,
+    are_alike,
     in_common,
     pattern_of,
     shape_of,
@@ -66,8 +66,8 @@ def test_a_form_filled_in_for_another_device_is_no_copy():
     same = shape(f"{form.format('hcm-03', '08:10', '4.2', '5.1')} as agreed".split())
     other = shape(form.format("hcm-04", "09:20", "3.9", "5.0").split())
 
-    assert alike(first, same)
-    assert not alike(first, other)
+    assert are_alike(first, same)
+    assert not are_alike(first, other)
 
 
 @given(st.lists(st.sampled_from(WORDS[:50]), min_size=30, max_size=80), st.data())
@@ -130,4 +130,4 @@ def test_two_texts_are_judged_by_what_they_share_however_long_they_are(one, more
     short, long = (Shape(tuple(sorted(runs)), ()) for runs in (one, one | more))
 
     expected = in_common(short, long) >= ALIKE
-    assert alike(short, long) == alike(long, short) == expected
+    assert are_alike(short, long) == are_alike(long, short) == expected

@@ -40,7 +40,7 @@ HIT = Candidate(
 )
 FOUND = Outcome("semantic", "ok", "cosine", candidates=1, kept=1, hits=(HIT,))
 EMPTY = Outcome("os_bm25", "empty", "bm25")
-DOWN = outcome.failure("os_bm25", "bm25", OpenSearchError())
+DOWN = outcome.make_failure("os_bm25", "bm25", OpenSearchError())
 INSTEAD = Outcome("pg_fts", "ok", "ts_rank", fallback_for="os_bm25", hits=(HIT,))
 
 
@@ -106,7 +106,7 @@ def test_nothing_heard_by_the_deadline_is_a_timeout() -> None:
 
 
 def test_all_failed_is_retriable_only_if_every_failure_was() -> None:
-    fatal = outcome.failure("semantic", "cosine", EmbeddingGenerationError())
+    fatal = outcome.make_failure("semantic", "cosine", EmbeddingGenerationError())
     again = replace(DOWN, name="semantic")
     mixed = conclude(PLAN, {0: [DOWN], 1: [fatal]})
     assert isinstance(mixed.error, SearchExecutionError)

@@ -133,11 +133,11 @@ def test_a_module_is_found_by_its_entry_point_and_by_its_registration(packaged):
         search_modules=[SearchModuleRegistration("lattice", path, "What was set.")]
     )
 
-    by_point, by_call = modules.installed("alarms"), modules.installed("lattice")
+    by_point, by_call = modules.load_module("alarms"), modules.load_module("lattice")
     assert (by_point.is_ours, by_call.is_ours) == (False, False)
     assert [one.name for one in by_call.parameters] == ["days"]
     assert by_call.descriptor.description == "What was set."
-    assert modules.installed("pg_fts").is_ours
+    assert modules.load_module("pg_fts").is_ours
 
 
 def test_the_same_registration_again_is_nothing_and_a_taken_name_is_refused(packaged):
@@ -337,7 +337,7 @@ def test_a_pipeline_that_cannot_be_used_says_why_when_it_is_asked(
 def test_a_module_that_is_no_tool_cannot_be_used(packaged, more, why):
     packaged("outside_alarms", MODULE, "alarms", more)
     with pytest.raises(ConfigurationError, match=why):
-        modules.installed("alarms")
+        modules.load_module("alarms")
 
 
 def test_results_as_text_are_cut_and_cite_nothing_themselves():

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.search.query.compiled import conditions, expandable_words, tsquery
-from shared.search.query.compiled.compiled_question import CompiledQuery, compiled
+from shared.search.query.compiled.compiled_question import (
+    CompiledQuery,
+    compile_question,
+)
 from shared.search.query.compiled.conditions import (
     EVERYTHING,
     All,
@@ -106,13 +109,17 @@ def test_minus_and_not_exclude(
 
 
 def test_every_branch_keeps_to_what_is_negated_and_to_fields() -> None:
-    asked = compiled(grammar.parse("beam -(trip OR cavity) (off OR source:api)").tree)
+    asked = compile_question(
+        grammar.parse("beam -(trip OR cavity) (off OR source:api)").tree
+    )
     (guard,) = [one for one in asked.kept().guards if "en" in one.languages]
     assert guard.condition == Not(AnyOf((TRIP, CAVITY)))
-    asked = compiled(grammar.parse("beam -trip source:api").tree)
+    asked = compile_question(grammar.parse("beam -trip source:api").tree)
     (guard,) = [one for one in asked.kept().guards if "en" in one.languages]
-    assert tsquery.written(guard.condition) != tsquery.gate(guard.condition)
-    assert compiled(grammar.parse("beam (off OR -trip)").tree).kept().guards == ()
+    assert tsquery.write_tsquery(guard.condition) != tsquery.gate(guard.condition)
+    assert (
+        compile_question(grammar.parse("beam (off OR -trip)").tree).kept().guards == ()
+    )
 
 
 def test_beyond_the_limit_only_plain_words_are_dropped() -> None:
@@ -120,12 +127,12 @@ def test_beyond_the_limit_only_plain_words_are_dropped() -> None:
     text = f'{words} HCM03 "ion pump" -trip'
     made = condition(text, max_terms=64)
     assert made is not None
-    found = conditions.leaves(made)
+    found = conditions.iterate_leaves(made)
     assert len(found) == 64
     exact = [leaf for leaf, _ in found if isinstance(leaf, Clause) and leaf.is_exact]
     assert len(exact) == 2
     assert [leaf.lexemes for leaf, wanted in found if not wanted] == [("trip",)]  # type: ignore[union-attr]
-    assert compiled(grammar.parse(text).tree).dropped == 39
+    assert compile_question(grammar.parse(text).tree).dropped == 39
 
 
 def test_of_alternatives_beyond_the_limit_the_last_are_no_alternatives() -> None:
@@ -152,18 +159,18 @@ def test_each_language_stems_for_itself() -> None:
 def test_conditions_become_a_tsquery(text: str, expected: str) -> None:
     made = condition(text)
     assert made is not None
-    assert tsquery.written(made) == expected
+    assert tsquery.write_tsquery(made) == expected
 
 
 def test_fields_that_are_terms_of_an_entry_are_compared_as_such() -> None:
     made = condition("tag:rf OR source:api trip")
     assert isinstance(made, AnyOf)
     tag, others = made.parts
-    assert "=tag" in tsquery.written(tag)
+    assert "=tag" in tsquery.write_tsquery(tag)
     assert not tsquery.needs_marks(tag)
     assert tsquery.needs_marks(others)
-    assert "api" not in tsquery.written(others)
-    assert tsquery.gate(others) == tsquery.written(TRIP)
+    assert "api" not in tsquery.write_tsquery(others)
+    assert tsquery.gate(others) == tsquery.write_tsquery(TRIP)
 
 
 def test_a_question_of_signs_alone_asks_for_nothing() -> None:
@@ -242,10 +249,10 @@ def test_in_a_long_question_of_words_alone_those_of_state_only_rank() -> None:
     assert asked == All(rest, is_loose=True, ranking=(down,))
     assert asked is not None
     # Postgres matches without it, OpenSearch ranks by it, and a hit has it marked.
-    assert tsquery.written(asked) == tsquery.written(All(rest))
-    (ranking,) = os_query.written(asked)["bool"]["should"]
-    assert ranking == os_query.written(down)
-    assert (down, True) in conditions.leaves(asked)
+    assert tsquery.write_tsquery(asked) == tsquery.write_tsquery(All(rest))
+    (ranking,) = os_query.write_os_query(asked)["bool"]["should"]
+    assert ranking == os_query.write_os_query(down)
+    assert (down, True) in conditions.iterate_leaves(asked)
     # Operators and quotes say what must be there.
     for text in ("beam AND trip AND leak AND down", 'beam trip leak "down"'):
         assert down.lexemes in lexemes(text)
@@ -262,9 +269,11 @@ def test_beside_another_branch_what_has_all_the_words_counts_twice() -> None:
     assert made == All((either, Not(CAVITY)), ranking=(whole,))
     assert conditions.without_what_is_wanted(made) == Not(CAVITY)
     # It only ranks: it is none of what is compared.
-    assert tsquery.written(made) == tsquery.written(All((either, Not(CAVITY))))
-    (again,) = os_query.written(made)["bool"]["should"]
-    assert again == os_query.written(whole)
+    assert tsquery.write_tsquery(made) == tsquery.write_tsquery(
+        All((either, Not(CAVITY)))
+    )
+    (again,) = os_query.write_os_query(made)["bool"]["should"]
+    assert again == os_query.write_os_query(whole)
     # Of what is long or wide OpenSearch would have to compare too much.
     for text in ("beam trip cav*", " ".join(f"w{n}x" for n in range(21))):
         wide = condition(text)
@@ -277,7 +286,7 @@ def test_beside_another_branch_what_has_all_the_words_counts_twice() -> None:
 
 def test_words_beyond_the_limit_are_never_those_of_an_exclusion() -> None:
     tree = grammar.parse("beam trip NOT (leak NOT water)").tree
-    bounded = compiled(tree, max_terms=3)
+    bounded = compile_question(tree, max_terms=3)
     (guard,) = [one for one in bounded.guards if "en" in one.languages]
     excluded = Not(All((LEAK, Not(WATER))))
     assert guard.condition == All((BEAM, excluded), is_loose=True)
@@ -290,8 +299,10 @@ def test_beside_a_name_plain_words_only_rank() -> None:
     wider = conditions.relaxed(made)
     name = Clause(("hcm3",), ("hcm3",), is_exact=True)
     assert wider == All((name, Not(TRIP)), ranking=(BEAM,))
-    assert tsquery.written(wider) == "(('hcm3' | 'i:hcm3') & !('trip' | 'i:trip'))"
-    (ranks,) = os_query.written(wider)["bool"]["should"]
+    assert (
+        tsquery.write_tsquery(wider) == "(('hcm3' | 'i:hcm3') & !('trip' | 'i:trip'))"
+    )
+    (ranks,) = os_query.write_os_query(wider)["bool"]["should"]
     assert ranks["bool"]["should"][0] == {"term": {"stream": {"value": "beam"}}}
 
 
@@ -309,10 +320,10 @@ def test_a_pattern_is_what_the_vocabulary_says_in_each_language() -> None:
     # Nothing in German: it finds nothing, and says so by itself.
     nothing = Places((("rf",), ()))
     assert condition('"rf cav*"', "de", known=known) == nothing
-    assert tsquery.written(nothing) == "' '"
+    assert tsquery.write_tsquery(nothing) == "' '"
     assert condition("beam inj*") == All((BEAM, OneOf()), is_loose=True)
-    assert tsquery.written(OneOf()) == "' '"
-    assert os_query.written(OneOf()) == {"match_none": {}}
+    assert tsquery.write_tsquery(OneOf()) == "' '"
+    assert os_query.write_os_query(OneOf()) == {"match_none": {}}
 
 
 def test_a_word_that_nobody_wrote_is_the_words_that_are_spelt_nearly_so() -> None:
@@ -324,11 +335,11 @@ def test_a_word_that_nobody_wrote_is_the_words_that_are_spelt_nearly_so() -> Non
 
 @given(st.text())
 def test_any_text_is_a_question(text: str) -> None:
-    for guard in compiled(grammar.parse(text).tree).guards:
+    for guard in compile_question(grammar.parse(text).tree).guards:
         for made in (guard.condition, conditions.with_any(guard.condition)):
-            tsquery.written(made)
+            tsquery.write_tsquery(made)
             tsquery.gate(made)
-            os_query.written(made)
+            os_query.write_os_query(made)
 
 
 FIELDS = st.lists(
@@ -343,10 +354,10 @@ FIELDS = st.lists(
 
 @given(FIELDS.map(" ".join))
 def test_a_field_has_one_number_in_every_language(text: str) -> None:
-    asked = compiled(grammar.parse(text).tree)
+    asked = compile_question(grammar.parse(text).tree)
     assert len(asked.fields) == len({*asked.fields})
     for guard in asked.guards:
-        for leaf, _ in conditions.leaves(guard.condition):
+        for leaf, _ in conditions.iterate_leaves(guard.condition):
             if isinstance(leaf, Passes):
                 assert asked.fields[leaf.number] == leaf.filters
 
@@ -371,8 +382,8 @@ def test_of_some_languages_a_question_asks_what_it_asks_of_all(
     text: str, languages: list[str], most: int
 ) -> None:
     tree = grammar.parse(text).tree
-    whole = compiled(tree, max_terms=most)
-    some = compiled(tree, max_terms=most, languages=sorted({*languages}))
+    whole = compile_question(tree, max_terms=most)
+    some = compile_question(tree, max_terms=most, languages=sorted({*languages}))
 
     def asked(question: CompiledQuery) -> dict[str, Condition]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.search.query.query_log import logged, query_key
+from shared.search.query.query_log import make_log_keys, query_key
 
 SECRET = b"s" * 32
 QUERY = "RF Trip  last night"
@@ -16,7 +16,7 @@ QUERY = "RF Trip  last night"
     [("true", {"query"}), ("false", set()), ("hash", {"query_key"})],
 )
 def test_each_value_keeps_what_it_says(setting, keys):
-    kept = logged(QUERY, setting, SECRET, "default")
+    kept = make_log_keys(QUERY, setting, SECRET, "default")
 
     assert set(kept) == keys
     assert ("Trip" in str(kept)) == (setting == "true")

@@ -22,7 +22,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 def around(**ambient: Any) -> tuple[set[str], dict[str, list[str]]]:
     read = page_context.around(dump_ambient(Ambient.model_validate(ambient)), NOON, OWN)
-    named = {facts.key(one.kind, one.canonical) for one in read.named}
+    named = {facts.make_key(one.kind, one.canonical) for one in read.named}
     return named, dict(read.places)
 
 

@@ -31,7 +31,7 @@ NOON = replace(NO_CLOCK, now=datetime(2026, 3, 2, 12, tzinfo=UTC))
 def ordered(query: str, limits: PlanLimits = LIMITS, **fields: Any) -> Ordering:
     asked = SearchQuery(query, **{"mode": "hybrid", **fields})
     plan = make_plan(asked, SCOPE, limits, NOON, OWN)
-    ordering = ranking_context.ordered(plan, OWN, NOON, asked.ambient)
+    ordering = ranking_context.add_ranking_context(plan, OWN, NOON, asked.ambient)
     there = replace(plan, ordering=ordering)
     assert Plan.from_json(there.to_json()) == there
     return ordering

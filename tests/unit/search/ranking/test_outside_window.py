@@ -93,7 +93,7 @@ def test_all_that_is_found_is_in_the_window_or_beyond_it(
     names = [item.entry_id for item in order.items]
     names += [one.entry_id for one in order.beyond]
     assert sorted(names) == sorted(one.entry_id for one in hits)
-    assert len(fold.runs(order.items)) <= window
+    assert len(fold.group_runs(order.items)) <= window
 
 
 def test_a_list_of_two_branches_has_each_entry_once() -> None:

@@ -507,7 +507,7 @@ def shown(entry: str, score: float, source: str = "api", **parts: str) -> Ranked
 
 def heads(items: list[Ranked], window: int = 10, limit: int = 10) -> list[str]:
     kept = fold.arranged(items, window, limit, 0.8)
-    return [run[0].entry_id for run in fold.runs(kept)]
+    return [run[0].entry_id for run in fold.group_runs(kept)]
 
 
 def test_copies_stand_behind_the_best_of_their_like() -> None:
@@ -519,7 +519,7 @@ def test_copies_stand_behind_the_best_of_their_like() -> None:
         shown("pulse again", 0.5, series_id="s"),
     ]
     assert heads(items) == ["first", "other", "pulse"]
-    behind = [len(run) for run in fold.runs(fold.arranged(items, 10, 10, 0.8))]
+    behind = [len(run) for run in fold.group_runs(fold.arranged(items, 10, 10, 0.8))]
     assert behind == [2, 1, 2]
 
 
@@ -527,7 +527,7 @@ def test_a_series_leaves_room_in_the_window_and_a_few_to_stand_in() -> None:
     series = [shown(f"p{n:02d}", 0.9 - n / 100, series_id="s") for n in range(40)]
     others = [shown(f"h{n}", 0.1 - n / 100) for n in range(5)]
     kept = fold.arranged([*series, *others], 3, 10, 0.8)
-    assert len(fold.runs(kept)[0]) == fold.SPARE_COPIES
+    assert len(fold.group_runs(kept)[0]) == fold.SPARE_COPIES
     assert heads([*series, *others], window=3) == ["p00", "h0", "h1"]
 
 
@@ -599,9 +599,9 @@ def test_of_a_thread_its_best_entry_is_shown_and_the_rest_behind_it() -> None:
     kin = {name: Kin(thread_id="t") for name in "ac"}
     kin["b"] = Kin(group_id="g")
     apart = rank(found, Facts(kin=kin), WORDS)
-    assert [len(run) for run in fold.runs(apart.items)] == [1, 1, 1, 1]
+    assert [len(run) for run in fold.group_runs(apart.items)] == [1, 1, 1, 1]
     order = rank(found, Facts(kin=kin), replace(WORDS, by_thread=True))
-    shown = [[one.entry_id for one in run] for run in fold.runs(order.items)]
+    shown = [[one.entry_id for one in run] for run in fold.group_runs(order.items)]
     assert shown == [["a", "c"], ["b"], ["d"]]
 
 
@@ -613,7 +613,7 @@ def test_a_list_by_time_is_collapsed_by_thread_and_by_nothing_else() -> None:
     kin = {name: Kin(group_id="g") for name in "ab"} | {"d": Kin(thread_id="t")}
     kin["c"] = Kin(thread_id="t")
     order = rank([listed], Facts(kin=kin), listing)
-    shown = [[one.entry_id for one in run] for run in fold.runs(order.items)]
+    shown = [[one.entry_id for one in run] for run in fold.group_runs(order.items)]
     assert shown == [["a"], ["b"], ["c", "d"]]
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.language import grammar
 from shared.search.results import highlights
 from shared.search.results.highlights import (
@@ -31,7 +31,7 @@ _TAG = re.compile("</?b>")
 
 def marked(text: str, query: str, language: str = "en") -> str:
     """Return the text with what answers the question between brackets."""
-    question = compiled(grammar.parse(query).tree)
+    question = compile_question(grammar.parse(query).tree)
     told = text
     for start, end in reversed(
         merged(WantedTerms(question, language).marks(text, PLAIN))
@@ -64,7 +64,7 @@ def row(text: str, title: str = "", language: str = "en") -> HitRow:
 
 
 def told(text: str, query: str, **fields: str) -> list[str]:
-    reader = Highlighter(compiled(grammar.parse(query).tree))
+    reader = Highlighter(compile_question(grammar.parse(query).tree))
     return reader.mark(row(text, **fields), None).highlights
 
 
@@ -114,7 +114,7 @@ def test_every_phrase_is_marked_wherever_its_words_follow_each_other(
             if [word for word, _, _ in there] == phrase:
                 expected.add((there[0][1], there[-1][2]))
     query = " OR ".join(f'"{" ".join(phrase)}"' for phrase in phrases)
-    question = compiled(grammar.parse(query).tree)
+    question = compile_question(grammar.parse(query).tree)
     found = WantedTerms(question, "en").marks(text, PLAIN)
     assert {(one.start, one.end) for one in found} == expected
 
@@ -137,7 +137,7 @@ def test_what_patterns_and_misspelt_words_stand_for_is_marked() -> None:
         Want("wildcard", "inject*"): Expansion(stems={"en": ("inject", "injector")}),
         Want("typo", "cavvity"): Expansion(spellings=("cavity",)),
     }
-    reader = Highlighter(compiled(tree, known=known))
+    reader = Highlighter(compile_question(tree, known=known))
     parts = reader.mark(row("Injection into cavity 3"), None).highlights
     assert parts == ["<b>Injection</b> into <b>cavity</b> 3"]
 
@@ -214,7 +214,7 @@ def test_a_phrase_that_goes_on_over_many_lines_is_cut_to_a_part() -> None:
 def test_a_glossary_form_is_marked_as_the_term_is() -> None:
     facility = Facility(glossary=(("MPS", "machine protection system"),))
     tree = grammar.parse("mps").tree
-    reader = Highlighter(compiled(tree, facility), facility)
+    reader = Highlighter(compile_question(tree, facility), facility)
     (part,) = reader.mark(row("The machine protection system fired"), None).highlights
     assert part == "The <b>machine protection system</b> fired"
 
@@ -233,10 +233,10 @@ def test_a_passage_is_the_same_where_its_page_took_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = "nothing here. " * 500 + "the klystron trips. " + "and so on. " * 500
-    reader = Highlighter(compiled(grammar.parse("Klystron trip -nothing").tree))
+    reader = Highlighter(compile_question(grammar.parse("Klystron trip -nothing").tree))
     in_time = reader.mark(row(text), None)
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", -1.0)
-    reader = Highlighter(compiled(grammar.parse("Klystron trip -nothing").tree))
+    reader = Highlighter(compile_question(grammar.parse("Klystron trip -nothing").tree))
     late = reader.mark(row(text), None)
     assert "klystron trips" in in_time.content
     assert late == in_time
@@ -248,7 +248,7 @@ def test_what_stands_behind_all_that_is_analysed_is_shown_and_marked(
     # A slow machine takes longer for a text like this than a page may take.
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", 60.0)
     text = "nothing here. " * 10_000 + "the klystrons tripped. " + "so on. " * 500
-    reader = Highlighter(compiled(grammar.parse("Klystron trip").tree))
+    reader = Highlighter(compile_question(grammar.parse("Klystron trip").tree))
     found = reader.mark(row(text), None)
     assert "klystrons tripped" in found.content
     assert any("<b>klystrons</b> <b>tripped</b>" in one for one in found.highlights)
@@ -260,7 +260,7 @@ def test_a_passage_is_the_chunk_that_a_branch_named() -> None:
 
 def test_a_passage_of_a_long_text_holds_the_words_that_were_asked_for() -> None:
     text = "nothing here. " * 500 + "the klystrons tripped. " + "and so on. " * 500
-    reader = Highlighter(compiled(grammar.parse("Klystron trip").tree))
+    reader = Highlighter(compile_question(grammar.parse("Klystron trip").tree))
     found = reader.mark(row(text), None).content
     assert "klystrons tripped" in found
     assert len(found) <= PASSAGE_CHARACTERS

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import InvalidRequestError
-from shared.search.retrieval.search_parameters import ParameterDescriptor, checked
+from shared.search.retrieval.search_parameters import (
+    ParameterDescriptor,
+    check_parameters,
+)
 
 TAKEN = (
     ParameterDescriptor("days", "Days", "int", default=7, min=1, max=30),
@@ -26,9 +29,9 @@ DEFAULTS = {
 
 
 def test_what_is_not_given_has_its_default() -> None:
-    assert checked({}, TAKEN) == DEFAULTS
+    assert check_parameters({}, TAKEN) == DEFAULTS
     given = {"days": 30, "share": 3, "loud": True, "kind": "b", "on": "2024-02-29"}
-    assert checked({**given, "word": "abc"}, TAKEN) == {**given, "word": "abc"}
+    assert check_parameters({**given, "word": "abc"}, TAKEN) == {**given, "word": "abc"}
 
 
 @pytest.mark.requirement("S0-44")
@@ -55,6 +58,6 @@ def test_what_is_beyond_its_bounds_is_refused_by_its_name(
     name: str, value: object
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        checked({name: value}, TAKEN)
+        check_parameters({name: value}, TAKEN)
     (field,) = caught.value.details["fields"]
     assert field["path"] == f"parameters.{name}"

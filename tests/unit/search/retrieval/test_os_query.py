@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.access.scope import Scope
-from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import os_bm25
@@ -33,7 +33,7 @@ def body(query: str, filters: dict[str, str], limit: int = 10) -> dict[str, Any]
     question = SearchQuery(query, mode="keyword", limit=limit, filters=filters)
     plan = make_plan(question, ANNA, PlanLimits())
     ask = Ask.lasting(plan, 2.0)
-    return os_bm25.body(ask, compiled(plan.tree, PLAIN))
+    return os_bm25.body(ask, compile_question(plan.tree, PLAIN))
 
 
 @pytest.mark.requirement("S1-34")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, LogchordError
-from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.engines import os_query
 from shared.search.retrieval.module_contract import Ask
@@ -49,7 +49,7 @@ def plan_of(query: str, **filters: object) -> Plan:
 
 
 def body_of(plan: Plan) -> dict[str, Any]:
-    return os_bm25.body(Ask.lasting(plan, 1.0), compiled(plan.tree))
+    return os_bm25.body(Ask.lasting(plan, 1.0), compile_question(plan.tree))
 
 
 def kinds(query: dict[str, Any]) -> Iterator[str]:
@@ -133,7 +133,7 @@ def test_components_are_joined_as_values_of_their_terms(
 ) -> None:
     made = condition(text)
     assert made is not None
-    assert os_query.written(made) == {"bool": expected}
+    assert os_query.write_os_query(made) == {"bool": expected}
 
 
 @pytest.mark.requirement("SEC5")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.errors import LogchordError
-from shared.search.jobs.outcome import Outcome, overdue
+from shared.search.jobs.outcome import Outcome, make_overdue
 from shared.search.retrieval.branch import single_flight
 from shared.search.retrieval.branch.single_flight import InFlight
 
@@ -98,7 +98,7 @@ def test_unlike_branches_do_not_wait_for_each_other(pool):
 
 
 def test_a_failure_is_not_shared(pool, joined):
-    failed = (overdue("semantic", "cosine"),)
+    failed = (make_overdue("semantic", "cosine"),)
     branch = Slow(failed, FOUND)
     asking = Asking(pool, branch)
     first = asking.ask("a")

@@ -61,9 +61,11 @@ def attachments(keeping: Keeping) -> None:
 def _fetch(keeping: Keeping, entry_id: UUID) -> None:
     """Fetch the files of an entry as the stage does, into a folder of its own."""
     opened = keeping.open(**keeping.changes)
-    fetch = functools.partial(attachment_file.opened, opened.adapter, opened.io)
+    fetch = functools.partial(
+        attachment_file.open_attachment, opened.adapter, opened.io
+    )
     with connection(keeping.pool) as conn:
-        due = attachment_states.due(conn, TENANT, entry_id)
+        due = attachment_states.list_due_files(conn, TENANT, entry_id)
     with TemporaryDirectory() as folder:
         means = fetch_files.Means(
             keeping.pool, FileStore(folder), bounds_of(keeping.limits), CAP_BYTES, 50
