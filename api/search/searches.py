@@ -298,6 +298,7 @@ class Searches:
             created=created,
             deadline=created + plan.deadline_ms / 1000,
             submitted=submitted,
+            ends_in_chord=plan.ends_in_chord,
         )
         wait_seconds = (
             deadline_shares.answer_end(job.deadline, plan.deadline_ms) - created
@@ -319,7 +320,14 @@ class Searches:
         }
         wide, narrow = task_names.WIDE_SEARCH_QUEUE, task_names.SEARCH_QUEUE
         queue = wide if plan.exhaustive else narrow
-        fan_out.send_branches(self._app, job_id, job.branches, queue, headers)
+        fan_out.send_branches(
+            self._app,
+            job_id,
+            job.branches,
+            queue,
+            headers,
+            ends_in_chord=job.ends_in_chord,
+        )
         return _Sent(job, wait_until)
 
     def _late(self, job: Job, plan: Plan, waiter: Waiter) -> EndedSearch:

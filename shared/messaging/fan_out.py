@@ -1,4 +1,4 @@
-"""The branches of a search, sent to the workers as one group."""
+"""The branches of a search, sent to the workers: as a group, or as a chord's header."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from celery import Celery, group
+from celery import Celery, chord, group
 
 from shared.messaging.broker_errors import translate_broker_errors
-from shared.messaging.task_names import RUN_BRANCH
+from shared.messaging.task_names import END_SEARCH, QUEUE_OF, RUN_BRANCH
 
 
 def send_branches(
@@ -18,15 +18,32 @@ def send_branches(
     branches: int,
     queue_name: str,
     headers: Mapping[str, Any],
+    *,
+    ends_in_chord: bool = False,
 ) -> None:
-    """Send every branch of a flat search as one group, through one producer."""
+    """Send every branch of a search at once, through one producer.
+
+    The last branch of a group ends the search itself. Where the end is heavy, it is
+    the body of a chord, which runs in a worker of its own.
+    """
     signatures = [
         app.signature(RUN_BRANCH, (str(job_id), number)).set(
             queue=queue_name, ignore_result=True
         )
         for number in range(branches)
     ]
+    together = group(signatures, app=app)
     with translate_broker_errors(), app.producer_or_acquire() as producer:
-        group(signatures, app=app).apply_async(
-            headers=dict(headers), producer=producer, add_to_parent=False
-        )
+        options = {"headers": dict(headers), "producer": producer}
+        if ends_in_chord:
+            chord(together, app=app)(_end(app, job_id, headers), **options)
+        else:
+            together.apply_async(**options, add_to_parent=False)
+
+
+def _end(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> Any:
+    """Return the body of a search's chord; it reads the outcomes by the job's id."""
+    body = app.signature(END_SEARCH, (str(job_id),), immutable=True)
+    return body.set(
+        queue=QUEUE_OF[END_SEARCH], ignore_result=True, headers=dict(headers)
+    )

@@ -37,10 +37,15 @@ def _with_database(url: str, database: int) -> str:
     return urlunsplit(parts._replace(path=f"/{database}"))
 
 
+def jobs_url(settings: Settings) -> str:
+    """Return where jobs in flight are kept."""
+    return _with_database(search_url(settings), _JOBS_DATABASE)
+
+
 def jobs_redis(settings: Settings, *, timeout_seconds: float = 5.0) -> redis.Redis:
     """Return the client of jobs in flight; bounded in time, tried once."""
     return redis.Redis.from_url(
-        _with_database(search_url(settings), _JOBS_DATABASE),
+        jobs_url(settings),
         socket_timeout=timeout_seconds,
         socket_connect_timeout=min(2.0, timeout_seconds),
         socket_keepalive=True,
@@ -53,7 +58,7 @@ def jobs_redis(settings: Settings, *, timeout_seconds: float = 5.0) -> redis.Red
 def mailbox_redis(settings: Settings) -> redis.asyncio.Redis:
     """Return the mailbox loop's own client: a blocked pop is never retried."""
     return redis.asyncio.Redis.from_url(
-        _with_database(search_url(settings), _JOBS_DATABASE),
+        jobs_url(settings),
         socket_timeout=None,
         socket_connect_timeout=2.0,
         socket_keepalive=True,

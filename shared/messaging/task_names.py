@@ -17,6 +17,7 @@ EMBED_ENTRIES = "enhance.embed_entries"
 RUN_STAGE = "enhance.run_stage"
 INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
+END_SEARCH = "answer.end_search"
 POLL_SOURCE = "ingest.poll_source"
 RECONCILE_SOURCE = "chores.reconcile_source"
 REPARSE_SOURCE = "chores.reparse_source"
@@ -44,6 +45,7 @@ QUEUE_OF = {
     RUN_STAGE: "enhance.metadata",
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
+    END_SEARCH: "answer",
     POLL_SOURCE: "ingest",
     **dict.fromkeys(_CHORES, "chores"),
 }

@@ -62,8 +62,8 @@ def system(make_lasting_system: Factory, installed: Path) -> System:
         LOGCHORD_FAULT_INJECTION="true",
         EMBEDDING_MODEL="hashing-384",
     )
-    made.start("api", "search", "enhance")
-    made.wait_ready("search", "enhance")
+    made.start("api", "search", "answer", "enhance")
+    made.wait_ready("search", "answer", "enhance")
     with made.client() as client:
         for entry in ENTRIES:
             client.post("/v1/entries", json=entry).raise_for_status()

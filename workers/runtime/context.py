@@ -21,6 +21,7 @@ from shared.messaging.broker_clock import BrokerClock
 from shared.messaging.nudges import Nudger
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.retrieval.search_context import SearchContext, make_search_context
 from shared.settings.settings import Settings
 from shared.text.facility.facility import Facility
 from shared.text.facility.facility import load as load_facility
@@ -198,6 +199,24 @@ class Context:
             return Signer(secret, self.settings.cursor_ttl_minutes * 60)
 
         return self._resources.once("signer", make)  # type: ignore[no-any-return]
+
+    @property
+    def search_context(self) -> SearchContext:
+        """What this process searches and answers with."""
+
+        def make() -> SearchContext:
+            return make_search_context(
+                self.settings,
+                pool=self.pool,
+                now=self.clock.now,
+                signer=self.signer,
+                facility=self.facility,
+                opensearch=lambda: self.opensearch,
+                encoder=self.encoder,
+                cross_encoder=lambda: self.cross_encoder,
+            )
+
+        return self._resources.once("search_context", make)  # type: ignore[no-any-return]
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
         """Say that rows are due; from a thread, never in the way, may be lost."""

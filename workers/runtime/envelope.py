@@ -15,6 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from shared.errors import InvalidRequestError, MessageRejectedError
+from shared.messaging import task_names
 from shared.text import door
 
 # Ours carry at most 128 ids, about 5 kB, and some headers.
@@ -42,6 +43,10 @@ _FIXED: Mapping[str, tuple[object, ...]] = {
     "replaced_task_nesting": (0, None),
     "compression": (None,),
 }
+# What Celery says of the body of a chord that is ours.
+_CHORD_OPTIONS = frozenset(
+    {"ignore_result", "task_id", "reply_to", "group_id", "group_index", "root_id"}
+)
 _TEXTS = frozenset(
     {"lang", "root_id", "parent_id", "group", "argsrepr", "kwargsrepr", "origin"}
 )
@@ -109,13 +114,36 @@ def check_body(content_type: object, content_encoding: object, body: object) -> 
         raise _refuse(f"has a body larger than {MAX_BODY_BYTES} bytes")
     match _parsed(raw):
         case [list() as args, dict() as kwargs, dict() as embedded]:
-            # A task that calls others would let strangers send any message.
-            if any(embedded.values()):
+            # A task that calls others would let strangers send any message: ours
+            # have the end of their search called, when they are a chord's header.
+            chord = embedded.pop("chord", None)
+            if any(embedded.values()) or not (chord is None or _ends_search(chord)):
                 raise _refuse("asks for more than its task")
             if not all(map(_is_argument, [*args, *kwargs.values()])):
                 raise _refuse("holds arguments that are no ids, names and numbers")
             return
     raise _refuse("holds no arguments")
+
+
+def _ends_search(chord: object) -> bool:
+    """Tell whether a chord's body is the end of one search, and nothing besides."""
+    match chord:
+        case {
+            "task": task_names.END_SEARCH,
+            "args": [str() as job_id],
+            "kwargs": {**kwargs},
+            "options": {"queue": queue, **options},
+            "immutable": True,
+        } if not kwargs and queue == task_names.QUEUE_OF[task_names.END_SEARCH]:
+            headers = options.pop("headers", {})
+            return (
+                _is_name(job_id)
+                and set(options) <= _CHORD_OPTIONS
+                and all(_fits(str(name), value) for name, value in options.items())
+                and isinstance(headers, dict)
+                and all(_fits(str(name), value) for name, value in headers.items())
+            )
+    return False
 
 
 def _parsed(raw: bytes) -> Any:

@@ -41,6 +41,7 @@ Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 
 # Where tasks are; to import one of them makes its tasks known.
 MODULES = (
+    "workers.tasks.answer",
     "workers.tasks.attachments",
     "workers.tasks.chores",
     "workers.tasks.duplicates",

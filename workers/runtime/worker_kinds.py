@@ -60,10 +60,10 @@ KINDS = (
         events=False,
         remote_control=False,
     ),
-    # A small installation may have one process for both.
+    # A small installation may have one process for all three.
     WorkerKind(
         "search",
-        ("search", "search.bulk"),
+        ("search", "search.bulk", "answer"),
         "threads",
         8,
         events=False,

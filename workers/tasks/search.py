@@ -1,14 +1,12 @@
-"""Branches of searches; the last one of a flat search ranks and answers."""
+"""Branches of searches; the last one of a flat search ends it."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from uuid import UUID
 
-from shared.answers import sentences
 from shared.errors import MessageRejectedError
 from shared.log import get_logger
 from shared.messaging import task_names
@@ -19,16 +17,15 @@ from shared.search.jobs.outcome import Outcome
 from shared.search.pipelines import run_pipeline
 from shared.search.query import deadline_shares
 from shared.search.query.plan import Plan
-from shared.search.response import end_search
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.branch.retry import Paces
 from shared.search.retrieval.branch.single_flight import InFlight
 from shared.search.retrieval.installed_modules import unit_of
-from shared.search.retrieval.search_context import SearchContext, make_search_context
 from workers.runtime import worker_metrics
 from workers.runtime.context import Context
 from workers.runtime.task import attempt as classified
 from workers.runtime.task import task
+from workers.tasks import answer
 
 log = get_logger()
 
@@ -38,7 +35,7 @@ _plan = functools.lru_cache(maxsize=16)(Plan.from_json)
 
 @task(task_names.RUN_BRANCH)
 def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
-    """Carry out one branch and count it; the last one ranks and answers."""
+    """Carry out one branch and count it; the last one ends the search."""
     job = jobs.load_job(ctx.redis, job_id)
     if job is None:
         # It was cancelled. Or Redis was emptied: the API answers at the deadline, the
@@ -68,9 +65,8 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         events_until=events_until,
     )
     ctx.checkpoint("after_keep")
-    if kept.missing == 0:
-        ctx.checkpoint("before_answer", job_id)
-        _end(ctx, job, plan, kept.outcomes)
+    if kept.missing == 0 and not job.ends_in_chord:
+        answer.end_job(ctx, job, plan, kept.outcomes)
 
 
 def _missed_after(job: Job, plan: Plan) -> float:
@@ -103,7 +99,7 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
         # The plan holds the caller's rights too: who may see less asks another thing.
         found = in_flight.once(
             (job.plan, branch_no),
-            lambda: run_pipeline.carry_out_branch(_search_context(ctx), branch),
+            lambda: run_pipeline.carry_out_branch(ctx.search_context, branch),
             branch.ends_at - branch.now(),
         )
         outcomes.extend(replace(one, queued_ms=branch.queued_ms) for one in found)
@@ -114,35 +110,3 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
         unit = unit_of(branch.name)
         outcomes.append(outcome.make_failure(branch.name, unit, error))
     return outcomes
-
-
-def _end(
-    ctx: Context, job: Job, plan: Plan, outcomes: Mapping[int, Sequence[Outcome]]
-) -> None:
-    """End the search with these outcomes: tell the API that waits, then store it."""
-    context = _search_context(ctx)
-    ended = end_search.end_search(
-        context, job, plan, outcomes, sentences.answer_question
-    )
-    mailbox = ctx.headers.get("mailbox")
-    if mailbox:
-        end_search.tell(ctx.redis, mailbox, job, ended)
-    ctx.checkpoint("before_store")
-    if end_search.store(ctx.pool, job, ended):
-        worker_metrics.job_ended(ended.state)
-
-
-def _search_context(ctx: Context) -> SearchContext:
-    def make() -> SearchContext:
-        return make_search_context(
-            ctx.settings,
-            pool=ctx.pool,
-            now=ctx.clock.now,
-            signer=ctx.signer,
-            facility=ctx.facility,
-            opensearch=lambda: ctx.opensearch,
-            encoder=ctx.encoder,
-            cross_encoder=lambda: ctx.cross_encoder,
-        )
-
-    return ctx.kept("search_context", make)  # type: ignore[no-any-return]

@@ -19,6 +19,7 @@ _POLL_SECONDS, _PATIENCE_SECONDS, _PROBE_SECONDS = 0.5, 300.0, 2.0
 _WORKERS = {
     task_names.SEARCH_QUEUE: "search",
     task_names.WIDE_SEARCH_QUEUE: "search-bulk",
+    task_names.QUEUE_OF[task_names.END_SEARCH]: "answer",
     task_names.QUEUE_OF[task_names.EXTRACT_METADATA]: "enhance",
     task_names.QUEUE_OF[task_names.EMBED_ENTRIES]: "embed",
 }

@@ -19,7 +19,6 @@ from shared.search.jobs.outcome import FACETS
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 from shared.search.query import modes
-from shared.search.query.branch_choice import KEYWORD_MODULES
 from shared.search.query.filters import filters
 from shared.search.query.plan import PlanLimits
 from shared.search.retrieval import installed_modules
@@ -153,7 +152,8 @@ def _module(
             "arguments": {},
         }
     told = one.descriptor
-    away = not limits.opensearch and name == KEYWORD_MODULES[0]
+    # Facets are counted by Postgres then.
+    away = not limits.opensearch and told.engine == "opensearch" and name != FACETS
     on = limits.enabled if one.is_ours else limits.outside
     return {
         "name": name,

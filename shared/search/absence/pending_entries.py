@@ -11,18 +11,13 @@ from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
-from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE, embed_stage
+from shared.messaging.stage_names import embed_stage
 from shared.search.jobs.outcome import Outcome
-from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
+from shared.search.retrieval.installed_modules import stages_of
 
 # So many are counted, and no more.
 MOST = 1000
-_STAGES = {
-    "os_bm25": (METADATA_STAGE, INDEX_STAGE),
-    "pg_fts": (METADATA_STAGE,),
-    LISTING_MODULE: (METADATA_STAGE,),
-}
 
 _SEEN: LiteralString = (
     """
@@ -58,7 +53,7 @@ def list_awaited_stages(branches: Sequence[Outcome]) -> list[str]:
     found: set[str] = set()
     for one in branches:
         if one.status in {"ok", "empty"}:
-            found.update(_STAGES.get(one.name, ()))
+            found.update(stages_of(one.name))
             found.update({embed_stage(one.model)} if one.model else ())
     return sorted(found)
 

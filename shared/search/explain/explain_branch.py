@@ -15,6 +15,7 @@ from uuid import UUID
 from shared.embedding.vectors import vector_tables, vectors
 from shared.embedding.vectors.nearest import How, find_nearest
 from shared.errors import LogchordError
+from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate, Outcome
@@ -117,7 +118,9 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
     key = {"entry_id": asking.entry_id, "tenant": plan.scope.tenant}
     with connection(context.pool) as conn:
         language = _one(conn, _LANGUAGE, key)
-        waits = name == "os_bm25" and bool(_one(conn, _WAITS_FOR_INDEX, key))
+        waits = INDEX_STAGE in find_module(name).needs_stages and bool(
+            _one(conn, _WAITS_FOR_INDEX, key)
+        )
     by_words = name != LISTING_MODULE or plan.asks_for_words
     if by_words and (language is None or waits):
         return BranchReason(name, "not_indexed", "Its words are not in the index yet.")

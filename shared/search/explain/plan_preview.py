@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from shared.errors import LogchordError
 from shared.postgres.pool import connection
 from shared.search.jobs import circuits_seen
-from shared.search.jobs.outcome import FACETS
-from shared.search.query import branch_choice
 from shared.search.query.plan import Plan
 from shared.search.response import engine_queries, score_trace
 from shared.search.response.respond import times_of
@@ -18,9 +16,6 @@ from shared.search.retrieval import installed_modules
 
 if TYPE_CHECKING:
     from shared.search.retrieval.search_context import SearchContext
-
-OPENSEARCH, POSTGRES, PACKAGE = "opensearch", "postgres", "package"
-_BY_INDEX = branch_choice.KEYWORD_MODULES[0]
 
 
 def preview_plan(context: SearchContext, plan: Plan) -> dict[str, Any]:
@@ -52,10 +47,9 @@ def _engines(
 
 
 def _engine(branch: str, plan: Plan) -> str:
-    if branch in {_BY_INDEX, FACETS}:
-        return POSTGRES if plan.without_opensearch else OPENSEARCH
-    known = installed_modules.list_modules().get(branch)
-    return POSTGRES if known is not None and known.is_ours else PACKAGE
+    engine = installed_modules.engine_of(branch)
+    away = plan.without_opensearch and engine == "opensearch"
+    return "postgres" if away else engine
 
 
 def _fallback(branch: str) -> str | None:

@@ -17,6 +17,7 @@ from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.messaging.broker_errors import translate_broker_errors
 from shared.search.jobs import outcome, redis_keys
+from shared.search.jobs.compatibility import select_known_fields
 from shared.search.jobs.outcome import Outcome
 
 
@@ -35,6 +36,8 @@ class Job:
     deadline: float
     # A submitted job has its row in Postgres from the start; a direct one at its end.
     submitted: bool
+    # Whether a chord's body ends it, and not its last branch.
+    ends_in_chord: bool = False
 
     @property
     def created_at(self) -> datetime:
@@ -51,6 +54,9 @@ def open_job(client: redis.Redis, job: Job) -> None:
     """Keep the job where its branches find it, until well past its deadline."""
     values = asdict(job)
     del values["job_id"]
+    if not job.ends_in_chord:
+        # A worker of the release before knows no such field.
+        del values["ends_in_chord"]
     name = redis_keys.job(job.job_id)
     pipe = client.pipeline(transaction=False)
     pipe.hset(name, "job", json.dumps(values, separators=(",", ":")))
@@ -63,7 +69,10 @@ def load_job(client: redis.Redis, job_id: UUID) -> Job | None:
     """Return a job in flight, or None when Redis no longer knows it."""
     with translate_broker_errors():
         text = client.hget(redis_keys.job(job_id), "job")
-    return None if text is None else Job(job_id=job_id, **json.loads(str(text)))
+    if text is None:
+        return None
+    values = select_known_fields(Job, json.loads(str(text)))
+    return Job(job_id=job_id, **values)
 
 
 def forget(client: redis.Redis, job_id: UUID) -> None:

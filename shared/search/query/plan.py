@@ -166,6 +166,8 @@ class Plan:
     fuzzy_threshold: float | None = ALIKE
     # An answer in sentences, made of the hits; None: the hits alone.
     synthesis: Synthesis | None = None
+    # Whether the end runs as the body of a chord: a model reasons in it.
+    ends_in_chord: bool = False
     any_word: bool = False  # is enough from the first, not only where all find none
     by_field: bool = False  # every hit is named: `device:`, `author:`, and the like
     request: Mapping[str, object] | None = None  # as it was given
@@ -296,6 +298,7 @@ def make_plan(
         by_thread=question.by_thread,
         amount=question.amount,
         synthesis=question.synthesis,
+        ends_in_chord=chosen.mode.category == "llm",
         without_opensearch=not limits.opensearch,
         acl_honesty=limits.acl_honesty,
         fuzzy_threshold=_alike(question, limits),

@@ -16,7 +16,7 @@ from shared.errors import LogchordError
 from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.search.jobs.outcome import Diagnostic
-from shared.search.query import branch_choice, entities
+from shared.search.query import entities
 from shared.search.query.compiled import expandable_words, tsquery
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import (
@@ -27,11 +27,11 @@ from shared.search.query.compiled.conditions import (
     iterate_leaves,
 )
 from shared.search.query.compiled.word_clauses import Known
-from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
 from shared.search.retrieval.engines import branch_query, thread_filter
 from shared.search.retrieval.engines.branch_query import BranchQuery
+from shared.search.retrieval.installed_modules import compares_words, engine_of
 from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.search.retrieval.modules import os_bm25
 from shared.search.retrieval.tenant_languages import WrittenIn
@@ -43,9 +43,6 @@ log = get_logger()
 # Of what is left, for the little that it asks.
 _MOST_MS = 200
 _BEFORE_SECONDS = 2.0
-_BY_INDEX = branch_choice.KEYWORD_MODULES[0]
-# Branches that say which words were left out.
-_COMPARE_WORDS = frozenset({*branch_choice.KEYWORD_MODULES, LISTING_MODULE})
 
 
 def describe_engine_queries(
@@ -69,7 +66,7 @@ def describe_engine_queries(
     ways = {code: way for code, way in branch_query.wider(ask, asked) if code in codes}
     question = next(iter(ways.values()), asked.question)
     by_index = any(
-        one.name == _BY_INDEX and one.status != "skipped" for one in conclusion.branches
+        _by_index(one.name) and one.status != "skipped" for one in conclusion.branches
     )
     return {
         **named,
@@ -89,7 +86,7 @@ def before(
     if compiled is None:
         return told, ()
     ask, asked = compiled
-    by_index = _BY_INDEX in plan.branches and asked.question.finds
+    by_index = any(map(_by_index, plan.branches)) and asked.question.finds
     told |= _queries(ask, asked.question, {}, context.facility, by_index=by_index)
     patterns = expandable_words.patterns(plan.tree)
     if patterns:
@@ -97,9 +94,13 @@ def before(
     notes = (
         branch_query.left_out(name, asked.question)
         for name in plan.searching
-        if name in _COMPARE_WORDS
+        if compares_words(name)
     )
     return told, tuple(note for note in notes if note is not None)
+
+
+def _by_index(name: str) -> bool:
+    return compares_words(name) and engine_of(name) == "opensearch"
 
 
 def _compiled(

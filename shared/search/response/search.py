@@ -50,6 +50,7 @@ def make_job(context: SearchContext, plan: Plan) -> Job:
         created=now,
         deadline=now + plan.deadline_ms / 1000,
         submitted=False,
+        ends_in_chord=plan.ends_in_chord,
     )
 
 

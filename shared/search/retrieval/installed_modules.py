@@ -18,7 +18,7 @@ from shared.errors import ConfigurationError, LogchordError
 from shared.log import get_logger
 from shared.search.jobs.outcome import RERANK
 from shared.search.query import modes
-from shared.search.retrieval.module_contract import SearchToolDescriptor
+from shared.search.retrieval.module_contract import Engine, SearchToolDescriptor
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 log = get_logger()
@@ -84,6 +84,24 @@ def family_of(name: str) -> str:
     """Return the family of a module: its own name where it is not installed here."""
     one = find_modules().get(name)
     return one.descriptor.search_mode if isinstance(one, Installed) else name
+
+
+def compares_words(name: str) -> bool:
+    """Tell whether a module of this name compares the words of a question."""
+    one = find_modules().get(name)
+    return isinstance(one, Installed) and one.descriptor.compares_words
+
+
+def stages_of(name: str) -> tuple[str, ...]:
+    """Return the stages that an entry must have passed for a module to find it."""
+    one = find_modules().get(name)
+    return one.descriptor.needs_stages if isinstance(one, Installed) else ()
+
+
+def engine_of(name: str) -> Engine:
+    """Return which server answers a module; a pipeline's is its package's affair."""
+    one = find_modules().get(name)
+    return one.descriptor.engine if isinstance(one, Installed) else "package"
 
 
 def _load(point: EntryPoint) -> Installed | ConfigurationError:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
 
 from shared.errors import LogchordError
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from shared.search.retrieval.search_context import SearchContext
     from shared.text.facility.facility import Facility
     from shared.vocabulary.recent_words import Present
+
+
+Engine = Literal["opensearch", "postgres", "package"]
 
 
 class Lexicon(Protocol):
@@ -117,6 +120,12 @@ class SearchToolDescriptor:
     # What its scores are called in an answer.
     unit: str
     needs_embedder: bool = False
+    # Which server answers it: `package`, whatever the module asks by itself.
+    engine: Engine = "package"
+    # Stages that an entry must have passed before the module can find it.
+    needs_stages: tuple[str, ...] = ()
+    # Whether it compares the words of the question with those of entries.
+    compares_words: bool = False
     # Takes over within the same task and budget.
     fallback: str | None = None
     # As a tool of an agent or of a program: what it is given, and the text of what it

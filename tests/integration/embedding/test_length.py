@@ -22,7 +22,6 @@ from shared.work import stage_pauses
 from tests.support.fixtures.workers import MakeContext
 from tests.support.stub_servers.embedding_server import Script, serving
 from workers.runtime.context import Context
-from workers.tasks import search
 from workers.tasks.enhance import embed_entries
 
 TENANT, MODEL, LENGTH = "default", "here:tiny", 32
@@ -65,7 +64,7 @@ def asked(ctx: Context) -> Outcome:
     question = SearchQuery(query="why was the beam lost", mode="semantic")
     plan = make_plan(question, Scope(TENANT, "anna"), PlanLimits(opensearch=False))
     branch = Branch(plan, "semantic", time.time() + 10, time.time)
-    (found,) = branch_run.carry_out(branch, search._search_context(ctx))
+    (found,) = branch_run.carry_out(branch, ctx.search_context)
     return found
 
 

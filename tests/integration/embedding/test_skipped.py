@@ -26,7 +26,7 @@ from shared.work import chore_records, due_work
 from tests.support.fixtures.workers import MakeContext
 from tests.support.stub_servers.embedding_server import serving
 from workers.runtime.context import Context
-from workers.tasks import chores, search
+from workers.tasks import chores
 from workers.tasks.enhance import embed_entries, extract_metadata
 
 TENANT, MODEL = "default", "here:tiny"
@@ -168,7 +168,7 @@ def asked(ctx: Context, text: str) -> tuple[str | None, int]:
     """Ask by meaning; return why that was skipped, and how many were found."""
     question = SearchQuery(query=text, mode="semantic")
     plan = make_plan(question, Scope(TENANT, "anna"), PlanLimits(opensearch=False))
-    context = search._search_context(ctx)
+    context = ctx.search_context
     found = find_module("semantic").execute(Ask.lasting(plan, 5.0), context)
     return found.skipped, len(found.hits)
 

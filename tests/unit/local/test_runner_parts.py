@@ -27,6 +27,7 @@ def test_procfile_names_every_process_of_the_system() -> None:
             "search",
             "search-2",
             "search-bulk",
+            "answer",
             "enhance",
             "embed",
             "ingest",

@@ -86,3 +86,49 @@ def test_any_header_and_arguments_are_taken_or_refused(header, value, arguments)
     # Whatever else it raised would end the worker.
     with suppress(MessageRejectedError):
         check(json.dumps(message).encode())
+
+
+def with_chord(chord: object) -> bytes:
+    embedded = {"callbacks": None, "errbacks": None, "chain": None, "chord": chord}
+    body = json.dumps([["0190d3f0-0000-7000-8000-000000000001", 0], {}, embedded])
+    return Writer("search.run_branch").item(body.encode())
+
+
+ENDS_SEARCH = {
+    "task": "answer.end_search",
+    "args": ["0190d3f0-0000-7000-8000-000000000001"],
+    "kwargs": {},
+    "options": {
+        "queue": "answer",
+        "ignore_result": True,
+        "headers": {"deadline": 1.5, "mailbox": "m"},
+        "task_id": "9d3a0421-1b98-466e-b56a-018edbb9b062",
+        "reply_to": "bafddc98-5cee-3d44-86f4-eef81b6c31e4",
+        "group_id": "4966dd33-5cdf-41e7-bd33-26bca7d42e1b",
+    },
+    "subtask_type": None,
+    "immutable": True,
+}
+
+
+def test_the_header_of_a_chord_may_have_the_end_of_its_search_called():
+    check(with_chord(ENDS_SEARCH))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task": "chores.expire"},
+        {"args": ["one", "two"]},
+        {"args": [{"task": "chores.expire"}]},
+        {"kwargs": {"job_id": "x"}},
+        {"immutable": False},
+        {"options": {"queue": "chores"}},
+        {"options": {"queue": "answer", "link": [{"task": "chores.expire"}]}},
+        {"options": {"queue": "answer", "headers": {"deadline": [1]}}},
+        {"options": {"queue": "answer", "headers": "deadline"}},
+    ],
+)
+def test_a_chord_that_calls_anything_else_is_refused(change):
+    with pytest.raises(MessageRejectedError):
+        check(with_chord(ENDS_SEARCH | change))

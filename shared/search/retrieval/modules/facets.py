@@ -19,12 +19,11 @@ from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import FACETS, Diagnostic, list_cuts
-from shared.search.query.branch_choice import KEYWORD_MODULES
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.facet_request import DATE, SAID, Counting
 from shared.search.query.filters import filters
 from shared.search.query.histogram import Buckets, buckets
-from shared.search.query.list_by_time import LISTING_MODULE
+from shared.search.retrieval import installed_modules
 from shared.search.retrieval.engines import (
     branch_query,
     os_request,
@@ -166,7 +165,7 @@ def _first_found(
         return told(work.asked.question), ()
     found, notes = branch_query.first_found(work.ask, work.asked, FACETS, told)
     # A branch that finds by all the words says the same already.
-    by_words = not {*KEYWORD_MODULES, LISTING_MODULE}.isdisjoint(plan.searching)
+    by_words = any(installed_modules.compares_words(one) for one in plan.searching)
     return found, () if by_words and not plan.any_word else notes
 
 
@@ -261,6 +260,7 @@ _DESCRIPTOR = SearchToolDescriptor(
     search_mode=FACETS,
     execute=search,
     unit="entries",
+    engine="opensearch",
 )
 
 

@@ -154,6 +154,9 @@ _DESCRIPTOR = SearchToolDescriptor(
     search_mode="keyword",
     execute=search,
     unit="place",
+    engine="postgres",
+    needs_stages=(METADATA_STAGE,),
+    compares_words=True,
 )
 
 

@@ -225,6 +225,9 @@ _DESCRIPTOR = SearchToolDescriptor(
     execute=search,
     unit="bm25",
     fallback="pg_fts",
+    engine="opensearch",
+    needs_stages=(METADATA_STAGE, INDEX_STAGE),
+    compares_words=True,
 )
 
 

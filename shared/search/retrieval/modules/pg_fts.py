@@ -143,6 +143,9 @@ _DESCRIPTOR = SearchToolDescriptor(
     search_mode="keyword",
     execute=search,
     unit="ts_rank",
+    engine="postgres",
+    needs_stages=(METADATA_STAGE,),
+    compares_words=True,
 )
 
 

@@ -237,6 +237,7 @@ _DESCRIPTOR = SearchToolDescriptor(
     execute=search,
     unit=UNIT,
     needs_embedder=True,
+    engine="postgres",
     args_schema=MeaningArguments,
 )
 

@@ -1,4 +1,7 @@
-"""A pipeline without a function: two search modules, ranked as one list."""
+"""A pipeline without a function: two search modules, ranked as one list.
+
+Its category says that a model reasons in it, so that its searches end in a chord.
+"""
 
 from __future__ import annotations
 
@@ -7,4 +10,4 @@ from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 
 def get_pipeline_descriptor() -> PipelineDescriptor:
     """Return what Logchord knows of the pipeline."""
-    return PipelineDescriptor("words_and_pins", "Words and pins", "", "direct")
+    return PipelineDescriptor("words_and_pins", "Words and pins", "", "llm")

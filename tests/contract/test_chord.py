@@ -1,0 +1,73 @@
+"""A search in which a model reasons: its branches are the header of a chord."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+from shared.messaging.task_names import END_SEARCH
+from tests.contract.outside import installed_package
+from tests.support.fixtures.system import Factory
+from tests.support.waiting import until
+
+PACKAGE = Path(__file__).parent / "outside_module"
+DEADLINE_MS = 2000
+
+
+@pytest.mark.requirement("P8")
+def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(
+    make_system: Factory, tmp_path: Path
+) -> None:
+    system = make_system(
+        PYTHONPATH=str(installed_package(PACKAGE, tmp_path)),
+        LOGCHORD_SEARCH_MODULES__PINNED__ENABLED="true",
+        LOGCHORD_SEARCH_MODULES__PINNED_AGAIN__ENABLED="true",
+        LOGCHORD_REGISTRY="logchord_pinned.registry",
+        LOGCHORD_PIPELINES__WORDS_AND_PINS__ENABLED="true",
+        LOGCHORD_PIPELINES__WORDS_AND_PINS__RETRIEVAL_MODULES="keyword pinned_again",
+        EMBEDDING_MODEL="hashing-384",
+    )
+    system.start("api", "search", "enhance")
+    system.wait_ready("search", "enhance")
+    broker = redis.Redis.from_url(system.environment["BROKER_URL"])
+    question = {
+        "query": "klystron",
+        "mode": "words_and_pins",
+        "deadline_ms": DEADLINE_MS,
+    }
+    with system.client() as client:
+        entry = {"external_id": "one", "text": "the klystron tripped"}
+        client.post("/v1/entries", json=entry).raise_for_status()
+
+        def found() -> bool:
+            words = {"query": "klystron", "mode": "keyword"}
+            return bool(
+                client.post("/v1/search/query", json=words).json()["total_results"]
+            )
+
+        until(found, within_seconds=30, what="the words of the entry")
+
+        # No worker serves the queue: the API ranks what is in, near the deadline.
+        late = client.post("/v1/search/query", json=question).json()
+        assert [one["external_id"] for one in late["results"]] == ["one"]
+        assert late["search_duration_ms"] > DEADLINE_MS / 2
+        (waiting,) = broker.lrange("answer", 0, -1)
+        assert END_SEARCH.encode() in waiting
+
+        system.start("answer")
+        system.wait_ready("answer")
+        until(
+            lambda: broker.llen("answer") == 0,
+            within_seconds=30,
+            what="the end that waited",
+        )
+        began = time.monotonic()
+        answer = client.post("/v1/search/query", json=question).json()
+        assert [one["external_id"] for one in answer["results"]] == ["one"]
+        assert [one["status"] for one in answer["branches"]] == ["ok", "empty"]
+        assert (time.monotonic() - began) * 1000 < late["search_duration_ms"]
+        job = client.get(f"/v1/search/jobs/{answer['job_id']}").json()
+        assert job["state"] == "done"
