@@ -40,6 +40,7 @@ from shared.settings.settings import Settings
 from shared.times.calendar import Clock
 from shared.vocabulary.learn_words import SeenWords
 from tests.support.ended_searches import body_of
+from tests.support.fixtures.asking import SIGNER
 from tests.support.waiting import until
 
 FACETS = ("source", "logbook", "author", "tags", "kind", "level", "origin", "date")
@@ -179,6 +180,7 @@ def shelf(database: str, opensearch: Server) -> Iterator[Shelf]:
     client.indices.refresh(index=mapping.read_alias(index))
     context = SearchContext(
         pool=pool,
+        signer=lambda: SIGNER,
         opensearch=lambda: client,
         index=index,
         encoder=lambda _: HashingEncoder(),

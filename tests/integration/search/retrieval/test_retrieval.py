@@ -44,6 +44,7 @@ from shared.search.retrieval.modules import pg_fts
 from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
 from tests.support.ended_searches import body_of
+from tests.support.fixtures.asking import SIGNER
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna", ("ops",))
@@ -110,6 +111,7 @@ def make_world(database: str, client: OpenSearch | None, index: str) -> World:
         enrich(conn, "elsewhere")
     context = SearchContext(
         pool=pool,
+        signer=lambda: SIGNER,
         opensearch=lambda: client,
         index=index,
         similarity_threshold=0.05,
