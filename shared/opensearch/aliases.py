@@ -43,6 +43,8 @@ class Indices:
     write: str | None
     # Behind no alias: of a rebuild that was given up, or about to be used.
     bare: tuple[str, ...]
+    # Behind an alias, and without some field of our documents.
+    lacking: tuple[str, ...] = ()
 
     @property
     def written(self) -> list[str]:
@@ -66,18 +68,27 @@ class Indices:
 def look(client: OpenSearch, base: str) -> Indices:
     """Return what there is of this name, with one request."""
     with translated_errors():
-        found = client.indices.get_alias(index=f"{base}-v*", ignore=[_NOT_FOUND])
-    named = {
-        name: one["aliases"]
+        found = client.indices.get(index=f"{base}-v*", ignore=[_NOT_FOUND])
+    there = {
+        name: one
         for name, one in found.items()
         if isinstance(one, dict) and "aliases" in one
     }
+    named = {name: one["aliases"] for name, one in there.items()}
 
     def behind(alias: str) -> str | None:
         return next((name for name in sorted(named) if alias in named[name]), None)
 
     bare = tuple(sorted(name for name, aliases in named.items() if not aliases))
-    return Indices(base, behind(read_alias(base)), behind(write_alias(base)), bare)
+    ours = body()["mappings"]["properties"].keys()
+    lacking = tuple(
+        name
+        for name, one in sorted(there.items())
+        if named[name] and ours - one["mappings"].get("properties", {}).keys()
+    )
+    return Indices(
+        base, behind(read_alias(base)), behind(write_alias(base)), bare, lacking
+    )
 
 
 def ensure_index(
@@ -92,8 +103,9 @@ def ensure_index(
     found = look(client, base)
     if not (found.read or found.write):
         return _make_first(client, base, on_new)
-    for name in found.older:
-        # Only ever fields beside those that are there; until it is made anew.
+    for name in found.lacking:
+        # Only ever fields beside those that are there. An index of an older version of
+        # the mapping is made anew besides.
         with translated_errors():
             client.indices.put_mapping(
                 index=name, body=body()["mappings"], params=_PATIENT
