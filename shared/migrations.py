@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.errors import ConfigurationError, DatabaseQueryError
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 
 Phase = Literal["pre", "post"]
 
@@ -84,7 +84,7 @@ def list_pending(
     conn: Connection[TupleRow], *, phase: Phase | None = None, folder: Path = FOLDER
 ) -> list[Migration]:
     """Return what is not applied yet; refuse if an applied file was changed."""
-    with translate_broker_errors():
+    with translate_database_errors():
         row = conn.execute(_HAS_LEDGER).fetchone()
         known = row is not None and row[0]
         rows = conn.execute(_APPLIED).fetchall() if known else []
@@ -118,12 +118,12 @@ def migrate(
             todo = list_pending(conn, phase=phase, folder=folder)
             return [migration.name for migration in todo]
         _wait_for_lock(conn)
-        with translate_broker_errors():
+        with translate_database_errors():
             conn.execute(_CREATE_LEDGER)
         todo = list_pending(conn, phase=phase, folder=folder)
         for migration in todo:
             announce(migration.name)
-            with translate_broker_errors():
+            with translate_database_errors():
                 _apply(conn, migration)
         return [migration.name for migration in todo]
 
@@ -133,7 +133,7 @@ def _wait_for_lock(conn: Connection[TupleRow]) -> None:
     # concurrent index build of the migration that runs would wait for it for ever.
     deadline = time.monotonic() + _LOCK_WAIT_SECONDS
     while True:
-        with translate_broker_errors():
+        with translate_database_errors():
             row = conn.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK_KEY,))
             got = row.fetchone()
         if got is not None and got[0]:

@@ -14,6 +14,7 @@ from api.entries import pushes
 from api.entries.entry_bodies import names
 from api.entries.schemas.entries import EntryIn
 from api.server.errors import invalid
+from shared import entry_fields
 from shared.entries import entry_links
 from shared.entries.reading import read_entries
 from shared.entries.saving import write_rights
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _PLAIN = (
     *("source", "external_id", "title", "text", "text_format", "authors", "logbooks"),
-    *("kind", "shift", "level", "category", "tags", "metadata", "reply_to", "url"),
+    *("kind", *entry_fields.NAMES, "tags", "metadata", "reply_to", "url"),
     *("readers", "origin"),
 )
 _TIMES = ("entry_time", "event_time", "visible_from")

@@ -16,7 +16,7 @@ from shared.errors import (
 )
 from shared.messaging import broker_errors, redis_clients
 from shared.opensearch import client as opensearch
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -58,11 +58,11 @@ class _ProbeConnections:
         self._providers = settings.api.providers
 
     def postgres(self) -> None:
-        with translate_broker_errors(), self._connect() as conn:
+        with translate_database_errors(), self._connect() as conn:
             conn.execute("SELECT 1")
 
     def migrations(self) -> None:
-        with translate_broker_errors(), self._connect() as conn:
+        with translate_database_errors(), self._connect() as conn:
             todo = migrations.list_pending(conn)
         if todo:
             message = "Run `logchord migrate`: the schema is older than this release."
@@ -75,7 +75,7 @@ class _ProbeConnections:
     def opensearch(self) -> None:
         if self._opensearch is None:
             raise OpenSearchError(technical="switched off: OPENSEARCH_URL=off")
-        with opensearch.translate_broker_errors():
+        with opensearch.translate_engine_errors():
             self._opensearch.info()
 
     def embedding(self) -> None:

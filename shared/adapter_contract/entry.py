@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from shared.entry_fields import EntryFields
+
 TextFormat = Literal["plain", "html", "markdown", "elcode", "textile"]
 
 # What kind of entry one may be.
@@ -35,7 +37,7 @@ class AttachmentRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(EntryFields):
     """One entry; names and texts are the source's own, times are aware UTC.
 
     Only `external_id` and `entry_time` are required; of a deleted one, only the id.
@@ -54,9 +56,6 @@ class Entry:
     editor: str | None = None
     logbooks: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    level: str | None = None
-    category: str | None = None
-    shift: str | None = None
     kind: str = "logbook"
     # People and groups as the source names them; None: every reader of the logbook.
     readers: tuple[str, ...] | None = None

@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from shared import entry_fields
 from shared.enrich.source_positions import locate_names
 from shared.entries.reading.read_entries import Content
 from shared.settings.text_expectations import Expected
@@ -46,8 +47,12 @@ SHIFT, LEVEL, EVENT = "shift", "level", "event_time"
 MAX_METADATA = 300
 # Of a fact that the text says, and no list or plan.
 READ = "read"
-# What the source says itself, in the words that it has for it.
-_SAID = ("kind", "origin", LEVEL, "category", SHIFT)
+# What the source says itself, in the words that it has for it. Facts are compared with
+# the stored ones in their order, where the shift stands last.
+_SAID = (
+    *("kind", "origin"),
+    *sorted(entry_fields.NAMES, key=lambda name: name == SHIFT),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from shared.entries.saving import attachment_rows
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import INDEX_STAGE
-from shared.postgres.pool import translate_broker_errors
+from shared.postgres.pool import translate_database_errors
 from shared.settings.text_expectations import find_expectations
 from shared.text.analysis.analyser import plain_split, version_of
 from shared.text.facility.facility import Facility
@@ -68,7 +68,7 @@ def stand_in(
     What goes wrong for good is logged, and the entry is as it was.
     """
     try:
-        with translate_broker_errors(), conn.transaction():
+        with translate_database_errors(), conn.transaction():
             content = read_entries.load_contents(conn, tenant, [entry_id]).get(entry_id)
             if content is None:
                 return

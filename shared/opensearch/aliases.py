@@ -17,7 +17,7 @@ from uuid import UUID
 from opensearchpy import OpenSearch
 
 from shared.errors import OpenSearchError
-from shared.opensearch.client import translate_broker_errors
+from shared.opensearch.client import translate_engine_errors
 from shared.opensearch.mapping import (
     FILLING,
     LIVE,
@@ -43,6 +43,8 @@ class Indices:
     write: str | None
     # Behind no alias: of a rebuild that was given up, or about to be used.
     bare: tuple[str, ...]
+    # Behind an alias, and without some field of our documents.
+    lacking: tuple[str, ...] = ()
 
     @property
     def written(self) -> list[str]:
@@ -65,19 +67,28 @@ class Indices:
 
 def look(client: OpenSearch, base: str) -> Indices:
     """Return what there is of this name, with one request."""
-    with translate_broker_errors():
-        found = client.indices.get_alias(index=f"{base}-v*", ignore=[_NOT_FOUND])
-    named = {
-        name: one["aliases"]
+    with translate_engine_errors():
+        found = client.indices.get(index=f"{base}-v*", ignore=[_NOT_FOUND])
+    there = {
+        name: one
         for name, one in found.items()
         if isinstance(one, dict) and "aliases" in one
     }
+    named = {name: one["aliases"] for name, one in there.items()}
 
     def behind(alias: str) -> str | None:
         return next((name for name in sorted(named) if alias in named[name]), None)
 
     bare = tuple(sorted(name for name, aliases in named.items() if not aliases))
-    return Indices(base, behind(read_alias(base)), behind(write_alias(base)), bare)
+    ours = make_index_body()["mappings"]["properties"].keys()
+    lacking = tuple(
+        name
+        for name, one in sorted(there.items())
+        if named[name] and ours - one["mappings"].get("properties", {}).keys()
+    )
+    return Indices(
+        base, behind(read_alias(base)), behind(write_alias(base)), bare, lacking
+    )
 
 
 def ensure_index(
@@ -92,9 +103,10 @@ def ensure_index(
     found = look(client, base)
     if not (found.read or found.write):
         return _make_first(client, base, on_new)
-    for name in found.older:
-        # Only ever fields beside those that are there; until it is made anew.
-        with translate_broker_errors():
+    for name in found.lacking:
+        # Only ever fields beside those that are there. An index of an older version of
+        # the mapping is made anew besides.
+        with translate_engine_errors():
             client.indices.put_mapping(
                 index=name, body=make_index_body()["mappings"], params=_PATIENT
             )
@@ -105,11 +117,11 @@ def _make_first(
     client: OpenSearch, base: str, on_new: Callable[[], bool | None]
 ) -> Indices:
     name = name_of(base, f"{time.time_ns()}-{secrets.token_hex(3)}")
-    with translate_broker_errors():
+    with translate_engine_errors():
         client.indices.create(index=name, body=make_index_body(), params=_PATIENT)
     aliased = _opening(base, name, is_whole=on_new() is not False)
     try:
-        with translate_broker_errors():
+        with translate_engine_errors():
             client.indices.update_aliases(body=aliased, params=_PATIENT)
     except OpenSearchError:
         delete(client, name)
@@ -144,7 +156,7 @@ def is_of_rebuild(base: str, name: str) -> bool:
 def make(client: OpenSearch, name: str) -> None:
     """Make an index to be filled, unless it is there already."""
     try:
-        with translate_broker_errors():
+        with translate_engine_errors():
             client.indices.create(
                 index=name, body=make_index_body(FILLING), params=_PATIENT
             )
@@ -155,7 +167,7 @@ def make(client: OpenSearch, name: str) -> None:
 
 def go_live(client: OpenSearch, name: str) -> None:
     """Give an index that is filled the settings of one in use."""
-    with translate_broker_errors():
+    with translate_engine_errors():
         settings: Mapping[str, Any] = {"index": dict(LIVE)}
         client.indices.put_settings(index=name, body=settings, params=_PATIENT)
         client.indices.flush(index=name, params=_PATIENT)
@@ -174,7 +186,7 @@ def search_in(client: OpenSearch, found: Indices, name: str) -> None:
 
 def delete(client: OpenSearch, name: str) -> None:
     """Delete an index that is behind no alias; one that is gone is no error."""
-    with translate_broker_errors():
+    with translate_engine_errors():
         client.indices.delete(index=name, params=_PATIENT, ignore=[_NOT_FOUND])
 
 
@@ -185,7 +197,7 @@ def _move(client: OpenSearch, old: str | None, added: dict[str, Any]) -> None:
     if old is not None:
         gone = {"index": old, "alias": added["alias"]}
         actions.insert(0, {"remove": gone})
-    with translate_broker_errors():
+    with translate_engine_errors():
         client.indices.update_aliases(body={"actions": actions}, params=_PATIENT)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from opensearchpy import OpenSearch
 
 from shared.errors import OpenSearchError
-from shared.opensearch.client import refusal, translate_broker_errors
+from shared.opensearch.client import refusal, translate_engine_errors
 from shared.opensearch.documents import Document
 
 MAX_REQUEST_BYTES = 5_000_000
@@ -33,7 +33,7 @@ def write(
     """
     errors: dict[UUID, OpenSearchError] = {}
     for body in requests(documents):
-        with translate_broker_errors():
+        with translate_engine_errors():
             answer = client.bulk(
                 body=body,
                 index=alias,

@@ -46,7 +46,7 @@ def make_client(settings: Settings) -> OpenSearch | None:
 
 
 @contextmanager
-def translate_broker_errors() -> Iterator[None]:
+def translate_engine_errors() -> Iterator[None]:
     """Turn what the driver raises into our own error, by its kind."""
     try:
         yield

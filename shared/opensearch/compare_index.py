@@ -19,7 +19,7 @@ from psycopg.rows import TupleRow, class_row
 from shared.errors import OpenSearchError
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import day_buckets, documents
-from shared.opensearch.client import translate_broker_errors
+from shared.opensearch.client import translate_engine_errors
 from shared.opensearch.day_buckets import MILLISECONDS_A_DAY
 from shared.postgres.pool import Pool, connection
 
@@ -113,7 +113,7 @@ class Sides:
 def look(sides: Sides, came: Mapping[str, Any] | None) -> Differences:
     """Compare the next days, or the next entries of a day; `came` says from where."""
     if came is None:
-        with translate_broker_errors():
+        with translate_engine_errors():
             # What was written a moment ago is not missing.
             sides.client.indices.refresh(
                 index=sides.index, params={"request_timeout": _TIMEOUT_SECONDS}
@@ -300,7 +300,7 @@ def _versions(sides: Sides, ids: Iterable[UUID]) -> dict[UUID, int]:
     asked = [str(one) for one in ids]
     if not asked:
         return {}
-    with translate_broker_errors():
+    with translate_engine_errors():
         answer = sides.client.mget(
             body={"ids": asked},
             index=sides.index,
@@ -317,7 +317,7 @@ def _versions(sides: Sides, ids: Iterable[UUID]) -> dict[UUID, int]:
 
 
 def _ask(sides: Sides, body: dict[str, Any]) -> dict[str, Any]:
-    with translate_broker_errors():
+    with translate_engine_errors():
         answer: dict[str, Any] = sides.client.search(
             index=sides.index,
             body=body,

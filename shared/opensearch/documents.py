@@ -12,8 +12,10 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared import entry_fields
 from shared.entries import group_membership
 from shared.entries.group_membership import Alike
+from shared.entry_fields import EntryFields
 from shared.errors import InvalidRequestError
 from shared.opensearch import day_buckets
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
@@ -37,11 +39,13 @@ EVERYBODY, NOBODY = "*", "-"
 
 # All of it as it is at one moment, and nothing that no document shows: an entry's text
 # stands in its stream. What was read of it is of the current revision, or not at all.
-_ROWS: LiteralString = """
+_ROWS: LiteralString = (
+    """
     SELECT e.id AS entry_id, e.source, e.external_id, e.doc_version,
            e.deleted_at IS NOT NULL AS deleted, e.kind, e.origin, e.logbooks,
-           e.authors, e.tags, e.shift, e.level, e.category,
-           nullif(e.metadata, '{}') AS metadata,
+           e.authors, e.tags, """
+    + entry_fields.columns("e.")
+    + """, nullif(e.metadata, '{}') AS metadata,
            e.entry_time, e.event_time, e.visible_from, e.readers,
            t.language, t.stream, t.idents,
            ARRAY(SELECT DISTINCT term
@@ -62,6 +66,7 @@ _ROWS: LiteralString = """
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s::uuid[])
      ORDER BY e.id
      LIMIT 1000"""
+)
 
 _EPOCH: LiteralString = "SELECT epoch FROM installation"
 
@@ -76,7 +81,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class _DocumentRow:
+class _DocumentRow(EntryFields):
     entry_id: UUID
     source: str
     external_id: str
@@ -87,9 +92,6 @@ class _DocumentRow:
     logbooks: list[str]
     authors: list[str]
     tags: list[str]
-    shift: str | None
-    level: str | None
-    category: str | None
     # None where there are none, as in most: what is JSON is read one by one.
     metadata: dict[str, Any] | None
     entry_time: datetime
@@ -168,9 +170,7 @@ def _body(tenant: str, row: _DocumentRow, stream: list[str]) -> dict[str, Any]:
         "logbooks": row.logbooks,
         "authors": row.authors,
         "tags": row.tags,
-        "shift": row.shift,
-        "level": row.level,
-        "category": row.category,
+        **row.field_values(),
         "entry_time": _time(row.entry_time),
         "event_time": _time(row.event_time or _read_event(row)),
         "visible_from": _time(row.visible_from),

@@ -7,7 +7,7 @@ from uuid import UUID
 from opensearchpy import OpenSearch
 
 from shared.opensearch import aliases
-from shared.opensearch.client import translate_broker_errors
+from shared.opensearch.client import translate_engine_errors
 
 _TIMEOUT_SECONDS = 10
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -18,7 +18,7 @@ def erase(client: OpenSearch, base: str, entry_id: UUID, version: int) -> None:
 
     Once segments are merged nothing of it is left in the index's files either.
     """
-    with translate_broker_errors():
+    with translate_engine_errors():
         for index in _indices(client, base):
             remove(client, index, entry_id, version)
             client.indices.refresh(
@@ -40,7 +40,7 @@ def remove(
     `external` asks for a version above its own, `external_gte` for its own or above; a
     write up to that version, still on its way, is refused from then on.
     """
-    with translate_broker_errors():
+    with translate_engine_errors():
         client.delete(
             index=index,
             id=str(entry_id),
@@ -57,7 +57,7 @@ def count(client: OpenSearch, base: str, entry_id: UUID) -> int:
     """Return in how many documents an entry is found, tombstones included."""
     body = {"query": {"term": {"entry_id": str(entry_id)}}}
     found = 0
-    with translate_broker_errors():
+    with translate_engine_errors():
         for index in _indices(client, base):
             answer = client.count(
                 index=index, body=body, params={"request_timeout": _TIMEOUT_SECONDS}

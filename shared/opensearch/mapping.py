@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shared import entry_fields
+
 # Raised with every change below that needs documents written anew.
 MAPPING_VERSION = 3
 
@@ -117,9 +119,7 @@ _KEYWORD_FIELDS = (
     "logbooks",
     "authors",
     "tags",
-    "shift",
-    "level",
-    "category",
+    *entry_fields.NAMES,
     "readers",
     "language",
     "group_id",

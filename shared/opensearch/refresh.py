@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from opensearchpy import OpenSearch
 
-from shared.opensearch.client import translate_broker_errors
+from shared.opensearch.client import translate_engine_errors
 from shared.opensearch.mapping import read_alias
 
 
 def refresh(client: OpenSearch, base: str) -> None:
     """Open what was indexed to searches, without waiting for the interval."""
-    with translate_broker_errors():
+    with translate_engine_errors():
         client.indices.refresh(index=read_alias(base))

@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.opensearch import compare_index
-from shared.opensearch.client import translate_broker_errors
+from shared.opensearch.client import translate_engine_errors
 from shared.opensearch.compare_index import Sides
 from shared.postgres.pool import connection
 from shared.text.analysis.analyser import FILLER
@@ -53,7 +53,7 @@ def missed(sides: Sides, chance: Random) -> list[UUID]:
         left = [one for one, word in words.items() if not _finds(sides, one, word)]
         if not left:
             return []
-        with translate_broker_errors():
+        with translate_engine_errors():
             sides.client.indices.refresh(
                 index=sides.index, params={"request_timeout": _TIMEOUT_SECONDS}
             )
@@ -99,7 +99,7 @@ def _finds(sides: Sides, entry_id: UUID, word: str) -> bool:
             }
         }
     }
-    with translate_broker_errors():
+    with translate_engine_errors():
         answer = sides.client.count(
             index=sides.index,
             body=body,

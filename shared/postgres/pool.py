@@ -108,7 +108,7 @@ def make_pool(
 
 def connect(url: str, *, application: str, **kwargs: Any) -> Connection[TupleRow]:
     """Open one connection outside a pool, for migrations and loops."""
-    with translate_broker_errors():
+    with translate_database_errors():
         return psycopg.connect(
             url,
             application_name=f"logchord {application} {os.getpid()}",
@@ -127,7 +127,7 @@ def format_array(values: Iterable[UUID | str | int]) -> str:
 
 
 @contextmanager
-def translate_broker_errors() -> Iterator[None]:
+def translate_database_errors() -> Iterator[None]:
     """Turn what the driver raises into our own errors, by SQLSTATE."""
     try:
         yield
@@ -200,7 +200,7 @@ def _undone_unless_ended(conn: PooledConnection) -> Iterator[None]:
 
 @contextmanager
 def _borrowed(pool: Pool) -> Iterator[PooledConnection]:
-    with translate_broker_errors(), request_deadline.spend():
+    with translate_database_errors(), request_deadline.spend():
         conn = _taken(pool, request_deadline.at_most(pool.timeout))
         try:
             # The end is within: it may be what takes too long.

@@ -157,7 +157,7 @@ class SharedPace:
 
     def _ask(self, statement: LiteralString, values: dict[str, Any]) -> Any:
         """Return the one value of a statement; a broken connection is made anew."""
-        with pool.translate_broker_errors():
+        with pool.translate_database_errors():
             if self._conn is None or self._conn.closed:
                 self._conn = pool.connect(
                     self._url, application="pace", autocommit=True, options=_OPTIONS

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from shared import entry_fields
 from shared.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 FIELDS = frozenset(
     {
         *("title", "text", "original", "authors", "tags", "logbooks", "kind", "origin"),
-        *("shift", "level", "category", "metadata", "language", "source"),
+        *(*entry_fields.NAMES, "metadata", "language", "source"),
         *("external_id", "entry_time", "event_time"),
     }
 )

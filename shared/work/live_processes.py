@@ -15,7 +15,7 @@ from psycopg.rows import TupleRow, class_row
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.ids import uuid7
 from shared.log import get_logger
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 
 log = get_logger()
 
@@ -138,7 +138,7 @@ class Reporter:
             "version": me.version,
         }
         with (
-            translate_broker_errors(),
+            translate_database_errors(),
             connect(
                 self._url,
                 application=f"report {me.kind}",

@@ -43,7 +43,7 @@ from shared.errors import (
     WorkerLostError,
     classify_error,
 )
-from shared.postgres.pool import as_logchord_error, translate_broker_errors
+from shared.postgres.pool import as_logchord_error, translate_database_errors
 from shared.redact import redact
 
 C, R = Severity.CRITICAL, Severity.RETRIABLE
@@ -301,7 +301,7 @@ def test_errors_of_the_database_are_classified_by_sqlstate(
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
 def test_no_sqlstate_is_not_a_reason_to_try_again(raised, kind, retriable):
-    with pytest.raises(kind) as caught, translate_broker_errors():
+    with pytest.raises(kind) as caught, translate_database_errors():
         raise raised
     assert caught.value.retriable is retriable
     assert caught.value.severity is C

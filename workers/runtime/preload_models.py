@@ -9,7 +9,7 @@ from shared.embedding.models import cross_encoders, model_names
 from shared.embedding.vectors import vector_tables
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 from workers.runtime.context import Context, Resources, database_url
 from workers.runtime.task import attempt
 
@@ -37,7 +37,7 @@ class Warm:
         model = model_names.choose_first_model(settings)
         try:
             with connect(database_url(settings), application="warm") as conn:
-                with translate_broker_errors():
+                with translate_database_errors():
                     live = vector_tables.find_live_model(conn)
                 model = model if live is None else live.model
         except LogchordError as exc:

@@ -10,7 +10,7 @@ from collections import Counter
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 from shared.work import refused_messages
 from shared.work.refused_messages import Refused
 
@@ -87,7 +87,7 @@ class Refusals:
 
     def _write(self, found: list[tuple[Refused, int]]) -> None:
         with (
-            translate_broker_errors(),
+            translate_database_errors(),
             connect(
                 self._url,
                 application="rejected messages",

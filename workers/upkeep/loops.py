@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 
 from shared import log as logs
 from shared.errors import LogchordError
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 from shared.work.upkeep_loops import LOCK_SPACE
 from workers.runtime.task import attempt
 
@@ -72,7 +72,7 @@ class Loop:
 
     def _hold_and_turn(self) -> None:
         with (
-            translate_broker_errors(),
+            translate_database_errors(),
             connect(
                 self._url,
                 application=f"upkeep {self._name}",

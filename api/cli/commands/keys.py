@@ -16,7 +16,7 @@ from api.cli.output import CommandError
 from shared.access import keys as stored
 from shared.access.scope import SCOPES
 from shared.errors import DatabaseConnectionError
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 from shared.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _database() -> Iterator[Connection[TupleRow]]:
         raise DatabaseConnectionError
     with (
         connect(url.get_secret_value(), application="keys") as conn,
-        translate_broker_errors(),
+        translate_database_errors(),
     ):
         yield conn
 

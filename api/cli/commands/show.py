@@ -24,6 +24,7 @@ from api.cli.render.terminal import (
     text_width,
 )
 from api.cli.render.text_layout import cells, joined, labelled, wrapped
+from shared import entry_fields
 
 _INDENT = "    "
 _MOST_SHOWN, _MOST_INDENTS = 400, 8
@@ -121,8 +122,7 @@ def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
     links = [f"{one['kind']} {one['entry_id']}" for one in entry["links"]]
     facts = (
         ("tags", ", ".join(entry["tags"])),
-        ("level", entry["level"]),
-        ("shift", entry["shift"]),
+        *((name.replace("_", " "), entry.get(name)) for name in entry_fields.NAMES),
         ("names", ", ".join(dict.fromkeys(e["name"] for e in entry["entities"]))),
         ("replies to", entry["reply_to"]),
         ("links", ", ".join(links)),

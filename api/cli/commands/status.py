@@ -23,7 +23,7 @@ from local import runner_state, stack
 from shared.embedding.vectors import live_models
 from shared.errors import DatabaseConnectionError, LogchordError
 from shared.messaging import task_names
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.work import diagnosis, work_overview
@@ -115,7 +115,7 @@ def look(settings: Settings) -> Overview:
     url = settings.database_url.get_secret_value()
     with (
         connect(url, application="status", options=_BOUNDED) as conn,
-        translate_broker_errors(),
+        translate_database_errors(),
     ):
         return work_overview.load_overview(
             conn,

@@ -11,7 +11,7 @@ from shared import migrations
 from shared.embedding.models import model_names
 from shared.embedding.vectors import semantic_preconditions, vector_tables, vectors
 from shared.errors import LogchordError
-from shared.postgres.pool import connect, translate_broker_errors
+from shared.postgres.pool import connect, translate_database_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -52,7 +52,7 @@ def of_database(settings: Settings) -> Iterator[Check]:
     try:
         url = settings.database_url.get_secret_value()
         with connect(url, application="doctor", autocommit=True) as conn:
-            with translate_broker_errors():
+            with translate_database_errors():
                 yield from _server(conn, settings.database_pool_size)
             yield from _schema(conn, settings)
     except LogchordError as exc:
@@ -81,7 +81,7 @@ def _schema(conn: Connection[TupleRow], settings: Settings) -> Iterator[Check]:
         yield Check("migrations", "failed", found, "Run `logchord migrate`.")
         return
     yield Check("migrations", "ok", "all applied")
-    with translate_broker_errors():
+    with translate_database_errors():
         yield from _vectors(conn, model_names.choose_first_model(settings))
 
 

@@ -35,6 +35,7 @@ from shared.errors import (
     NotFoundError,
 )
 from shared.postgres.pool import connection
+from shared.search.query.filters import filters, time_range
 from shared.stages import entry_stages
 from shared.text import door
 
@@ -59,11 +60,10 @@ class PushRoute(DoorRoute):
     request_class = PushRequest
     not_built = frozenset(
         {
-            *("author", "category", "date_from", "date_to", "detail", "device"),
-            *("end_date", "event_from", "event_to", "exclude_entry_ids", "fields"),
-            *("has_attachment", "kind", "language", "level", "max_chars", "origin"),
-            *("quantity", "shift", "start_date", "system", "tags"),
-            *("thread_id", "time_range"),
+            *(filters.AUTHOR, *filters.FACTS, *filters.TIMES, filters.EXCLUDED),
+            *(filters.HAS_ATTACHMENT, filters.QUANTITY, filters.THREAD, "tags"),
+            *("end_date", "start_date", time_range.RANGE),
+            *("detail", "fields", "max_chars"),
         }
     )
 

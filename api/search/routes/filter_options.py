@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, Signature
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
 from api.context import Caller, Ctx, needs
-from api.search.schemas.filter_options import FilterOptions, OptionField
+from api.search.schemas.filter_options import VALUED, FilterOptions, OptionField
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import DoorRoute
 from shared.search.query.facet_request import Counting
+from shared.search.query.filters import time_range
 from shared.search.query.plan import SearchQuery
 from shared.search.retrieval.modules import filter_options
 
@@ -19,39 +21,30 @@ router = APIRouter(prefix="/v1", tags=["search"], route_class=DoorRoute)
 
 Values = Annotated[list[str] | None, Query(max_length=100)]
 Time = Annotated[str | None, Query(max_length=100)]
+_TIMES = (time_range.FROM, time_range.TO)
 
 
-def narrowed(
-    *,
-    author: Values = None,
-    category: Values = None,
-    device: Values = None,
-    kind: Values = None,
-    level: Values = None,
-    logbook: Values = None,
-    shift: Values = None,
-    source: Values = None,
-    system: Values = None,
-    tag: Values = None,
-    date_from: Time = None,
-    date_to: Time = None,
-) -> dict[str, object]:
-    """Return the filters of a request's address; one given twice means either."""
-    listed = {
-        "author": author,
-        "category": category,
-        "device": device,
-        "kind": kind,
-        "level": level,
-        "logbook": logbook,
-        "shift": shift,
-        "source": source,
-        "system": system,
-        "tag": tag,
-    }
-    times = {"date_from": date_from, "date_to": date_to}
-    given: dict[str, object] = {n: {"in": one} for n, one in listed.items() if one}
-    return given | {name: one for name, one in times.items() if one is not None}
+class AddressFilters:
+    """The filters of a request's address; one given twice means either."""
+
+    # The framework asks for these parameters, which come from the table of fields.
+    __signature__ = Signature(
+        [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in (
+                *dict.fromkeys(sorted(VALUED), Values).items(),
+                *dict.fromkeys(_TIMES, Time).items(),
+            )
+        ]
+    )
+
+    def __call__(self, **given: list[str] | str | None) -> dict[str, object]:
+        """Return them as a search takes them."""
+        return {
+            name: {"in": value} if name in VALUED else value
+            for name, value in given.items()
+            if value is not None
+        }
 
 
 @router.get(
@@ -65,7 +58,7 @@ def get_filter_options(
     field: OptionField,
     caller: Caller,
     ctx: Ctx,
-    filters: Annotated[dict[str, object], Depends(narrowed)],
+    filters: Annotated[dict[str, object], Depends(AddressFilters())],
     prefix: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
 ) -> Response:

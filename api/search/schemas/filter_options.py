@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
-OptionField = Literal[
-    "author",
-    "authors",
-    "category",
-    "device",
-    "kind",
-    "level",
-    "logbook",
-    "shift",
-    "source",
-    "source_system",
-    "source_systems",
-    "system",
+from shared import entry_fields
+
+VALUED = (
+    *(*entry_fields.NAMES, "author", "device", "kind", "logbook", "source", "system"),
     "tag",
-    "tags",
-]
+)
+_CALLED = ("authors", "source_system", "source_systems", "tags")
+if TYPE_CHECKING:
+    OptionField = str
+else:
+    # Type checkers want literals that are written out; these come from the table.
+    OptionField = Literal[*sorted((*VALUED, *_CALLED))]
 
 
 class FilterOption(BaseModel):

@@ -11,8 +11,10 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared import entry_fields
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.entry_fields import EntryFields
 from shared.errors import GoneError, NotFoundError
 
 Sort = Literal["newest", "oldest", "received"]
@@ -28,8 +30,9 @@ _CURRENT: LiteralString = (
            char_length(r.text) AS text_chars,
            e.id AS entry_id, e.tenant, e.source, e.external_id, e.url, e.kind,
            e.logbooks, e.authors, r.title, r.text_format, e.entry_time,
-           e.event_time, e.modified_at, e.received_at, e.shift, e.level, e.category,
-           e.tags, e.metadata, coalesce(m.entities, '[]'::jsonb) AS entities,
+           e.event_time, e.modified_at, e.received_at, """
+    + entry_fields.columns("e.")
+    + """, e.tags, e.metadata, coalesce(m.entities, '[]'::jsonb) AS entities,
            e.thread_id, e.reply_to, m.language, e.revision, e.doc_version,
            e.content_hash, e.deleted_at, e.text_flags, e.flags, e.origin, e.readers,
            e.visible_from,
@@ -126,13 +129,16 @@ _TOTAL: LiteralString = (
     + _FILTERS
 )
 
-_CONTENTS: LiteralString = """
+_CONTENTS: LiteralString = (
+    """
     SELECT e.id AS entry_id, e.tenant, e.source, e.external_id, e.revision,
            e.doc_version, r.title, coalesce(r.plain, r.text) AS text,
            CASE WHEN r.plain IS NULL THEN r.text_format ELSE 'plain' END AS text_format,
            CASE WHEN r.plain IS NOT NULL THEN r.text END AS marked,
            e.language AS said_language, e.authors, e.tags,
-           e.logbooks, e.kind, e.origin, e.shift, e.level, e.category, e.metadata,
+           e.logbooks, e.kind, e.origin, """
+    + entry_fields.columns("e.")
+    + """, e.metadata,
            e.entry_time, e.event_time, e.thread_id, e.readers, e.visible_from,
            e.deleted_at IS NOT NULL AS deleted,
            files.bytes IS NOT NULL AS has_attachments,
@@ -151,10 +157,11 @@ _CONTENTS: LiteralString = """
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
      ORDER BY e.id
      LIMIT 1000"""
+)
 
 
 @dataclass(frozen=True, slots=True)
-class EntryView:
+class EntryView(EntryFields):
     """One entry as its readers see it, newest revision."""
 
     entry_id: UUID
@@ -174,9 +181,6 @@ class EntryView:
     event_time: datetime | None
     modified_at: datetime
     received_at: datetime
-    shift: str | None
-    level: str | None
-    category: str | None
     tags: list[str]
     metadata: dict[str, Any]
     entities: list[dict[str, Any]]
@@ -201,7 +205,7 @@ class EntryView:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class Content(EntryFields):
     """What the stages of work need of an entry."""
 
     entry_id: UUID
@@ -223,9 +227,6 @@ class Content:
     logbooks: list[str]
     kind: str
     origin: str
-    shift: str | None
-    level: str | None
-    category: str | None
     metadata: dict[str, Any]
     entry_time: datetime
     event_time: datetime | None

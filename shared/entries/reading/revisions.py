@@ -12,6 +12,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared import entry_fields
 from shared.entries.reading.read_entries import EntryView
 
 # Two long texts that have nothing in common take a time that grows with the square.
@@ -33,7 +34,7 @@ _ALL: LiteralString = """
      LIMIT %(limit)s"""
 
 # What a revision keeps of an entry's fields, as they are shown.
-_PLAIN = ("kind", "shift", "level", "category", "metadata", "reply_to")
+_PLAIN = ("kind", "metadata", "reply_to")
 _LISTS = ("authors", "logbooks", "tags")
 _TIMES = ("entry_time", "event_time")
 
@@ -84,6 +85,7 @@ def as_it_was(entry: EntryView, revision: Revision) -> EntryView:
     """Return the entry with the content of one of its revisions."""
     fields = revision.fields
     changes: dict[str, Any] = {name: fields[name] for name in _PLAIN if name in fields}
+    changes |= {name: fields.get(name) for name in entry_fields.NAMES}
     changes |= {name: list(fields.get(name) or ()) for name in _LISTS}
     for name in _TIMES:
         if value := fields.get(name):

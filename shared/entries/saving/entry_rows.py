@@ -11,26 +11,33 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared import entry_fields
 from shared.entries.saving.change_detection import News, Step
 
+_TYPED: LiteralString = ", ".join([name + " text" for name in entry_fields.NAMES])
 # The look at what was purged is part of the statement: the page holds the source's
 # lock by now, and a purge takes it alone.
-_INSERT: LiteralString = """
+_INSERT: LiteralString = (
+    """
     INSERT INTO entry (id, tenant, source, external_id, revision, doc_version,
-        content_hash, access_hash, kind, origin, logbooks, authors, tags, shift, level,
-        category, metadata, entry_time, event_time, reply_to, thread_key, language, url,
+        content_hash, access_hash, kind, origin, logbooks, authors, tags, """
+    + entry_fields.columns()
+    + """, metadata, entry_time, event_time, reply_to, thread_key, language, url,
         flags, text_flags, readers, visible_from, version, source_modified_at, stamp,
         parsed_by)
     SELECT r.id, %(tenant)s, r.source, r.external_id, 1, 1,
            decode(r.content_hash, 'hex'), decode(r.aside_hash, 'hex'), r.kind,
-           r.origin, r.logbooks, r.authors, r.tags, r.shift, r.level, r.category,
-           r.metadata, r.entry_time, r.event_time, r.reply_to, r.thread_key,
+           r.origin, r.logbooks, r.authors, r.tags, """
+    + entry_fields.columns("r.")
+    + """, r.metadata, r.entry_time, r.event_time, r.reply_to, r.thread_key,
            r.language, r.url, r.flags, r.text_flags, r.readers, r.visible_from,
            r.version, r.modified_at, r.stamp, r.parsed_by
       FROM json_to_recordset(%(rows)s::json) AS r (
         id uuid, source text, external_id text, content_hash text, aside_hash text,
         kind text, origin text, logbooks text[], authors text[], tags text[],
-        shift text, level text, category text, metadata jsonb, entry_time timestamptz,
+        """
+    + _TYPED
+    + """, metadata jsonb, entry_time timestamptz,
         event_time timestamptz, reply_to text, thread_key text, language text,
         url text, flags text[], text_flags text[], readers text[],
         visible_from timestamptz, version text, modified_at timestamptz, stamp text,
@@ -42,17 +49,20 @@ _INSERT: LiteralString = """
      ORDER BY r.source, r.external_id
         ON CONFLICT (tenant, source, external_id) DO NOTHING
     RETURNING id"""
+)
 # Who could read it until now is kept where that changes; see the feed of changes.
 # `-` is nobody: under an embargo, which the index may yet see end where the entry is
 # closed by then; see `shared/search/retrieval/engines/revoked_entries.py`.
-_UPDATE: LiteralString = """
+_UPDATE: LiteralString = (
+    """
     UPDATE entry e
        SET revision = e.revision + r.step, doc_version = e.doc_version + 1,
            content_hash = decode(r.content_hash, 'hex'),
            access_hash = decode(r.aside_hash, 'hex'), kind = r.kind,
            origin = r.origin, logbooks = r.logbooks, authors = r.authors,
-           tags = r.tags, shift = r.shift, level = r.level, category = r.category,
-           metadata = r.metadata, entry_time = r.entry_time,
+           tags = r.tags, """
+    + ", ".join([name + " = r." + name for name in entry_fields.NAMES])
+    + """, metadata = r.metadata, entry_time = r.entry_time,
            event_time = r.event_time, reply_to = r.reply_to,
            thread_key = r.thread_key, language = r.language, url = r.url,
            flags = r.flags, text_flags = r.text_flags, readers = r.readers,
@@ -84,13 +94,15 @@ _UPDATE: LiteralString = """
                            ORDER BY one) END
       FROM json_to_recordset(%(rows)s::json) AS r (
         id uuid, step integer, content_hash text, aside_hash text, kind text,
-        origin text, logbooks text[], authors text[], tags text[], shift text,
-        level text, category text, metadata jsonb, entry_time timestamptz,
+        origin text, logbooks text[], authors text[], tags text[], """
+    + _TYPED
+    + """, metadata jsonb, entry_time timestamptz,
         event_time timestamptz, reply_to text, thread_key text, language text,
         url text, flags text[], text_flags text[], readers text[],
         visible_from timestamptz, version text, modified_at timestamptz, stamp text,
         parsed_by integer)
      WHERE e.id = r.id AND e.tenant = %(tenant)s"""
+)
 _FACTS: LiteralString = """
     UPDATE entry e
        SET version = coalesce(r.version, e.version),
@@ -107,7 +119,7 @@ _REVISION: LiteralString = """
                    content_hash, editor, plain) FROM STDIN"""
 
 _OPTIONAL = (
-    *("shift", "level", "category", "reply_to", "thread_key", "language", "url"),
+    *(*entry_fields.NAMES, "reply_to", "thread_key", "language", "url"),
     *("readers", "version", "stamp", "parsed_by"),
 )
 _TIMES = ("entry_time", "event_time", "visible_from", "modified_at")

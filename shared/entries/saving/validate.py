@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared import entry_fields
 from shared.entries.draft import EntryDraft
 from shared.errors import ConflictError, InvalidRequestError
 from shared.ids import uuid7
@@ -55,9 +56,7 @@ class Rules:
             entry_time=entry_time,
             event_time=read["event_time"][0],
             kind=fields["kind"],
-            shift=fields["shift"],
-            level=fields["level"],
-            category=fields["category"],
+            **{name: fields[name] for name in entry_fields.NAMES},
             tags=tuple(fields["tags"]),
             metadata=fields["metadata"],
             reply_to=fields["reply_to"],

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.postgres.pool import translate_broker_errors
+from shared.postgres.pool import translate_database_errors
 from shared.search.export import formats
 from shared.search.export.formats import Format
 from shared.search.jobs.outcome import list_cuts
@@ -76,7 +76,7 @@ class Export:
         watch = threading.Timer(ask.budget_seconds, self._conn.cancel)
         watch.start()
         try:
-            with translate_broker_errors(), self._conn.transaction():
+            with translate_database_errors(), self._conn.transaction():
                 self._ids = self._conn.cursor(_CURSOR, withhold=True)
                 self._ids.execute(statement, given)
         finally:
@@ -121,13 +121,13 @@ class Export:
     def _fetched(self) -> list[Any]:
         if self._ids is None:
             return []
-        with translate_broker_errors():
+        with translate_database_errors():
             return self._ids.fetchmany(ROWS_AT_ONCE)
 
     def _lines(self, ids: Sequence[UUID]) -> list[str]:
         """Return the entries that are still there for the caller, in their order."""
         scope = self._plan.scope
-        with translate_broker_errors(), self._conn.transaction():
+        with translate_database_errors(), self._conn.transaction():
             rows = hydrate(self._conn, ids, scope, _READ_MS)
         return [
             formats.line(self._form, formats.record(scope.tenant, rows[entry_id]))

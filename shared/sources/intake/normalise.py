@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
+from shared import entry_fields
 from shared.adapter_contract.contract import RawItem
 from shared.adapter_contract.entry import KINDS, AttachmentRef, Entry
 from shared.entries.draft import EntryDraft
@@ -34,9 +35,7 @@ _SINGLE = (
     "text_format",
     "version",
     "editor",
-    "level",
-    "category",
-    "shift",
+    *entry_fields.NAMES,
     "kind",
     "language",
     "reply_to",
@@ -91,9 +90,7 @@ class Rules:
             entry_time=mended.entry_time,
             event_time=mended.event_time,
             kind=mended.kind,
-            shift=mended.shift,
-            level=mended.level,
-            category=mended.category,
+            **mended.field_values(),
             tags=tags,
             metadata=metadata,
             reply_to=_other(mended.reply_to, mended.external_id),

@@ -13,7 +13,7 @@ from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
-from shared.postgres.pool import translate_broker_errors
+from shared.postgres.pool import translate_database_errors
 from shared.search.query.compiled import tsquery
 from tests.support.asked import condition
 
@@ -62,7 +62,7 @@ def finds(conn):
     def finds(question: str, language: str = "en") -> bool:
         asked = condition(question, language)
         assert asked is not None
-        with translate_broker_errors():
+        with translate_database_errors():
             row = conn.execute(
                 "SELECT count(*) FROM entry_text"
                 " WHERE tsv @@ %s::tsquery AND language = %s",

@@ -18,7 +18,7 @@ from shared.entries.saving.save import save_page
 from shared.errors import ConfigurationError, OpenSearchError
 from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, mapping
-from shared.opensearch.client import make_client, refusal, translate_broker_errors
+from shared.opensearch.client import make_client, refusal, translate_engine_errors
 from shared.opensearch.documents import Document
 from shared.settings.settings import Settings
 from shared.text.analysis.analyser import MAX_POSITIONED_TOKENS
@@ -243,7 +243,7 @@ def test_an_answer_to_what_was_sent_is_not_asked_again(status):
 def test_a_server_that_is_away_is_told_by_kind():
     client = make_client(Settings.load({"OPENSEARCH_URL": "http://127.0.0.1:9"}))
     assert client is not None
-    with pytest.raises(OpenSearchError) as caught, translate_broker_errors():
+    with pytest.raises(OpenSearchError) as caught, translate_engine_errors():
         client.info()
     assert (caught.value.error_code, caught.value.retriable) == (
         "opensearch_unavailable",

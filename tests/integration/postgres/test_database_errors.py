@@ -11,14 +11,19 @@ from shared.errors import (
     DatabaseQueryError,
     Severity,
 )
-from shared.postgres.pool import connect, connection, make_pool, translate_broker_errors
+from shared.postgres.pool import (
+    connect,
+    connection,
+    make_pool,
+    translate_database_errors,
+)
 from tests.support.waiting import until
 
 
 @pytest.mark.requirement("S2-52", "S2-60")
 def test_a_missing_table_says_to_migrate(database):
     with connect(database, application="test") as conn:
-        with pytest.raises(DatabaseQueryError) as caught, translate_broker_errors():
+        with pytest.raises(DatabaseQueryError) as caught, translate_database_errors():
             conn.execute("SELECT 1 FROM no_such_table")
         conn.rollback()
     assert caught.value.error_code == "schema_missing"
@@ -31,7 +36,7 @@ def test_a_missing_table_says_to_migrate(database):
 def test_the_row_that_a_constraint_refuses_is_not_quoted(database):
     with connect(database, application="test") as conn:
         conn.execute("CREATE TEMP TABLE note (text text CHECK (text <> 'secret text'))")
-        with pytest.raises(DatabaseQueryError) as caught, translate_broker_errors():
+        with pytest.raises(DatabaseQueryError) as caught, translate_database_errors():
             conn.execute("INSERT INTO note VALUES ('secret text')")
         conn.rollback()
     assert "secret text" in str(caught.value.__cause__)
@@ -43,7 +48,7 @@ def test_the_row_that_a_constraint_refuses_is_not_quoted(database):
 def test_a_statement_that_takes_too_long_may_be_tried_again(database):
     with connect(database, application="test") as conn:
         conn.execute("SET statement_timeout = '20ms'")
-        with pytest.raises(DatabaseQueryError) as caught, translate_broker_errors():
+        with pytest.raises(DatabaseQueryError) as caught, translate_database_errors():
             conn.execute("SELECT pg_sleep(5)")
         conn.rollback()
     assert caught.value.retriable
@@ -54,7 +59,10 @@ def test_a_statement_that_takes_too_long_may_be_tried_again(database):
 def test_nul_and_a_lone_surrogate_are_never_tried_again(database):
     with connect(database, application="test") as conn:
         for text in ("a\x00b", "a\ud800b"):
-            with pytest.raises(DatabaseQueryError) as caught, translate_broker_errors():
+            with (
+                pytest.raises(DatabaseQueryError) as caught,
+                translate_database_errors(),
+            ):
                 conn.execute("SELECT %s::text", (text,))
             assert not caught.value.retriable
             conn.rollback()
@@ -68,7 +76,7 @@ def test_a_connection_that_the_server_ended_may_be_tried_again(database):
         other.execute(
             "SELECT pg_terminate_backend(%s)", (victim.info.backend_pid,)
         ).fetchone()
-        with pytest.raises(DatabaseQueryError) as caught, translate_broker_errors():
+        with pytest.raises(DatabaseQueryError) as caught, translate_database_errors():
             victim.execute("SELECT 1")
     assert caught.value.retriable
 
@@ -101,7 +109,7 @@ def test_a_transaction_that_a_frozen_process_left_open_may_be_tried_again(databa
         alive = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
         pid = frozen.info.backend_pid
         until(lambda: other.execute(alive, (pid,)).fetchone() == (0,), within_seconds=5)
-        with pytest.raises(DatabaseQueryError) as caught, translate_broker_errors():
+        with pytest.raises(DatabaseQueryError) as caught, translate_database_errors():
             frozen.execute("SELECT 1")
     assert "25P03" in (caught.value.technical or "")
     assert caught.value.retriable

@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from pydantic import Field
 
+from shared import entry_fields
 from shared.adapter_contract.contract import AdapterArgs, RawItem, Source
 from shared.adapter_contract.entry import AttachmentRef, Entry, TextFormat
 from shared.errors import MalformedEntryError
@@ -50,16 +51,14 @@ _OWN = frozenset(
     }
 )
 
-Target = Literal[
-    "title",
-    "authors",
-    "tags",
-    "category",
-    "level",
-    "shift",
-    "event_time",
-    "metadata",
-]
+if TYPE_CHECKING:
+    Target = str
+else:
+    # Type checkers want literals that are written out; these come from the table.
+    Target = Literal[
+        *("title", "authors", "tags", *sorted(entry_fields.NAMES)),
+        *("event_time", "metadata"),
+    ]
 
 
 class ElogArgs(AdapterArgs):
@@ -186,6 +185,9 @@ def parse(raw: RawItem, source: Source, args: ElogArgs, place: MessageOrigin) ->
     text_format = _FORMATS.get(head.get("encoding", "").lower(), "plain")
     body = text.read(_body(parts[1]), is_html=text_format == "html")
     mapped = _MappedAttributes(head, args, source)
+    words: dict[str, Any] = {
+        name: mapped.one(name) or None for name in entry_fields.NAMES
+    }
     return Entry(
         external_id=raw.external_id,
         entry_time=written.at,
@@ -196,9 +198,7 @@ def parse(raw: RawItem, source: Source, args: ElogArgs, place: MessageOrigin) ->
         authors=mapped.authors,
         logbooks=(place.logbook,),
         tags=mapped.many("tags"),
-        category=mapped.one("category") or None,
-        level=mapped.one("level") or None,
-        shift=mapped.one("shift") or None,
+        **words,
         readers=args.readers_of(place.logbook, restricted=place.restricted),
         reply_to=_parent(head, place.logbook),
         related=_related(body, place.logbook, raw.external_id),

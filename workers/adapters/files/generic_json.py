@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from shared import entry_fields
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
     AdapterPage,
@@ -34,8 +35,8 @@ from workers.adapters.mapping.field_values import malformed
 from workers.adapters.mapping.map_settings import MapArgs, Selector
 
 _OWN_KEYS = (
-    *("version", "event_time", "modified_at", "editor", "title", "text", "level"),
-    *("category", "shift", "kind", "readers", "visible_from", "origin", "language"),
+    *("version", "event_time", "modified_at", "editor", "title", "text"),
+    *(*entry_fields.NAMES, "kind", "readers", "visible_from", "origin", "language"),
     *("supersedes", "related", "thread_key", "attachments", "metadata", "url"),
     "deleted",
 )

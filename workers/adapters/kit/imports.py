@@ -7,7 +7,10 @@ import importlib.util
 from pathlib import Path
 
 OURS = ("shared", "workers", "api", "local")
-ALLOWED = ("shared.adapter_contract", "shared.text", "shared.times", "shared.errors")
+ALLOWED = (
+    *("shared.adapter_contract", "shared.text", "shared.times", "shared.errors"),
+    "shared.entry_fields",
+)
 # Ours share code with each other, in folders; an adapter of others, with its package.
 BUILT_IN = "workers.adapters"
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from shared import entry_fields
 from shared.adapter_contract.contract import Source
 from shared.adapter_contract.entry import Entry, TextFormat
 from shared.errors import MalformedEntryError
@@ -38,9 +39,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "version": values.word,
     "authors": values.names,
     "editor": values.word,
-    "level": values.word,
-    "category": values.word,
-    "shift": values.word,
+    **dict.fromkeys(entry_fields.NAMES, values.word),
     "language": values.word,
     "kind": values.kind,
     "origin": values.origin,

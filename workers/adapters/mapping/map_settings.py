@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field
 
+from shared import entry_fields
 from shared.adapter_contract.contract import AdapterArgs, Source
 from shared.adapter_contract.entry import TextFormat
 from shared.times import source_times
@@ -19,8 +20,8 @@ WHOLE = frozenset((*TIMES, "external_id", "reply_to", "supersedes", "deleted"))
 METADATA = "metadata."
 _TEXTS = frozenset(
     (
-        *("title", "text", "text_format", "version", "editor", "level", "category"),
-        *("shift", "language", "kind", "origin", "thread_key", "url"),
+        *("title", "text", "text_format", "version", "editor", *entry_fields.NAMES),
+        *("language", "kind", "origin", "thread_key", "url"),
     )
 )
 _FIELDS = frozenset((*_TEXTS, *LISTS, *WHOLE, "metadata"))

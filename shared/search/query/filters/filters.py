@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
-from shared import suggest
+from shared import entry_fields, suggest
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filter_operators, time_range
 from shared.search.query.filters.fact_filters import Part, QuantityBounds, WantedFact
@@ -24,7 +24,7 @@ THREAD = "thread_id"
 EXCLUDED = "exclude_entry_ids"
 # Known of every entry once its metadata is read.
 FACTS = (
-    *("category", "device", "kind", "language", "level", "origin", "shift"),
+    *sorted((*entry_fields.NAMES, "device", "kind", "language", "origin")),
     *("system", "tag"),
 )
 TIMES = (time_range.FROM, time_range.TO, time_range.EVENT_FROM, time_range.EVENT_TO)

@@ -16,9 +16,9 @@ Kind = Literal[
 
 FIELDS = frozenset(
     (
-        *("after", "author", "before", "category", "date", "device", "from", "has"),
-        *("id", "kind", "language", "level", "logbook", "origin", "quantity", "shift"),
-        *("since", "source", "system", "tag", "thread", "until"),
+        *filters.FACTS,
+        *("after", "author", "before", "date", "from", "has", "id", "logbook"),
+        *("quantity", "since", "source", "thread", "until"),
         # As requests call some of them.
         *filters.ALIASES,
     )

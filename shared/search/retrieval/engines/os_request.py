@@ -103,7 +103,7 @@ def _sent(
     if client is None:
         raise OpenSearchError("This system runs without OpenSearch.")
     seconds = max(0.01, ask.budget_seconds - _COLUMNS_SECONDS)
-    with opensearch.translate_broker_errors():
+    with opensearch.translate_engine_errors():
         return send(client, seconds)
 
 

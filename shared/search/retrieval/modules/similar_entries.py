@@ -16,7 +16,7 @@ from shared.embedding.vectors.nearest import find_nearest
 from shared.entries.reading.filter_sql import NARROWED
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres.pool import translate_broker_errors
+from shared.postgres.pool import translate_database_errors
 from shared.search.jobs.outcome import (
     Candidate,
     Outcome,
@@ -100,7 +100,7 @@ def find(conn: Connection[TupleRow], plan: Plan, entry: EntryView) -> list[Outco
     for name, unit, way in _WAYS:
         try:
             # What a way that fails leaves behind is undone; the other goes on.
-            with translate_broker_errors(), conn.transaction():
+            with translate_database_errors(), conn.transaction():
                 found.append(way(conn, plan, entry.entry_id, given))
         except DatabaseQueryError as exc:
             log.warning("alike_not_read", way=name, code=exc.error_code)

@@ -168,7 +168,7 @@ def _check_types(entry: Entry) -> None:
     assert isinstance(entry.metadata, dict)
     for moment in (entry.entry_time, entry.event_time, entry.modified_at):
         assert moment is None or moment.tzinfo is not None
-    for word in (entry.level, entry.category, entry.shift, entry.reply_to):
+    for word in (*entry.field_values().values(), entry.reply_to):
         assert word is None or isinstance(word, str)
     for file in entry.attachments:
         assert isinstance(file.id, str)
