@@ -21,7 +21,9 @@ _NAME = re.compile(r"(\d\d)(\d\d)(\d\d)a\.log")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _CONFIGURATION = "elogd.cfg"
 _FIRST_OF_LAST_CENTURY = 80
-_MOST_FILE_BYTES = 268_435_456
+# Twice as much fits into a worker beside what it needs itself; no day comes near it.
+_MOST_FILE_BYTES = 67_108_864
+_PIECE_BYTES = 1_048_576
 _MOST_CONFIGURATION_BYTES = 1_048_576
 # A rewrite takes milliseconds; whatever is torn for longer was left so.
 _TRIES, _PAUSE_SECONDS = 25, 0.02
@@ -120,6 +122,8 @@ class Folder:
             name, stat, blocks = self._read
             if self._io.files.stat(name) == stat:
                 return blocks
+        # Two days at once would be twice the memory.
+        self._read = None
         stat, blocks, is_whole = self._read_file(file.name)
         if not is_whole:
             message = f"{file.name} is being rewritten just now; it is read again."
@@ -153,11 +157,7 @@ class Folder:
             if attempt:
                 time.sleep(_PAUSE_SECONDS)
             before = self._io.files.stat(name)
-            with self._io.files.open(name) as file:
-                data = file.read(_MOST_FILE_BYTES + 1)
-            if len(data) > _MOST_FILE_BYTES:
-                message = f"{name} is larger than {_MOST_FILE_BYTES} bytes."
-                raise IngestionError(message, reason="too_large")
+            data = self._bytes_of(name)
             after = self._io.files.stat(name)
             blocks = message_block.split(data)
             if before == after and message_block.is_whole(data, blocks):
@@ -167,6 +167,18 @@ class Folder:
                 # Damaged for good: what can be read of it is read.
                 return after, blocks, True
         return after, blocks, False
+
+    def _bytes_of(self, name: str) -> bytes:
+        """Read a file piece by piece: asked for at once, its bound is allocated."""
+        pieces, size = [], 0
+        with self._io.files.open(name) as file:
+            while piece := file.read(_PIECE_BYTES):
+                pieces.append(piece)
+                size += len(piece)
+                if size > _MOST_FILE_BYTES:
+                    message = f"{name} is larger than {_MOST_FILE_BYTES} bytes."
+                    raise IngestionError(message, reason="too_large")
+        return b"".join(pieces)
 
 
 def _day(name: str) -> date | None:
