@@ -208,6 +208,10 @@ class SourceReport:
     problems: tuple[str, ...] = ()
 
 
+# The status of a reply in which the server hung up without a byte.
+NO_STATUS = 0
+
+
 class Reply(Protocol):
     """An answer of the source, whole and within its bounds."""
 
@@ -260,7 +264,7 @@ class SourceHTTP(Protocol):
         headers: Mapping[str, str] | None = None,
         allow: Sequence[int] = (),
     ) -> Reply:
-        """Ask; `allow` names statuses besides 200 that are answers (404, 410)."""
+        """Ask; `allow` names statuses besides 200 that are answers (404, NO_STATUS)."""
 
     def post(
         self,

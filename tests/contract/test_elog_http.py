@@ -66,13 +66,30 @@ def test_a_deleted_message_takes_its_replies_along(
     assert [one.external_id for one in adapter.list_ids(None)] == ["Operations/4"]
 
 
-@pytest.mark.parametrize("in_html", [False, True])
+@pytest.mark.parametrize("how", ["hangs_up", "is_old", "says_missing_in_html"], ids=str)
 def test_a_message_that_is_gone_is_none(
-    stub: ElogServerStub, io: PlainIO, *, in_html: bool
+    stub: ElogServerStub, io: PlainIO, how: str
 ) -> None:
-    stub.says_missing_in_html = in_html
+    setattr(stub, how, True)
     stub.add(message(1))
     assert over_server(stub, io).fetch("Operations/77") is None
+
+
+def test_a_message_that_is_listed_and_not_to_be_had_is_not_gone(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    stub.add(message(1))
+    stub.never_answers = {1}
+    with pytest.raises(IngestionError) as caught:
+        over_server(stub, io).fetch("Operations/1")
+    assert caught.value.reason == "unexpected_shape"
+
+
+def test_an_empty_logbook_is_one_without_messages(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    report = over_server(stub, io).check()
+    assert (report.entries, report.newest) == (0, None)
 
 
 def test_a_number_that_is_given_out_again_is_another_message(

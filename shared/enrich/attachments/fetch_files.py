@@ -42,6 +42,8 @@ _OF_THE_SOURCE = frozenset(
         *("unusable_request", "no_path", "paced", "cancelled", "out_of_time"),
     }
 )
+# One file may be half written, or be what makes the server give up.
+_OF_ONE_FILE = frozenset({"half_body", "empty_reply"})
 
 
 class Fetch(Protocol):
@@ -170,7 +172,7 @@ def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
 def _is_of_one(error: LogchordError) -> bool:
     """Tell whether a source may fail at one file and give the next."""
     reason = error.reason if isinstance(error, IngestionError) else None
-    return reason is not None and (reason == "half_body" or reason[:6] == "http_5")
+    return reason is not None and (reason in _OF_ONE_FILE or reason[:6] == "http_5")
 
 
 def _keep(means: Means, one: Due, got: keep_files.Received) -> None:

@@ -20,6 +20,7 @@ from shared.sources import listed_ids, run_records
 from shared.sources.intake.store_page import Intake, Steps
 from shared.sources.listed_ids import Listed
 from shared.sources.run_records import Counts
+from shared.sources.runs import prune
 from shared.work import schedule
 
 CHUNK = 1000
@@ -65,12 +66,18 @@ class Comparison:
 
 
 def steps(intake: Intake, window: Window | None) -> Steps:
-    """List, then fetch what is unknown or changed."""
+    """List, fetch what is unknown or changed, and delete what is gone."""
     at = Comparison.resume(intake)
     yield from take_down(intake, window, at)
-    yield from fetch_changed(intake, listed(intake, window, before=at.began), at)
-    if not intake.is_cut:
-        end(intake)
+    found = listed(intake, window, before=at.began)
+    yield from fetch_changed(intake, found, at)
+    if intake.is_cut:
+        return
+    if intake.opened.capabilities.deletes == "index":
+        with connection(intake.pool) as conn:
+            count = listed_ids.count(conn, intake.run.id)
+        yield from prune.steps(intake, found, listed=count, list_again=None)
+    end(intake)
 
 
 def take_down(intake: Intake, window: Window | None, at: Comparison) -> Steps:

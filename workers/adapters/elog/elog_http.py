@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from shared.adapter_contract.contract import (
+    NO_STATUS,
     AdapterDescriptor,
     AdapterPage,
     Capabilities,
@@ -97,6 +98,8 @@ class ElogHTTP:
         least = self.descriptor.min_overlap_seconds
         self._overlap = timedelta(seconds=max(source.overlap_seconds, least))
         self._login = Login(io, self._args.user, self._args.password)
+        # By logbook, as it was listed last.
+        self._listed: dict[str, frozenset[int]] = {}
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
@@ -115,14 +118,14 @@ class ElogHTTP:
         while not walk.is_over(len(self._named())) and not self._io.is_cancelled():
             if known != walk.book:
                 known = walk.book
-                stamps = dict(self._listing(self._named()[known]))
+                stamps = self._listing(self._named()[known])
             yield from self._stretch(walk, stamps)
 
     def list_ids(self, window: Window | None) -> Iterator[IdStamp]:
         """Yield every message of every logbook; the listing knows no times."""
         del window
         for book in self._named():
-            for mid, stamp in self._listing(book):
+            for mid, stamp in self._listing(book).items():
                 yield IdStamp(f"{book}/{mid}", stamp)
 
     def fetch(self, external_id: str) -> RawItem | None:
@@ -130,14 +133,14 @@ class ElogHTTP:
         book, _, mid = external_id.rpartition("/")
         if not mid.isdecimal() or not book:
             raise _unexpected(f"{external_id!r} is not the id of a message")
-        reply = self._get(book, mid, [("cmd", "Download")], allow=(404, 410))
-        body = reply.body.lstrip()
-        if reply.status != HTTPStatus.OK or not body:
+        reply = self._downloaded(book, mid)
+        if reply is None:
+            if self._is_listed(book, int(mid)):
+                raise _unexpected(f"{external_id} is listed, and cannot be had")
             return None
+        body = reply.body.lstrip()
         if not message_block.begins_with(body, int(mid)):
             _refuse_login(reply)
-            if _ERROR in body[:_LOOKED_AT]:
-                return None
             raise _unexpected(f"{external_id} was answered with something else")
         return self._item(book, Block(int(mid), body), reply)
 
@@ -168,11 +171,11 @@ class ElogHTTP:
         entries, newest, guess = 0, None, None
         restricted: list[str] = []
         for book in self._named():
-            entries += sum(1 for _ in self._listing(book))
+            entries += len(self._listing(book))
             if self._login.user is not None and self._asks_for_login(book):
                 restricted.append(book)
-            last = self._get(book, "-1", [("cmd", "Download")], allow=(404,)).body
-            for block in message_block.split(last):
+            last = self._downloaded(book, "-1")
+            for block in message_block.split(last.body) if last else ():
                 written = block.written(self._source)
                 if written is not None and (newest is None or written > newest):
                     newest, guess = written, _offset(block)
@@ -279,19 +282,44 @@ class ElogHTTP:
             stamp=found.stamp if found else None,
         )
 
-    def _listing(self, book: str) -> Iterator[tuple[int, str]]:
-        """Yield number and hash of every message; anything odd is no listing."""
+    def _downloaded(self, book: str, which: str) -> Reply | None:
+        """Ask for one message; None: it was answered twice as if there were none.
+
+        Of a message that is gone elogd hangs up without a byte, as it does when it is
+        stopped, or tired of a connection. Older ones send an empty or an error page.
+        """
+        for _ in range(2):
+            params = [("cmd", "Download")]
+            reply = self._get(book, which, params, allow=(NO_STATUS, 404, 410))
+            if reply.status != HTTPStatus.OK or not reply.body.strip():
+                continue
+            if _ERROR not in reply.body[:_LOOKED_AT]:
+                return reply
+            _refuse_login(reply)
+        return None
+
+    def _is_listed(self, book: str, mid: int) -> bool:
+        """Tell whether the listing names a message; it is read again before it does."""
+        if mid in self._listed.get(book, {mid}):
+            self._listing(book)
+        return mid in self._listed[book]
+
+    def _listing(self, book: str) -> dict[int, str]:
+        """Return the hash of every message by number; anything odd is no listing."""
         reply = self._get(book, "", [("cmd", "GetMD5")])
         lines = [line for line in reply.body.split(b"\n") if line.strip()]
         listed = [_LISTED.fullmatch(line) for line in lines]
         if not listed or None in listed:
             _refuse_login(reply)
             raise _unexpected(f"the listing of {book} is none")
-        for found in listed:
-            assert found is not None
+        stamps = {
+            int(one[1]): one[2].decode("ascii").lower()
+            for one in listed
             # Zero is the configuration.
-            if int(found[1]) != 0:
-                yield int(found[1]), found[2].decode("ascii").lower()
+            if one is not None and int(one[1]) != 0
+        }
+        self._listed[book] = frozenset(stamps)
+        return stamps
 
     def _asks_for_login(self, book: str) -> bool:
         url = f"{self._base}/{message_block.quoted(book)}/"

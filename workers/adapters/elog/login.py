@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NoReturn
 
-from shared.adapter_contract.contract import Reply, SourceIO
+from shared.adapter_contract.contract import NO_STATUS, Reply, SourceIO
 from shared.errors import IngestionError
 
 _PASSWORD_FIELD = re.compile(rb"(?i)type\s{0,8}=\s{0,8}[\"']?password")
@@ -70,7 +70,7 @@ class Login:
         """Read a file that lies below a logbook's page."""
         if self.user is not None:
             # A file cannot be told from a form: ask for what can, first.
-            self.get(page, "-1", [("cmd", "Download")], allow=(404,))
+            self.get(page, "-1", [("cmd", "Download")], allow=(NO_STATUS, 404))
         with self._io.http.stream(url, headers=self._headers()) as pieces:
             yield from pieces
 
