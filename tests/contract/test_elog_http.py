@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -146,6 +146,20 @@ def test_history_comes_newest_first_in_stretches_that_fit(
     assert pages[-1].cursor["at"] < io.now().isoformat()
     bulk = [one for one in stub.requests() if "mode=Raw" in one]
     assert len(bulk) < 20
+
+
+def test_history_ends_though_nobody_says_when_it_begins(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    stub.add(message(1))
+    for start in (
+        None,
+        datetime(1990, 1, 1, tzinfo=UTC),
+        datetime(1971, 1, 1, tzinfo=UTC),
+    ):
+        pages = list(over_server(stub, io).pages(None, Window(start, io.now())))
+        assert ids(pages) == ["Operations/1"]
+        assert pages[-1].is_last
 
 
 def test_a_message_dated_ahead_is_read_by_a_poll_while_history_is_loaded(

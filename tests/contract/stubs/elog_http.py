@@ -30,6 +30,7 @@ WALL_TIME = elog_message.WALL_TIME
 _HTML = "text/html;charset=ISO-8859-1"
 _PLAIN = "text/plain;charset=ISO-8859-1"
 _CONFIGURATION = "0123456789ABCDEF0123456789ABCDEF"
+_FIRST_OF_ITS_CENTURY = 1990
 _ERROR_PAGE = b'<html><td class="errormsg">This message does not exist</td></html>'
 
 
@@ -200,6 +201,8 @@ class ElogServerStub:
         self, book: Mapping[int, Message], params: Mapping[str, str]
     ) -> StubAnswer:
         first, last = _day(params, "a"), _day(params, "b")
+        if first is not None and last is not None and first > last:
+            return StubAnswer(_ERROR_PAGE, 404, _HTML)
         found = [
             message
             for message in sorted(book.values(), key=lambda one: one.written)
@@ -238,7 +241,9 @@ def make_stub() -> ElogServerStub:
 
 
 def _day(params: Mapping[str, str], which: str) -> date | None:
+    """Return a day as elogd reads it: seen, 1975 was 2075, and 1969 was refused."""
     try:
-        return date(*(int(params[f"{part}{which}"]) for part in "ymd"))
+        year, month, day = (int(params[f"{part}{which}"]) for part in "ymd")
     except (KeyError, ValueError):
         return None
+    return date(year + 100 if year < _FIRST_OF_ITS_CENTURY else year, month, day)
