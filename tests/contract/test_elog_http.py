@@ -131,8 +131,48 @@ def test_bulk_and_download_say_the_same_and_bulk_knows_the_listed_hash(
     assert entry == fetched(adapter, "Operations/1")
     assert entry.text == text.rstrip("\n")
     assert item.stamp == stamps["Operations/1"]
-    # What may have been cut off is compared once more.
-    assert _bulk(adapter, "Operations/3").stamp is None
+
+
+def test_no_draft_is_among_the_messages_of_a_bulk_answer(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    adapter = over_server(stub, io)
+    stub.add(message(1))
+    stub.add(message(2, draft=True))
+    with pytest.raises(MalformedEntryError) as caught:
+        adapter.parse(_bulk(adapter, "Operations/2"))
+    assert caught.value.reason == "pending"
+    stub.edit("Operations/2", draft=False)
+    assert adapter.parse(_bulk(adapter, "Operations/2")).title == "Title"
+
+
+def test_what_a_bulk_answer_lacks_of_a_message_is_downloaded_and_nothing_else(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    adapter = over_server(stub, io, page_size=2)
+    for number in range(1, 6):
+        told = {"Old": "kept"} if number == 3 else {}
+        stub.add(message(number, text="One\r\ntwo\n\n", metadata=told))
+    stub.unconfigured = frozenset({"Old"})
+    stub.add(message(6, text="Three\r\n"))
+    items = [item for page in adapter.pages(None) for item in page.items]
+    assert len(items) == 6
+    entry = adapter.parse(next(one for one in items if one.external_id[-1] == "3"))
+    assert entry.metadata == {"Old": "kept"}
+    downloaded = [one for one in stub.requests() if "cmd=Download" in one]
+    assert downloaded == ["GET /Operations/3?cmd=Download"]
+    assert {item.external_id: item.stamp for item in items} == listed(adapter)
+
+
+def test_many_that_are_to_be_downloaded_come_in_small_pages(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    for number in range(1, 51):
+        stub.add(message(number, metadata={"Old": "kept"}))
+    stub.unconfigured = frozenset({"Old"})
+    pages = list(over_server(stub, io).pages(None))
+    assert [len(page.items) for page in pages if page.items] == [20, 20, 10]
+    assert len(set(ids(pages))) == 50
 
 
 def test_history_comes_newest_first_in_stretches_that_fit(

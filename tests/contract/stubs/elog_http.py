@@ -52,6 +52,8 @@ class ElogServerStub:
         # Messages at which it hangs up though they are there.
         self.never_answers: set[int] = set()
         self.redirects_to_login = False
+        # Attributes of messages that the configuration has no more.
+        self.unconfigured: frozenset[str] = frozenset()
         self._listed = list(logbooks)
         self._user, self._password = user, password
         # Somebody else knows the passwords (PAM, LDAP): cookies with one are refused.
@@ -209,7 +211,7 @@ class ElogServerStub:
             if (first is None or message.written.date() >= first)
             and (last is None or message.written.date() <= last)
         ]
-        body = b"".join(message.block().replace(b"\n", b"\r\n") for message in found)
+        body = b"".join(message.in_bulk(self.unconfigured) for message in found)
         return StubAnswer(body, media_type=_PLAIN)
 
     def _download(self, book: Mapping[int, Message], number: str) -> StubAnswer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import ClassVar
@@ -42,6 +42,8 @@ _ERROR = b'class="errormsg"'
 _LOGBOOK_LINK = re.compile(r"(?i)<a\s{1,8}href=\"?([^\"'/?#<>\s]{1,100}+)/\"?[\s>]")
 _LOOKED_AT = 65_536
 _MOST_FOUND = 50
+# Of a page, one by one: the server answers one request at a time.
+_DOWNLOADS = 20
 _OFFSET = re.compile(rb"([+-]\d\d)(\d\d)[ \t\r]*+$")
 
 
@@ -228,20 +230,19 @@ class ElogHTTP:
             if exc.reason != "too_large" or not walk.shorten():
                 raise
             return
-        rest = self._blocks(walk, reply, stamps)
-        count, step = len(rest), max(1, self._source.page_size)
+        rest = self._blocks(walk, reply)
+        count = len(rest)
         while True:
-            page, rest = rest[:step], rest[step:]
-            if rest:
-                walk.after = page[-1].key
+            items, taken = self._page(book, rest, stamps, reply)
+            last, rest = rest[taken - 1 : taken], rest[taken:]
+            if rest and last:
+                walk.after = last[0].key
             else:
                 walk.step(count)
             is_over = walk.is_over(len(self._named()))
-            if page or is_over:
+            if items or is_over:
                 yield AdapterPage(
-                    items=tuple(
-                        self._item(book, one.block, reply, one) for one in page
-                    ),
+                    items=items,
                     cursor=walk.cursor(is_over=is_over),
                     complete_to=walk.complete_to if is_over else None,
                     is_last=is_over,
@@ -249,28 +250,47 @@ class ElogHTTP:
             if not rest or self._io.is_cancelled():
                 return
 
-    def _blocks(
-        self, walk: ElogWalk, reply: Reply, stamps: Mapping[int, str]
-    ) -> list[_FoundMessage]:
+    def _page(
+        self,
+        book: str,
+        found: Sequence[_FoundMessage],
+        stamps: Mapping[int, str],
+        reply: Reply,
+    ) -> tuple[tuple[RawItem, ...], int]:
+        """Return the items of a page, and of how many messages they are.
+
+        What is not surely all of its message is downloaded: it may be a draft.
+        """
+        items: list[RawItem] = []
+        asked = 0
+        for place, one in enumerate(found):
+            is_full = len(items) >= self._source.page_size or asked >= _DOWNLOADS
+            if place and (is_full or self._io.is_cancelled()):
+                return tuple(items), place
+            stamp = stamps.get(one.block.mid)
+            if stamp is not None and one.block.is_hashed(stamp):
+                items.append(self._item(book, one.block, reply, stamp))
+                continue
+            asked += 1
+            item = self.fetch(f"{book}/{one.block.mid}")
+            if item is not None:
+                items.append(replace(item, stamp=stamp))
+        return tuple(items), len(found)
+
+    def _blocks(self, walk: ElogWalk, reply: Reply) -> list[_FoundMessage]:
         body = reply.body.lstrip()
         if body and not body.startswith(b"$@MID@$:"):
             _refuse_login(reply)
             raise _unexpected("the list of messages was answered with something else")
-        blocks = message_block.split(body)
         found = [
-            _FoundMessage(
-                block,
-                block.written(self._source),
-                # The last one may be cut off: it is compared once more.
-                stamps.get(block.mid) if block is not blocks[-1] else None,
-            )
-            for block in blocks
+            _FoundMessage(block, block.written(self._source))
+            for block in message_block.split(body)
         ]
         wanted = [one for one in found if walk.holds(one.written, one.key)]
         return sorted(wanted, key=lambda one: one.key, reverse=True)
 
     def _item(
-        self, book: str, block: Block, reply: Reply, found: _FoundMessage | None = None
+        self, book: str, block: Block, reply: Reply, stamp: str | None = None
     ) -> RawItem:
         return RawItem(
             external_id=f"{book}/{block.mid}",
@@ -279,7 +299,7 @@ class ElogHTTP:
             charset=reply.charset,
             url=f"{self._base}/{message_block.quoted(book)}/{block.mid}",
             fetched_at=reply.fetched_at,
-            stamp=found.stamp if found else None,
+            stamp=stamp,
         )
 
     def _downloaded(self, book: str, which: str) -> Reply | None:
@@ -348,11 +368,10 @@ class ElogHTTP:
 
 @dataclass(frozen=True, slots=True)
 class _FoundMessage:
-    """A message of a bulk answer, when it was written, and what the listing said."""
+    """A message of a bulk answer, and when it was written."""
 
     block: Block
     written: datetime | None
-    stamp: str | None
 
     @property
     def key(self) -> tuple[int, int]:

@@ -23,6 +23,9 @@ MEDIA_TYPE = "text/x-elog"
 # Digits alone on their line: a body that quotes the mark inside a line splits nothing.
 _START = re.compile(rb"^\$@MID@\$: *+(\d{1,18})[ \t\r]*+$", re.MULTILINE)
 _SEPARATOR = re.compile(rb"^={40}\r*+$", re.MULTILINE)
+_LINE_OF_SEPARATOR = b"=" * 40 + b"\n"
+# Ends that a text may have in its file, and not where it is listed.
+_TEXT_ENDS = (b"\n", b"\n\n", b"\r\n\n", b"\r\n", b"")
 # From its first \r on, or a run of them would be walked once for each.
 _LINE_END = re.compile(rb"(?<!\r)\r*+\n")
 _DATE = re.compile(rb"^Date:([^\n]{0,200})", re.MULTILINE)
@@ -120,6 +123,27 @@ class Block:
         """What changes with the message, however its lines end."""
         plain = _LINE_END.sub(b"\n", self.data).rstrip(b"\n")
         return hashlib.md5(plain, usedforsecurity=False).hexdigest()
+
+    def is_hashed(self, stamp: str) -> bool:
+        """Tell whether a listing's hash is this message's, so that nothing is missing.
+
+        The server hashes what its file holds. In bulk it leaves out that a message is a
+        draft, and attributes that it is no longer configured for; the ends of lines of
+        the head are others there, those of the text are as they were posted.
+        """
+        parts = _SEPARATOR.split(self.data, maxsplit=1)
+        if len(parts) == 1:
+            return False
+        head = _LINE_END.sub(b"\n", parts[0])
+        text = parts[1].removeprefix(b"\n").removesuffix(b"\r\n")
+        shorter = text.rstrip(b"\r\n")
+        plain = hashlib.md5(head + _LINE_OF_SEPARATOR + shorter, usedforsecurity=False)
+        for end in (text[len(shorter) :] + b"\n", *_TEXT_ENDS):
+            whole = plain.copy()
+            whole.update(end)
+            if whole.hexdigest() == stamp:
+                return True
+        return False
 
     def written(self, source: Source) -> datetime | None:
         """Return the time that it says it was written, if that can be read."""
