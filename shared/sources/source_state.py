@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -36,6 +36,11 @@ _READ: LiteralString = """
      WHERE s.tenant = %(tenant)s
        AND (%(source)s::text IS NULL OR s.source = %(source)s)
      ORDER BY s.source
+     LIMIT 1000"""
+_SETTINGS: LiteralString = """
+    SELECT source, config FROM source_state
+     WHERE %(sources)s::text[] IS NULL OR source = ANY(%(sources)s)
+     ORDER BY source
      LIMIT 1000"""
 _AWAKE: LiteralString = """
     SELECT source, tenant, config_hash FROM source_state
@@ -135,6 +140,27 @@ def tenant_of(conn: Connection[TupleRow], source: str) -> str | None:
     """Return whose source it is; its name is the installation's alone."""
     row = conn.execute(_OF_SOURCE, {"source": source}).fetchone()
     return str(row[0]) if row else None
+
+
+def current_settings(
+    conn: Connection[TupleRow],
+    configured: Mapping[str, SourceSettings],
+    sources: Sequence[str] | None = None,
+) -> dict[str, SourceSettings]:
+    """Return the settings of sources, or of all, as they are by now.
+
+    Those that are asked may have been added or changed since this process has read its
+    configuration; of those that are pushed to it is the configuration that tells.
+    """
+    found = {
+        name: one
+        for name, one in configured.items()
+        if sources is None or name in sources
+    }
+    names = None if sources is None else list(sources)
+    for name, config in conn.execute(_SETTINGS, {"sources": names}):
+        found[name] = SourceSettings.model_validate(config)
+    return dict(sorted(found.items()))
 
 
 def load_source_state(
