@@ -268,6 +268,21 @@ def test_files_are_linked_where_the_server_serves_them(
     assert [io.http.get(ref.url or "").body for ref in refs] == [b"png", b"a"]
 
 
+@pytest.mark.parametrize("is_old", [False, True])
+def test_the_page_of_a_file_that_is_gone_is_not_the_file(
+    stub: ElogServerStub, io: PlainIO, *, is_old: bool
+) -> None:
+    stub.is_old = is_old
+    adapter = over_server(stub, io)
+    lost = StubFile("notes.txt", b"", missing=True)
+    stub.add(message(1, files=(lost, StubFile("b.txt", b"404 Not Found"))))
+    gone, kept = fetched(adapter, "Operations/1").attachments
+    assert b"".join(adapter.fetch_attachment(kept)) == b"404 Not Found"
+    with pytest.raises(IngestionError) as caught:
+        list(adapter.fetch_attachment(gone))
+    assert caught.value.reason == ("refused" if is_old else "gone")
+
+
 def test_the_declared_charset_does_not_spoil_what_people_have_pasted(
     stub: ElogServerStub, io: PlainIO
 ) -> None:

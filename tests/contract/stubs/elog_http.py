@@ -31,6 +31,10 @@ _HTML = "text/html;charset=ISO-8859-1"
 _PLAIN = "text/plain;charset=ISO-8859-1"
 _CONFIGURATION = "0123456789ABCDEF0123456789ABCDEF"
 _FIRST_OF_ITS_CENTURY = 1990
+_NO_FILE = (
+    b"<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head>\n"
+    b"<body><h1>Not Found</h1>The requested file was not found</body></html>\n"
+)
 _ERROR_PAGE = b'<html><td class="errormsg">This message does not exist</td></html>'
 
 
@@ -234,7 +238,8 @@ class ElogServerStub:
             file = message.files().get(stored)
             if file is not None and not file.missing:
                 return StubAnswer(file.content, media_type="application/octet-stream")
-        return StubAnswer(_ERROR_PAGE, 404, _HTML)
+        # Seen: with status 200.
+        return StubAnswer(_NO_FILE, 404 if self.is_old else 200, _HTML)
 
 
 def make_stub() -> ElogServerStub:

@@ -13,6 +13,9 @@ from shared.errors import IngestionError
 
 _PASSWORD_FIELD = re.compile(rb"(?i)type\s{0,8}=\s{0,8}[\"']?password")
 _LOOKED_AT = 65_536
+# Of a file that is gone elogd sends such a page, and status 200.
+_NO_FILE = re.compile(rb"(?i)^\s{0,64}<(?:!doctype|html)[\s\S]{0,400}404 Not Found")
+_LOOKED_AT_FILE = 1024
 _SESSION = re.compile(r"(?:^|[,;\s])sid=([0-9A-Za-z]{8,64})(?![0-9A-Za-z])")
 # Success leads on to a page that nobody needs.
 _LED_ON = (302, 303)
@@ -72,6 +75,11 @@ class Login:
             # A file cannot be told from a form: ask for what can, first.
             self.get(page, "-1", [("cmd", "Download")], allow=(NO_STATUS, 404))
         with self._io.http.stream(url, headers=self._headers()) as pieces:
+            first = next(pieces, b"")
+            if _NO_FILE.search(first[:_LOOKED_AT_FILE]):
+                message = "The ELOG has this file no more."
+                raise IngestionError(message, reason="gone")
+            yield first
             yield from pieces
 
     def _headers(self) -> Mapping[str, str]:

@@ -213,6 +213,26 @@ def test_files_of_a_source_that_was_added_after_the_worker_began_are_fetched(
     conn.commit()
 
 
+def test_a_page_is_not_kept_for_a_file_that_by_its_name_is_none(conn, ctx, server):
+    page = b"<html><head><title>404 Not Found</title></head><body>gone</body></html>"
+    entry_id = save(
+        conn,
+        ref(server, "trip_report.pdf", page),
+        ref(server, "notes.txt", page),
+        ref(server, "saved.html", page),
+    )
+    attachments.extract_attachment(ctx, [entry_id])
+
+    kept = found(conn, entry_id)
+    states = {name: one.state for name, one in kept.items()}
+    assert states == {
+        "trip_report.pdf": "failed",
+        "notes.txt": "stored",
+        "saved.html": "stored",
+    }
+    assert kept["trip_report.pdf"].error["details"]["reason"] == "page_instead"
+
+
 def test_what_was_only_linked_is_fetched_once_its_source_is_known(conn, ctx, server):
     settings = ctx.settings
     sync_config.arrange(conn, Settings(sources={}))
