@@ -385,6 +385,14 @@ class FetchesAttachments(Protocol):
 
 
 @runtime_checkable
+class ReadsInPart(Protocol):
+    """An adapter that reads on where its source refuses a part of itself."""
+
+    def unread(self) -> Mapping[str, str]:
+        """Return how the ids of what was refused to it begin, each with the reason."""
+
+
+@runtime_checkable
 class Checks(Protocol):
     """An adapter that can say more about its source than its first page does."""
 

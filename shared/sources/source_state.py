@@ -16,6 +16,7 @@ from shared.errors import LogchordError
 from shared.settings.source_sections import SourceSettings
 
 MAX_GAPS = 100
+PARTLY_UNREAD = "partly_unread"
 
 _ARRANGE: LiteralString = """
     INSERT INTO source_state AS s (source, tenant, adapter, config_hash, config,
@@ -222,6 +223,21 @@ def degrade(
     """Say what is wrong with a source that goes on, or that nothing is any more."""
     value = None if why is None else json.dumps(why)
     conn.execute(_DEGRADE, {**_key(tenant, source), "why": value})
+
+
+def note_unread(
+    conn: Connection[TupleRow], tenant: str, source: str, unread: Mapping[str, str]
+) -> None:
+    """Say what of a source could not be read, or that all of it can be by now."""
+    standing = load_source_state(conn, tenant, source)
+    before = (standing.degraded if standing else None) or {}
+    if unread:
+        message = " ".join(sorted(set(unread.values())))
+        why = {"code": PARTLY_UNREAD, "message": message}
+        if before != why:
+            degrade(conn, tenant, source, why)
+    elif before.get("code") == PARTLY_UNREAD:
+        degrade(conn, tenant, source, None)
 
 
 def note_complete(

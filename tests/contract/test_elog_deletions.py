@@ -70,3 +70,21 @@ def test_the_reconcile_looks_twice_by_itself(elog):
     run = elog.run(run_records.RECONCILE)
     assert (run.error, run.deleted) == (None, 1)
     assert gone not in elog.live()
+
+
+@pytest.mark.parametrize("elog", ["elog_http"], indirect=True)
+def test_of_a_logbook_that_wants_a_login_by_now_nothing_is_deleted(elog):
+    kept, gone = elog.add(*elog.some(2))
+    (guarded,) = elog.add(elog.fresh(logbook="RF"))
+    elog.load()
+    elog.stub.guard("RF")
+    elog.stub.delete(gone)
+    _poll(elog)
+    _poll(elog)
+    assert elog.live() == {kept, guarded}
+    standing = elog.standing()
+    assert standing.degraded["code"] == "partly_unread"
+    assert "for RF" in standing.degraded["message"]
+    elog.stub.guard()
+    _poll(elog)
+    assert elog.standing().degraded is None

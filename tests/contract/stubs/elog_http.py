@@ -31,6 +31,10 @@ _HTML = "text/html;charset=ISO-8859-1"
 _PLAIN = "text/plain;charset=ISO-8859-1"
 _CONFIGURATION = "0123456789ABCDEF0123456789ABCDEF"
 _FIRST_OF_ITS_CENTURY = 1990
+_NEW_USER = (
+    b'<html><head><title>ELOG new user</title></head><body><form method="POST">'
+    b'<input type="password" name="newpwd"></form></body></html>'
+)
 _NO_FILE = (
     b"<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head>\n"
     b"<body><h1>Not Found</h1>The requested file was not found</body></html>\n"
@@ -53,6 +57,8 @@ class ElogServerStub:
         self.logbooks = Logbooks()
         self.is_old = is_old
         self.says_missing_in_html = False
+        # Logbooks without a login, beside those that have one.
+        self.open_books: set[str] = set()
         # Messages at which it hangs up though they are there.
         self.never_answers: set[int] = set()
         self.redirects_to_login = False
@@ -116,13 +122,22 @@ class ElogServerStub:
         # A second request hangs until the first is done.
         with self._one_at_a_time:
             self.cookies.append(request.headers.get("cookie"))
-            if self._user is None:
+            sent = request.headers.get("cookie", "")
+            if self._user is None or request.path.split("/")[1] in self.open_books:
+                if "upwd=" in sent and not self.is_old:
+                    # Seen: an open logbook takes a password for a new user's.
+                    return StubAnswer(_NEW_USER, media_type=_HTML)
                 return self._answer_known(request)
             if request.method == "POST":
                 return self._log_in(request)
             if self._knows(request.headers.get("cookie", "")):
                 return self._answer_known(request)
             return self._ask_for_login()
+
+    def guard(self, *books: str) -> None:
+        """Let these logbooks, and no others, want a login."""
+        self._user, self._password = ("operator", "s3cret") if books else (None, "")
+        self.open_books = set(self._listed) - set(books)
 
     def end_sessions(self) -> None:
         """Forget who has logged in, as a restart does."""

@@ -42,6 +42,9 @@ _ERROR = b'class="errormsg"'
 _LOGBOOK_LINK = re.compile(r"(?i)<a\s{1,8}href=\"?([^\"'/?#<>\s]{1,100}+)/\"?[\s>]")
 _LOOKED_AT = 65_536
 _MOST_FOUND = 50
+_REFUSALS = frozenset({"login_required", "not_authorised"})
+# Of what was read without a login, though one is given.
+_OPEN = "; access=open"
 # Of a page, one by one: the server answers one request at a time.
 _DOWNLOADS = 20
 _OFFSET = re.compile(rb"([+-]\d\d)(\d\d)[ \t\r]*+$")
@@ -52,8 +55,9 @@ class ElogHTTPArgs(ElogArgs):
 
     user: str | None = Field(
         None,
-        description="Who logs in: by cookies, and where these are refused by the form."
-        " With a login every logbook counts as restricted, see `readers`.",
+        description="Who logs in where a logbook asks for it: by cookies, and where"
+        " these are refused by the form. What was read by a login is restricted, see"
+        " `readers`.",
     )
     password: str | None = Field(
         None,
@@ -100,6 +104,8 @@ class ElogHTTP:
         least = self.descriptor.min_overlap_seconds
         self._overlap = timedelta(seconds=max(source.overlap_seconds, least))
         self._login = Login(io, self._args.user, self._args.password)
+        # Logbooks that want a login, and what they say.
+        self._unread: dict[str, str] = {}
         # By logbook, as it was listed last.
         self._listed: dict[str, frozenset[int]] = {}
 
@@ -120,15 +126,27 @@ class ElogHTTP:
         while not walk.is_over(len(self._named())) and not self._io.is_cancelled():
             if known != walk.book:
                 known = walk.book
-                stamps = self._listing(self._named()[known])
+                found = self._listing_unless_refused(self._named()[known])
+                if found is None:
+                    walk.pass_over()
+                    continue
+                stamps = found
             yield from self._stretch(walk, stamps)
+        if self._unread and walk.is_over(len(self._named())):
+            # The last logbook may be one of them: the walk is over all the same.
+            cursor = walk.cursor(is_over=True)
+            yield AdapterPage((), cursor, complete_to=walk.complete_to, is_last=True)
 
     def list_ids(self, window: Window | None) -> Iterator[IdStamp]:
         """Yield every message of every logbook; the listing knows no times."""
         del window
         for book in self._named():
-            for mid, stamp in self._listing(book).items():
+            for mid, stamp in (self._listing_unless_refused(book) or {}).items():
                 yield IdStamp(f"{book}/{mid}", stamp)
+
+    def unread(self) -> Mapping[str, str]:
+        """Return the logbooks that want a login that we have not."""
+        return {f"{book}/": why for book, why in self._unread.items()}
 
     def fetch(self, external_id: str) -> RawItem | None:
         """Return one message; None where the server says that there is none."""
@@ -142,7 +160,6 @@ class ElogHTTP:
             return None
         body = reply.body.lstrip()
         if not message_block.begins_with(body, int(mid)):
-            _refuse_login(reply)
             raise _unexpected(f"{external_id} was answered with something else")
         return self._item(book, Block(int(mid), body), reply)
 
@@ -164,7 +181,8 @@ class ElogHTTP:
         place = MessageOrigin(
             logbook=book,
             url=f"{self._base}/{message_block.quoted(book)}",
-            restricted=self._login.user is not None,
+            restricted=self._login.user is not None
+            and not raw.media_type.endswith(_OPEN),
         )
         return message_block.parse(raw, self._source, self._args, place)
 
@@ -173,8 +191,11 @@ class ElogHTTP:
         entries, newest, guess = 0, None, None
         restricted: list[str] = []
         for book in self._named():
-            entries += len(self._listing(book))
-            if self._login.user is not None and self._asks_for_login(book):
+            found = self._listing_unless_refused(book)
+            if found is None:
+                continue
+            entries += len(found)
+            if not self._login.is_open(self._page_of(book)):
                 restricted.append(book)
             last = self._downloaded(book, "-1")
             for block in message_block.split(last.body) if last else ():
@@ -193,9 +214,12 @@ class ElogHTTP:
             timezone_guess=guess,
             entries=entries,
             restricted=tuple(restricted),
-            problems=tuple(
-                f"Nobody may read {book}; say in `args.readers` who may."
-                for book in hidden
+            problems=(
+                *self._unread.values(),
+                *(
+                    f"Nobody may read {book}; say in `args.readers` who may."
+                    for book in hidden
+                ),
             ),
         )
 
@@ -280,7 +304,6 @@ class ElogHTTP:
     def _blocks(self, walk: ElogWalk, reply: Reply) -> list[_FoundMessage]:
         body = reply.body.lstrip()
         if body and not body.startswith(b"$@MID@$:"):
-            _refuse_login(reply)
             raise _unexpected("the list of messages was answered with something else")
         found = [
             _FoundMessage(block, block.written(self._source))
@@ -292,10 +315,13 @@ class ElogHTTP:
     def _item(
         self, book: str, block: Block, reply: Reply, stamp: str | None = None
     ) -> RawItem:
+        is_open = self._login.user is not None and self._login.is_open(
+            self._page_of(book)
+        )
         return RawItem(
             external_id=f"{book}/{block.mid}",
             payload=block.data,
-            media_type=message_block.MEDIA_TYPE,
+            media_type=f"{message_block.MEDIA_TYPE}{_OPEN if is_open else ''}",
             charset=reply.charset,
             url=f"{self._base}/{message_block.quoted(book)}/{block.mid}",
             fetched_at=reply.fetched_at,
@@ -315,7 +341,6 @@ class ElogHTTP:
                 continue
             if _ERROR not in reply.body[:_LOOKED_AT]:
                 return reply
-            _refuse_login(reply)
         return None
 
     def _is_listed(self, book: str, mid: int) -> bool:
@@ -330,7 +355,6 @@ class ElogHTTP:
         lines = [line for line in reply.body.split(b"\n") if line.strip()]
         listed = [_LISTED.fullmatch(line) for line in lines]
         if not listed or None in listed:
-            _refuse_login(reply)
             raise _unexpected(f"the listing of {book} is none")
         stamps = {
             int(one[1]): one[2].decode("ascii").lower()
@@ -341,13 +365,17 @@ class ElogHTTP:
         self._listed[book] = frozenset(stamps)
         return stamps
 
-    def _asks_for_login(self, book: str) -> bool:
-        url = f"{self._base}/{message_block.quoted(book)}/"
+    def _listing_unless_refused(self, book: str) -> dict[int, str] | None:
+        """Return the listing; None where it wants a login, and others do not."""
         try:
-            reply = self._io.http.get(url, params=[("cmd", "GetMD5")])
+            return self._listing(book)
         except IngestionError as exc:
-            return exc.reason in {"login_required", "not_authorised"}
-        return login.is_login(reply)
+            if exc.reason not in _REFUSALS:
+                raise
+            self._unread[book] = exc.message
+            if len(self._unread) == len(self._named()):
+                raise
+            return None
 
     def _get(
         self,
@@ -356,8 +384,10 @@ class ElogHTTP:
         params: Sequence[tuple[str, str]],
         allow: Sequence[int] = (),
     ) -> Reply:
-        page = f"{self._base}/{message_block.quoted(book)}/"
-        return self._login.get(page, rest, params, allow)
+        return self._login.get(self._page_of(book), rest, params, allow)
+
+    def _page_of(self, book: str) -> str:
+        return f"{self._base}/{message_block.quoted(book)}/"
 
     def _named(self) -> tuple[str, ...]:
         if not self._books:
@@ -387,12 +417,6 @@ def _books(url: str, named: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
         return base, named
     parent, _, last = base.rpartition("/")
     return parent, (unquote(last),)
-
-
-def _refuse_login(reply: Reply) -> None:
-    """Tell a login page from other nonsense."""
-    if login.is_login(reply):
-        login.refuse()
 
 
 def _is_listing(io: SourceIO, url: str) -> bool:

@@ -109,13 +109,18 @@ class ElogWalk:
         self.after = None
         is_last = start is None or (self.lower is not None and start <= self.lower)
         if is_last:
-            self.book, self.upper, self.days = self.book + 1, self.top, self.first_days
+            self.pass_over()
             return
         self.upper = start
         if count < _FEW:
             self.days = min(2 * self.days, _WIDEST_DAYS)
         elif count > _MANY:
             self.days = max(1, self.days // 2)
+
+    def pass_over(self) -> None:
+        """Leave out the book at hand."""
+        self.book, self.upper, self.days = self.book + 1, self.top, self.first_days
+        self.after = None
 
     def shorten(self) -> bool:
         """Ask for less at once; False: it is the least already."""

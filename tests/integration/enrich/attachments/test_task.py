@@ -230,7 +230,9 @@ def test_a_page_is_not_kept_for_a_file_that_by_its_name_is_none(conn, ctx, serve
         "notes.txt": "stored",
         "saved.html": "stored",
     }
-    assert kept["trip_report.pdf"].error["details"]["reason"] == "page_instead"
+    error = kept["trip_report.pdf"].error
+    assert error is not None
+    assert error["details"]["reason"] == "page_instead"
 
 
 def test_what_was_only_linked_is_fetched_once_its_source_is_known(conn, ctx, server):
