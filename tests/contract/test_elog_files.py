@@ -231,4 +231,9 @@ def test_an_elog_is_recognised_by_the_first_line_of_a_file(
     found = ElogFiles.recognise(path, io)
     assert found is not None
     assert found.settings == {"path": path, "args": {"logbooks": ["Operations"]}}
+    assert found.asks == ()
+    stub.add(message(2, -DAY, raw_time="Sun Jun 09 09:15:00 2024"))
+    older = ElogFiles.recognise(path, io)
+    assert older is not None
+    assert older.asks == ("timezone",)
     assert ElogFiles.recognise("https://elog.example.org", io) is None

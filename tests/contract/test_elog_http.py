@@ -336,9 +336,11 @@ def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
     assert ids(list(over_server(stub, io).pages(cursor))) == ["Operations/2"]
 
 
+@pytest.mark.parametrize("face", ["server", "is_group", "is_old"])
 def test_an_elog_is_recognised_by_a_logbook_or_by_the_page_that_names_them(
-    stub: ElogServerStub, io: PlainIO
+    stub: ElogServerStub, io: PlainIO, face: str
 ) -> None:
+    stub.is_group, stub.is_old = face == "is_group", face == "is_old"
     stub.add(message(1, logbook="Vacuum"))
     by_book = ElogHTTP.recognise(f"{stub.base_url}/Operations/", io)
     assert by_book is not None
@@ -350,6 +352,16 @@ def test_an_elog_is_recognised_by_a_logbook_or_by_the_page_that_names_them(
     assert by_page is not None
     assert by_page.settings["args"] == {"logbooks": ["Operations", "Vacuum"]}
     assert ElogHTTP.recognise(f"{stub.base_url}/Operations/no/such", io) is None
+
+
+@pytest.mark.parametrize("raw_time", [None, "Fri May 03 09:15:00 2002"])
+def test_a_zone_is_asked_for_only_where_a_date_has_none(
+    stub: ElogServerStub, io: PlainIO, raw_time: str | None
+) -> None:
+    stub.add(message(1, raw_time=raw_time))
+    found = ElogHTTP.recognise(stub.base_url, io)
+    assert found is not None
+    assert found.asks == (("timezone",) if raw_time else ())
 
 
 def test_the_check_counts_dates_and_finds_the_offset(

@@ -179,4 +179,4 @@ def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself() -> None:
         found = ElogHTTP.recognise(stub.base_url, io)
     stub.close()
     assert found is not None
-    assert found.asks == ("timezone", "user", "password", "logbooks")
+    assert found.asks == ("user", "password", "logbooks")

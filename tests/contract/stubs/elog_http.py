@@ -57,6 +57,7 @@ class ElogServerStub:
         self.logbooks = Logbooks()
         self.is_old = is_old
         self.says_missing_in_html = False
+        self.is_group = False
         # Logbooks without a login, beside those that have one.
         self.open_books: set[str] = set()
         # Messages at which it hangs up though they are there.
@@ -123,7 +124,10 @@ class ElogServerStub:
         with self._one_at_a_time:
             self.cookies.append(request.headers.get("cookie"))
             sent = request.headers.get("cookie", "")
-            if self._user is None or request.path.split("/")[1] in self.open_books:
+            book = request.path.split("/")[1]
+            # The page of all logbooks is open where any of them is.
+            is_open = book in self.open_books or (not book and self.open_books)
+            if self._user is None or is_open:
                 if "upwd=" in sent and not self.is_old:
                     # Seen: an open logbook takes a password for a new user's.
                     return StubAnswer(_NEW_USER, media_type=_HTML)
@@ -200,7 +204,11 @@ class ElogServerStub:
         return StubAnswer(b"<html><body>A logbook</body></html>", media_type=_HTML)
 
     def _selection(self) -> StubAnswer:
-        links = "".join(f'<a href="{name}/">{name}</a>' for name in self._listed)
+        # Seen: the bare name, and on the page of a top group `../name/`.
+        form = "{0}/" if self.is_old else "../{0}/" if self.is_group else "{0}"
+        links = "".join(
+            f'<a href="{form.format(name)}">{name}</a>' for name in self._listed
+        )
         return StubAnswer(f"<html>{links}</html>".encode(), media_type=_HTML)
 
     def _listing(self, book: Mapping[int, Message]) -> StubAnswer:

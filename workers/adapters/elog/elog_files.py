@@ -163,6 +163,7 @@ class ElogFiles:
         folder = Folder(Source(name="elog", path=url), io, ())
         try:
             files = folder.files()
+            oldest = folder.blocks(files[0]) if files else []
             blocks = folder.blocks(files[-1]) if files else []
         except IngestionError:
             return None
@@ -173,7 +174,7 @@ class ElogFiles:
             settings={"path": url, "args": {"logbooks": sorted(books)}},
             confidence=0.95,
             why=f"{PurePosixPath(files[-1].name).name} holds messages of an ELOG",
-            asks=("timezone",),
+            asks=() if all(one.offset for one in [*oldest, *blocks]) else ("timezone",),
         )
 
     def _is_wanted(self, walk: _Pass, file: LogFile) -> bool:

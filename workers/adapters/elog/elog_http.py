@@ -39,7 +39,10 @@ _LISTED = re.compile(
 )
 _SERVER = "ELOG HTTP"
 _ERROR = b'class="errormsg"'
-_LOGBOOK_LINK = re.compile(r"(?i)<a\s{1,8}href=\"?([^\"'/?#<>\s]{1,100}+)/\"?[\s>]")
+# As the page of all logbooks has it, that of a group of them, and older servers.
+_LOGBOOK_LINK = re.compile(
+    r"(?i)<a\s{1,8}href=\"?(?:\.\./)?([^\"'/?#<>\s]{1,100}+)/?\"?[\s>]"
+)
 _LOOKED_AT = 65_536
 _MOST_FOUND = 50
 _REFUSALS = frozenset({"login_required", "not_authorised"})
@@ -47,7 +50,6 @@ _REFUSALS = frozenset({"login_required", "not_authorised"})
 _OPEN = "; access=open"
 # Of a page, one by one: the server answers one request at a time.
 _DOWNLOADS = 20
-_OFFSET = re.compile(rb"([+-]\d\d)(\d\d)[ \t\r]*+$")
 
 
 class ElogHTTPArgs(ElogArgs):
@@ -201,7 +203,7 @@ class ElogHTTP:
             for block in message_block.split(last.body) if last else ():
                 written = block.written(self._source)
                 if written is not None and (newest is None or written > newest):
-                    newest, guess = written, _offset(block)
+                    newest, guess = written, block.offset
         hidden = [
             book
             for book in self._named()
@@ -216,10 +218,7 @@ class ElogHTTP:
             restricted=tuple(restricted),
             problems=(
                 *self._unread.values(),
-                *(
-                    f"Nobody may read {book}; say in `args.readers` who may."
-                    for book in hidden
-                ),
+                *(message_block.hidden(self._source.name, book) for book in hidden),
             ),
         )
 
@@ -228,19 +227,26 @@ class ElogHTTP:
         """Know an ELOG by the listing of a logbook, or of one that its page names."""
         base, books = _books(url, ())
         if books and _is_listing(io, f"{base}/{message_block.quoted(books[0])}/"):
-            return _recognised(base, books)
+            return _recognised(io, base, books)
         root = url.rstrip("/")
         try:
             reply = io.http.get(f"{root}/")
         except IngestionError:
             return None
-        software = reply.headers.get("server", "")
-        if software.startswith(_SERVER) and login.is_login(reply):
-            return _recognised(base, books, asks=("user", "password"))
-        links = _LOGBOOK_LINK.findall(reply.text()[:_LOOKED_AT])
-        found = tuple(dict.fromkeys(unquote(link) for link in links))[:_MOST_FOUND]
-        if found and _is_listing(io, f"{root}/{message_block.quoted(found[0])}/"):
-            return _recognised(root, found)
+        is_elog = reply.headers.get("server", "").startswith(_SERVER)
+        if is_elog and login.is_login(reply):
+            return _recognised_behind_login(base, books)
+        if reply.url.rstrip("/") != root:
+            # The one logbook that there is, or its group.
+            root, found = _books(reply.url, ())
+        else:
+            links = _LOGBOOK_LINK.findall(reply.text()[:_LOOKED_AT])
+            named = dict.fromkeys(unquote(link) for link in links)
+            found = tuple(named)[:_MOST_FOUND]
+        if not found:
+            return None
+        if is_elog or _is_listing(io, f"{root}/{message_block.quoted(found[0])}/"):
+            return _recognised(io, root, found)
         return None
 
     def _stretch(
@@ -391,7 +397,10 @@ class ElogHTTP:
 
     def _named(self) -> tuple[str, ...]:
         if not self._books:
-            message = "Say in `args.logbooks` which logbooks of this ELOG to read."
+            message = (
+                "It is not said which logbooks of this ELOG to read: name them in"
+                " `args.logbooks`."
+            )
             raise IngestionError(message, reason="no_logbooks")
         return self._books
 
@@ -428,25 +437,36 @@ def _is_listing(io: SourceIO, url: str) -> bool:
     return _LISTED.fullmatch(first) is not None
 
 
-def _recognised(
-    base: str, books: tuple[str, ...], asks: tuple[str, ...] = ()
-) -> Recognition:
+def _recognised(io: SourceIO, base: str, books: tuple[str, ...]) -> Recognition:
     return Recognition(
         settings={"base_url": base, "args": {"logbooks": list(books)}},
-        confidence=0.8 if asks else 0.95,
-        why="an elogd that asks for a login"
-        if asks
-        else f"{books[0]} lists its messages with their hashes",
-        # Messages of before 2.5 have no zone of their own.
-        asks=("timezone", *asks, *(() if books else ("logbooks",))),
+        confidence=0.95,
+        why=f"an elogd that keeps {', '.join(books)}",
+        asks=("timezone",) if _has_no_zone(io, base, books[0]) else (),
     )
 
 
-def _offset(block: Block) -> str | None:
-    """Return the server's offset at the time of a message."""
-    date = re.search(rb"^Date:([^\n]{0,200})", block.data, re.MULTILINE)
-    found = _OFFSET.search(date[1]) if date else None
-    return f"{found[1].decode()}:{found[2].decode()}" if found else None
+def _recognised_behind_login(base: str, books: tuple[str, ...]) -> Recognition:
+    return Recognition(
+        settings={"base_url": base, "args": {"logbooks": list(books)}},
+        confidence=0.8,
+        why="an elogd that asks for a login",
+        asks=("user", "password", *(() if books else ("logbooks",))),
+    )
+
+
+def _has_no_zone(io: SourceIO, base: str, book: str) -> bool:
+    """Tell whether the newest message does not say in which zone it was written."""
+    page = f"{base}/{message_block.quoted(book)}/"
+    try:
+        reply = Login(io, None, None).get(
+            page, "-1", [("cmd", "Download")], allow=(NO_STATUS, 404)
+        )
+    except IngestionError:
+        # Whoever has no login yet cannot tell.
+        return False
+    blocks = message_block.split(reply.body)
+    return bool(blocks) and blocks[0].offset is None
 
 
 def _unexpected(what: str) -> IngestionError:

@@ -29,6 +29,7 @@ _TEXT_ENDS = (b"\n", b"\n\n", b"\r\n\n", b"\r\n", b"")
 # From its first \r on, or a run of them would be walked once for each.
 _LINE_END = re.compile(rb"(?<!\r)\r*+\n")
 _DATE = re.compile(rb"^Date:([^\n]{0,200})", re.MULTILINE)
+_OFFSET = re.compile(rb"([+-]\d\d)(\d\d)[ \t\r]*+$")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _STORED_NAME = re.compile(r"(\d{6}_\d{6})[_/](.+)", re.DOTALL)
 # elog:123, elog:Book/123, elog:123/1 (a file of it).
@@ -155,6 +156,13 @@ class Block:
         except MalformedEntryError:
             return None
 
+    @property
+    def offset(self) -> str | None:
+        """Return the server's offset when it was written; None: it has no zone."""
+        date = _DATE.search(self.data)
+        found = _OFFSET.search(date[1]) if date else None
+        return f"{found[1].decode()}:{found[2].decode()}" if found else None
+
 
 @dataclass(frozen=True, slots=True)
 class MessageOrigin:
@@ -164,6 +172,15 @@ class MessageOrigin:
     # Of the logbook itself, without a slash at its end; None: it has no address.
     url: str | None
     restricted: bool = False
+
+
+def hidden(source: str, book: str) -> str:
+    """Say that nobody may read a logbook, and how somebody may."""
+    return (
+        f"Nobody may read {book}: say in `args.readers` who may, as `{book}: [group]`,"
+        f" or `{book}: null` for whoever may read the source, and have what is here"
+        f" read anew by `logchord source trigger {source} --kind reparse`."
+    )
 
 
 def split(data: bytes) -> list[Block]:
