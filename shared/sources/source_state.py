@@ -72,7 +72,7 @@ _PAUSE: LiteralString = """
      WHERE source = %(source)s AND tenant = %(tenant)s AND paused IS NULL"""
 _RESUME: LiteralString = """
     UPDATE source_state SET paused = NULL, failures = 0
-     WHERE source = %(source)s AND tenant = %(tenant)s AND paused IS NOT NULL"""
+     WHERE source = %(source)s AND tenant = %(tenant)s"""
 _DEGRADE: LiteralString = """
     UPDATE source_state SET degraded = %(why)s
      WHERE source = %(source)s AND tenant = %(tenant)s"""
@@ -212,9 +212,9 @@ def pause(conn: Connection[TupleRow], tenant: str, source: str, reason: str) -> 
     return conn.execute(_PAUSE, values).rowcount > 0
 
 
-def resume(conn: Connection[TupleRow], tenant: str, source: str) -> bool:
-    """Ask a source again, with no failure counted; false if it was not paused."""
-    return conn.execute(_RESUME, _key(tenant, source)).rowcount > 0
+def resume(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+    """Ask a source again, with no failure counted."""
+    conn.execute(_RESUME, _key(tenant, source))
 
 
 def degrade(

@@ -1,11 +1,13 @@
-"""Deletions in an ELOG arrive at the second poll that does not list them."""
+"""What an ELOG tells of itself over several polls: deletions, refusals, failures."""
 
 from __future__ import annotations
 
 import pytest
 
+from shared.postgres.pool import connection
 from shared.sources import run_records
-from workers.adapters.kit.keeping import Keeping, keeping
+from shared.sources.admin import admin_actions
+from workers.adapters.kit.keeping import TENANT, Keeping, keeping
 
 
 @pytest.fixture(params=["elog_http", "elog_files"])
@@ -88,3 +90,19 @@ def test_of_a_logbook_that_wants_a_login_by_now_nothing_is_deleted(elog):
     elog.stub.guard()
     _poll(elog)
     assert elog.standing().degraded is None
+
+
+@pytest.mark.parametrize("elog", ["elog_http"], indirect=True)
+def test_a_source_that_backs_off_is_asked_at_once_when_it_is_resumed(elog):
+    elog.add(*elog.some(2))
+    elog.load()
+    elog.stub.fault("500", times=3)
+    for _ in range(3):
+        assert elog.run().error is not None
+    with elog.stock() as stock:
+        assert stock.waits()["tail"] > 60
+    with connection(elog.pool) as conn:
+        admin_actions.resume(conn, TENANT, elog.name)
+    with elog.stock() as stock:
+        assert stock.waits()["tail"] <= 0
+    assert elog.standing().failures == 0
