@@ -46,8 +46,6 @@ _LOGBOOK_LINK = re.compile(
 _LOOKED_AT = 65_536
 _MOST_FOUND = 50
 _REFUSALS = frozenset({"login_required", "not_authorised"})
-# Of what was read without a login, though one is given.
-_OPEN = "; access=open"
 # Of a page, one by one: the server answers one request at a time.
 _DOWNLOADS = 20
 
@@ -184,7 +182,7 @@ class ElogHTTP:
             logbook=book,
             url=f"{self._base}/{message_block.quoted(book)}",
             restricted=self._login.user is not None
-            and not raw.media_type.endswith(_OPEN),
+            and not raw.media_type.endswith(message_block.OPEN),
         )
         return message_block.parse(raw, self._source, self._args, place)
 
@@ -321,13 +319,12 @@ class ElogHTTP:
     def _item(
         self, book: str, block: Block, reply: Reply, stamp: str | None = None
     ) -> RawItem:
-        is_open = self._login.user is not None and self._login.is_open(
-            self._page_of(book)
-        )
+        is_open = self._login.is_open(self._page_of(book))
+        access = message_block.OPEN if is_open and self._login.user else ""
         return RawItem(
             external_id=f"{book}/{block.mid}",
             payload=block.data,
-            media_type=f"{message_block.MEDIA_TYPE}{_OPEN if is_open else ''}",
+            media_type=f"{message_block.MEDIA_TYPE}{access}",
             charset=reply.charset,
             url=f"{self._base}/{message_block.quoted(book)}/{block.mid}",
             fetched_at=reply.fetched_at,
