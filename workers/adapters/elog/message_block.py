@@ -19,8 +19,8 @@ from shared.text import decoding
 from shared.times import source_times
 
 MEDIA_TYPE = "text/x-elog"
-# Behind it stands what was known of who may read: of a server to which a login is given,
-# that it was not needed; of files, that a logbook is not known to be open.
+# Behind it stands what was known of who may read: of a server to which a login is
+# given, that it was not needed; of files, that a logbook is not known to be open.
 OPEN, RESTRICTED = "; access=open", "; access=restricted"
 
 # Digits alone on their line: a body that quotes the mark inside a line splits nothing.
