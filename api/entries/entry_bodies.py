@@ -16,6 +16,7 @@ from shared.entries import entry_links
 from shared.entries.reading import findings_shown, read_entries, revisions
 from shared.entries.saving import attachment_rows
 from shared.errors import NotFoundError
+from shared.sources import source_state
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -44,12 +45,14 @@ def bodies(
     parents = [(one.source, one.reply_to) for one in entries if one.reply_to]
     # What is hidden from the caller is named no more than what is not there.
     visible = entry_links.select_visible(conn, scope, parents)
+    names = sorted({one.source for one in entries})
+    sources = source_state.current_settings(conn, ctx.settings.sources, names)
     made = []
     for one in entries:
         entry = one
         if (one.source, one.reply_to) not in visible:
             entry = replace(one, reply_to=None)
-        source = ctx.settings.sources.get(entry.source)
+        source = sources.get(entry.source)
         template = source.entry_url_template if source else None
         key = entry.entry_id
         made.append(

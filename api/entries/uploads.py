@@ -27,6 +27,7 @@ from shared.errors import (
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
+from shared.sources import source_state
 from shared.text import door
 from shared.work import due_work as due
 
@@ -113,8 +114,9 @@ class Uploads:
         entry = read_entries.require_entry(
             read_entries.load_entry(conn, scope, entry_id)
         )
-        source = self._settings.sources.get(entry.source)
-        if source is not None and source.is_pulled:
+        configured = self._settings.sources
+        now = source_state.current_settings(conn, configured, [entry.source])
+        if entry.source in now and now[entry.source].is_pulled:
             message = f"The entry's own logbook is {entry.source}: attach it there."
             raise ConflictError(message, code="source_is_pull")
 

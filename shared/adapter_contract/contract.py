@@ -208,6 +208,10 @@ class SourceReport:
     problems: tuple[str, ...] = ()
 
 
+# The status of a reply in which the server hung up without a byte.
+NO_STATUS = 0
+
+
 class Reply(Protocol):
     """An answer of the source, whole and within its bounds."""
 
@@ -260,7 +264,7 @@ class SourceHTTP(Protocol):
         headers: Mapping[str, str] | None = None,
         allow: Sequence[int] = (),
     ) -> Reply:
-        """Ask; `allow` names statuses besides 200 that are answers (404, 410)."""
+        """Ask; `allow` names statuses besides 200 that are answers (404, NO_STATUS)."""
 
     def post(
         self,
@@ -378,6 +382,14 @@ class FetchesAttachments(Protocol):
 
     def fetch_attachment(self, ref: AttachmentRef) -> Iterator[bytes]:
         """Yield the bytes of a file."""
+
+
+@runtime_checkable
+class ReadsInPart(Protocol):
+    """An adapter that reads on where its source refuses a part of itself."""
+
+    def unread(self) -> Mapping[str, str]:
+        """Return how the ids of what was refused to it begin, each with the reason."""
 
 
 @runtime_checkable

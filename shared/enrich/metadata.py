@@ -43,6 +43,8 @@ log = get_logger()
 # Written like devices, and none.
 _SUBSTANCES = frozenset({"co2", "h2o", "sf6", "n2", "o2", "h2", "he3", "he4", "ln2"})
 _MIN_DEVICE_LETTERS = 2
+# `elog:2` is a link to a message of an ELOG.
+_LINK = "elog:"
 # Flags of an entry: what is past the limit of both engines is not found, and no word
 # is found by another form of it.
 TEXT_CUT, PLAIN_SPLIT = "text_cut", "plain_split"
@@ -314,9 +316,12 @@ def _listed(known: Iterable[Fact], marked: str) -> list[dict[str, Any]]:
 
 def _is_entity(token: Token, text: str) -> bool:
     """Whether a name is one for readers too: `CO2` and `x1` are found, not shown."""
+    written = text[token.start : token.end]
+    if written.lower().startswith(_LINK):
+        return False
     if token.kind != "device":
         return True
-    letters = re.match(r"[A-Za-z]*", text[token.start : token.end])
+    letters = re.match(r"[A-Za-z]*", written)
     return (
         letters is not None
         and len(letters[0]) >= _MIN_DEVICE_LETTERS

@@ -29,6 +29,9 @@ _LOGIN = re.compile(
     r"(?i)log[-_]?in(?![a-z])|sign[-_]?in(?![a-z])|fail=1\b|authori[sz]e|openid"
     r"|(?<![a-z])(?:sso|saml2?|oauth2?|cas|adfs|shibboleth|keycloak)(?![a-z])"
 )
+# As httpcore words it, which knows the difference and has no class for it.
+_SAID_NOTHING = "Server disconnected without sending a response"
+EMPTY_REPLY = "empty_reply"
 _TELLS_NOTHING = re.compile(r"[\w.:+ -]{0,24}")
 _SECRET_NAME = re.compile(r"(?i)token|key|pass|pwd|secret|sig|auth|session|sid|code")
 
@@ -178,6 +181,8 @@ def _told(exc: Exception) -> tuple[str, str]:
             return "no_connection", "Nobody answers at the address of the source"
         case httpcore.TimeoutException():
             return "timeout", "The source does not answer in time"
+        case httpcore.RemoteProtocolError() if str(exc).startswith(_SAID_NOTHING):
+            return EMPTY_REPLY, "The source hung up without an answer"
         case httpcore.RemoteProtocolError() | httpcore.ReadError():
             return "half_body", "The source broke off its answer, or sent nonsense"
         case httpcore.ProxyError():

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import tenacity
 
+from shared.adapter_contract.contract import NO_STATUS
 from shared.errors import IngestionError, SourceUnreachableError
 from shared.http import bounded_response, failures, websocket
 from shared.http.bounded_response import HTTPReply
@@ -71,7 +72,7 @@ class SourceClient:
         headers: Mapping[str, str] | None = None,
         allow: Sequence[int] = (),
     ) -> HTTPReply:
-        """Ask; `allow` names statuses besides 200 that are answers."""
+        """Ask; `allow` names statuses besides 200 that are answers, NO_STATUS too."""
         with self._of_source():
             where = self._asker.admit(url, params)
         question = HTTPRequest(
@@ -181,10 +182,15 @@ class SourceClient:
     def _whole(self, question: HTTPRequest, ends: float) -> HTTPReply:
         """Read one answer to its end."""
         fetched_at = self._run.clock()
-        with self._asked(question, ends, whole=True) as answer:
-            body = io.BytesIO()
-            for piece in self._pieces(answer, self._settings.max_response_bytes):
-                body.write(piece)
+        try:
+            with self._asked(question, ends, whole=True) as answer:
+                body = io.BytesIO()
+                for piece in self._pieces(answer, self._settings.max_response_bytes):
+                    body.write(piece)
+        except SourceUnreachableError as exc:
+            if exc.reason != failures.EMPTY_REPLY or NO_STATUS not in question.allow:
+                raise
+            return HTTPReply(NO_STATUS, str(question.url), {}, b"", fetched_at)
         return HTTPReply(
             status=answer.response.status,
             url=str(answer.url),

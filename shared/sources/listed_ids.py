@@ -51,7 +51,8 @@ _STORED: LiteralString = """
      WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND e.deleted_at IS NULL
        AND e.received_at < %(before)s
        AND (%(from)s::timestamptz IS NULL OR e.entry_time >= %(from)s)
-       AND (%(to)s::timestamptz IS NULL OR e.entry_time < %(to)s)"""
+       AND (%(to)s::timestamptz IS NULL OR e.entry_time < %(to)s)
+       AND NOT (e.external_id ^@ ANY(%(unread)s::text[]))"""
 _ABSENT: LiteralString = """
     SELECT e.external_id, e.missing_since IS NOT NULL
       FROM entry e
@@ -59,6 +60,7 @@ _ABSENT: LiteralString = """
        AND e.received_at < %(before)s AND e.external_id > %(after)s
        AND (%(from)s::timestamptz IS NULL OR e.entry_time >= %(from)s)
        AND (%(to)s::timestamptz IS NULL OR e.entry_time < %(to)s)
+       AND NOT (e.external_id ^@ ANY(%(unread)s::text[]))
        AND NOT EXISTS (SELECT FROM source_listing l
                         WHERE l.run_id = %(run_id)s AND l.external_id = e.external_id)
      ORDER BY e.external_id
@@ -87,6 +89,8 @@ class Listed:
     before: datetime
     start: datetime | None = None
     end: datetime | None = None
+    # How the ids of what could not be listed begin.
+    unread: tuple[str, ...] = ()
 
     @property
     def _values(self) -> dict[str, object]:
@@ -97,6 +101,7 @@ class Listed:
             "before": self.before,
             "from": self.start,
             "to": self.end,
+            "unread": list(self.unread),
         }
 
     def changed(

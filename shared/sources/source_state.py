@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -16,6 +16,7 @@ from shared.errors import LogchordError
 from shared.settings.source_sections import SourceSettings
 
 MAX_GAPS = 100
+PARTLY_UNREAD = "partly_unread"
 
 _ARRANGE: LiteralString = """
     INSERT INTO source_state AS s (source, tenant, adapter, config_hash, config,
@@ -36,6 +37,11 @@ _READ: LiteralString = """
      WHERE s.tenant = %(tenant)s
        AND (%(source)s::text IS NULL OR s.source = %(source)s)
      ORDER BY s.source
+     LIMIT 1000"""
+_SETTINGS: LiteralString = """
+    SELECT source, config FROM source_state
+     WHERE %(sources)s::text[] IS NULL OR source = ANY(%(sources)s)
+     ORDER BY source
      LIMIT 1000"""
 _AWAKE: LiteralString = """
     SELECT source, tenant, config_hash FROM source_state
@@ -66,7 +72,7 @@ _PAUSE: LiteralString = """
      WHERE source = %(source)s AND tenant = %(tenant)s AND paused IS NULL"""
 _RESUME: LiteralString = """
     UPDATE source_state SET paused = NULL, failures = 0
-     WHERE source = %(source)s AND tenant = %(tenant)s AND paused IS NOT NULL"""
+     WHERE source = %(source)s AND tenant = %(tenant)s"""
 _DEGRADE: LiteralString = """
     UPDATE source_state SET degraded = %(why)s
      WHERE source = %(source)s AND tenant = %(tenant)s"""
@@ -137,6 +143,27 @@ def tenant_of(conn: Connection[TupleRow], source: str) -> str | None:
     return str(row[0]) if row else None
 
 
+def current_settings(
+    conn: Connection[TupleRow],
+    configured: Mapping[str, SourceSettings],
+    sources: Sequence[str] | None = None,
+) -> dict[str, SourceSettings]:
+    """Return the settings of sources, or of all, as they are by now.
+
+    Those that are asked may have been added or changed since this process has read its
+    configuration; of those that are pushed to it is the configuration that tells.
+    """
+    found = {
+        name: one
+        for name, one in configured.items()
+        if sources is None or name in sources
+    }
+    names = None if sources is None else list(sources)
+    for name, config in conn.execute(_SETTINGS, {"sources": names}):
+        found[name] = SourceSettings.model_validate(config)
+    return dict(sorted(found.items()))
+
+
 def load_source_state(
     conn: Connection[TupleRow], tenant: str, source: str
 ) -> SourceState | None:
@@ -185,9 +212,9 @@ def pause(conn: Connection[TupleRow], tenant: str, source: str, reason: str) -> 
     return conn.execute(_PAUSE, values).rowcount > 0
 
 
-def resume(conn: Connection[TupleRow], tenant: str, source: str) -> bool:
-    """Ask a source again, with no failure counted; false if it was not paused."""
-    return conn.execute(_RESUME, _key(tenant, source)).rowcount > 0
+def resume(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+    """Ask a source again, with no failure counted."""
+    conn.execute(_RESUME, _key(tenant, source))
 
 
 def degrade(
@@ -196,6 +223,21 @@ def degrade(
     """Say what is wrong with a source that goes on, or that nothing is any more."""
     value = None if why is None else json.dumps(why)
     conn.execute(_DEGRADE, {**_key(tenant, source), "why": value})
+
+
+def note_unread(
+    conn: Connection[TupleRow], tenant: str, source: str, unread: Mapping[str, str]
+) -> None:
+    """Say what of a source could not be read, or that all of it can be by now."""
+    standing = load_source_state(conn, tenant, source)
+    before = (standing.degraded if standing else None) or {}
+    if unread:
+        message = " ".join(sorted(set(unread.values())))
+        why = {"code": PARTLY_UNREAD, "message": message}
+        if before != why:
+            degrade(conn, tenant, source, why)
+    elif before.get("code") == PARTLY_UNREAD:
+        degrade(conn, tenant, source, None)
 
 
 def note_complete(

@@ -107,6 +107,12 @@ _BRING_FORWARD: LiteralString = """
         ON CONFLICT (source, kind) DO UPDATE
        SET next_run_at = least(s.next_run_at, clock_timestamp()),
            cursor = CASE WHEN %(anew)s THEN NULL ELSE s.cursor END"""
+# What rests goes on resting: a tail waits for the first walk.
+_TRY_NOW: LiteralString = """
+    UPDATE source_schedule
+       SET next_run_at = least(next_run_at, clock_timestamp()), failures = 0
+     WHERE source = %(source)s AND isfinite(next_run_at)
+       AND (failures > 0 OR kind = %(kind)s)"""
 # Whoever begins where another ends; what has begun already goes its own way.
 _HAND_OVER: LiteralString = """
     UPDATE source_schedule
@@ -309,6 +315,11 @@ def bring_forward(
     """Make a run due now; `anew` also forgets how far it had come."""
     values = {"source": source, "kind": kind, "every": every_seconds, "anew": anew}
     conn.execute(_BRING_FORWARD, values)
+
+
+def try_now(conn: Connection[TupleRow], source: str, kind: str) -> None:
+    """Make a kind of run due now, and each that waits because it has failed."""
+    conn.execute(_TRY_NOW, {"source": source, "kind": kind})
 
 
 def hand_over(

@@ -61,6 +61,11 @@ def test_a_full_load_stores_every_entry_once_and_in_order(kit_keeping):
     load.full_load(kit_keeping)
 
 
+@pytest.mark.requirement("ADP2")
+def test_what_is_read_fits_into_the_memory_that_a_worker_has_as_shipped(kit_keeping):
+    load.load_in_a_worker(kit_keeping)
+
+
 @pytest.mark.requirement("ADP3")
 def test_an_unchanged_source_writes_nothing_and_is_asked_little(kit_keeping):
     load.unchanged_source(kit_keeping)

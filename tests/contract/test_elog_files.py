@@ -207,8 +207,65 @@ def test_the_configuration_gives_folders_their_names_and_tells_who_logs_in(
     assert item.charset == "UTF-8"
     report = adapter.check()
     assert report.restricted == ("Operations",)
-    assert "Operations has a login" in report.problems[0]
+    assert "Nobody may read Operations" in report.problems[0]
     assert (report.entries, report.newest) == (1, NOON)
+    assert adapter.parse(item).readers == ()
+    told = over_files(stub, io, args={"readers": {"Operations": ("ops",)}})
+    assert fetched(told, "Operations/1").readers == ("ops",)
+
+
+_GUARDED = "Password file = users\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hidden"),
+    [
+        (None, "", {"Operations", "RF"}),
+        ("elogd.cfg", f"[global]\n[Operations]\n[RF]\n{_GUARDED}", {"RF"}),
+        ("elog.conf", f"[global]\n[Operations]\n[RF]\n{_GUARDED}", {"RF"}),
+        (
+            "elogd.cfg",
+            f"[global]\n{_GUARDED}[Operations]\n[RF]\n",
+            {"Operations", "RF"},
+        ),
+        (
+            "elogd.cfg",
+            f"[global ring]\n{_GUARDED}[Operations]\n[RF]\n",
+            {"Operations", "RF"},
+        ),
+        ("elogd.cfg", "[global]\nAuthentication = PAM\n[RF]\n", {"Operations", "RF"}),
+        ("elogd.cfg", "[global]\n[Operations]\n", {"RF"}),
+    ],
+)
+def test_what_is_not_known_to_be_open_is_hidden_and_said_so(
+    stub: ElogFolderStub, io: PlainIO, name: str | None, text: str, hidden: set[str]
+) -> None:
+    for book in ("Operations", "RF"):
+        stub.add(message(1, logbook=book))
+    if name is not None:
+        (stub.folder / name).write_text(text)
+    adapter = over_files(stub, io)
+    found = {book for book in ("Operations", "RF") if _readers(adapter, book) == ()}
+    assert found == hidden
+    problems = " ".join(adapter.check().problems)
+    assert all(f"Nobody may read {book}" in problems for book in hidden)
+    assert ("no elogd.cfg" in problems) is (name is None)
+    everybody = over_files(stub, io, args={"readers": {"*": None}})
+    assert _readers(everybody, "RF") is None
+    assert everybody.check().problems == ()
+
+
+def test_a_logbook_is_listed_otherwise_once_it_is_known_to_be_open(
+    stub: ElogFolderStub, io: PlainIO
+) -> None:
+    stub.add(message(1))
+    before = listed(over_files(stub, io))
+    (stub.folder / "elogd.cfg").write_text("[global]\n[Operations]\n")
+    assert listed(over_files(stub, io)) != before
+
+
+def _readers(adapter: ElogFiles, book: str) -> tuple[str, ...] | None:
+    return fetched(adapter, f"{book}/1").readers
 
 
 def test_an_older_flat_logbook_is_read_and_other_files_are_not(
@@ -231,4 +288,9 @@ def test_an_elog_is_recognised_by_the_first_line_of_a_file(
     found = ElogFiles.recognise(path, io)
     assert found is not None
     assert found.settings == {"path": path, "args": {"logbooks": ["Operations"]}}
+    assert found.asks == ()
+    stub.add(message(2, -DAY, raw_time="Sun Jun 09 09:15:00 2024"))
+    older = ElogFiles.recognise(path, io)
+    assert older is not None
+    assert older.asks == ("timezone",)
     assert ElogFiles.recognise("https://elog.example.org", io) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -66,13 +66,30 @@ def test_a_deleted_message_takes_its_replies_along(
     assert [one.external_id for one in adapter.list_ids(None)] == ["Operations/4"]
 
 
-@pytest.mark.parametrize("in_html", [False, True])
+@pytest.mark.parametrize("how", ["hangs_up", "is_old", "says_missing_in_html"], ids=str)
 def test_a_message_that_is_gone_is_none(
-    stub: ElogServerStub, io: PlainIO, *, in_html: bool
+    stub: ElogServerStub, io: PlainIO, how: str
 ) -> None:
-    stub.says_missing_in_html = in_html
+    setattr(stub, how, True)
     stub.add(message(1))
     assert over_server(stub, io).fetch("Operations/77") is None
+
+
+def test_a_message_that_is_listed_and_not_to_be_had_is_not_gone(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    stub.add(message(1))
+    stub.never_answers = {1}
+    with pytest.raises(IngestionError) as caught:
+        over_server(stub, io).fetch("Operations/1")
+    assert caught.value.reason == "unexpected_shape"
+
+
+def test_an_empty_logbook_is_one_without_messages(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    report = over_server(stub, io).check()
+    assert (report.entries, report.newest) == (0, None)
 
 
 def test_a_number_that_is_given_out_again_is_another_message(
@@ -114,8 +131,48 @@ def test_bulk_and_download_say_the_same_and_bulk_knows_the_listed_hash(
     assert entry == fetched(adapter, "Operations/1")
     assert entry.text == text.rstrip("\n")
     assert item.stamp == stamps["Operations/1"]
-    # What may have been cut off is compared once more.
-    assert _bulk(adapter, "Operations/3").stamp is None
+
+
+def test_no_draft_is_among_the_messages_of_a_bulk_answer(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    adapter = over_server(stub, io)
+    stub.add(message(1))
+    stub.add(message(2, draft=True))
+    with pytest.raises(MalformedEntryError) as caught:
+        adapter.parse(_bulk(adapter, "Operations/2"))
+    assert caught.value.reason == "pending"
+    stub.edit("Operations/2", draft=False)
+    assert adapter.parse(_bulk(adapter, "Operations/2")).title == "Title"
+
+
+def test_what_a_bulk_answer_lacks_of_a_message_is_downloaded_and_nothing_else(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    adapter = over_server(stub, io, page_size=2)
+    for number in range(1, 6):
+        told = {"Old": "kept"} if number == 3 else {}
+        stub.add(message(number, text="One\r\ntwo\n\n", metadata=told))
+    stub.unconfigured = frozenset({"Old"})
+    stub.add(message(6, text="Three\r\n"))
+    items = [item for page in adapter.pages(None) for item in page.items]
+    assert len(items) == 6
+    entry = adapter.parse(next(one for one in items if one.external_id[-1] == "3"))
+    assert entry.metadata == {"Old": "kept"}
+    downloaded = [one for one in stub.requests() if "cmd=Download" in one]
+    assert downloaded == ["GET /Operations/3?cmd=Download"]
+    assert {item.external_id: item.stamp for item in items} == listed(adapter)
+
+
+def test_many_that_are_to_be_downloaded_come_in_small_pages(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    for number in range(1, 51):
+        stub.add(message(number, metadata={"Old": "kept"}))
+    stub.unconfigured = frozenset({"Old"})
+    pages = list(over_server(stub, io).pages(None))
+    assert [len(page.items) for page in pages if page.items] == [20, 20, 10]
+    assert len(set(ids(pages))) == 50
 
 
 def test_history_comes_newest_first_in_stretches_that_fit(
@@ -129,6 +186,20 @@ def test_history_comes_newest_first_in_stretches_that_fit(
     assert pages[-1].cursor["at"] < io.now().isoformat()
     bulk = [one for one in stub.requests() if "mode=Raw" in one]
     assert len(bulk) < 20
+
+
+def test_history_ends_though_nobody_says_when_it_begins(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    stub.add(message(1))
+    for start in (
+        None,
+        datetime(1990, 1, 1, tzinfo=UTC),
+        datetime(1971, 1, 1, tzinfo=UTC),
+    ):
+        pages = list(over_server(stub, io).pages(None, Window(start, io.now())))
+        assert ids(pages) == ["Operations/1"]
+        assert pages[-1].is_last
 
 
 def test_a_message_dated_ahead_is_read_by_a_poll_while_history_is_loaded(
@@ -197,6 +268,21 @@ def test_files_are_linked_where_the_server_serves_them(
     assert [io.http.get(ref.url or "").body for ref in refs] == [b"png", b"a"]
 
 
+@pytest.mark.parametrize("is_old", [False, True])
+def test_the_page_of_a_file_that_is_gone_is_not_the_file(
+    stub: ElogServerStub, io: PlainIO, *, is_old: bool
+) -> None:
+    stub.is_old = is_old
+    adapter = over_server(stub, io)
+    lost = StubFile("notes.txt", b"", missing=True)
+    stub.add(message(1, files=(lost, StubFile("b.txt", b"404 Not Found"))))
+    gone, kept = fetched(adapter, "Operations/1").attachments
+    assert b"".join(adapter.fetch_attachment(kept)) == b"404 Not Found"
+    with pytest.raises(IngestionError) as caught:
+        list(adapter.fetch_attachment(gone))
+    assert caught.value.reason == ("refused" if is_old else "gone")
+
+
 def test_the_declared_charset_does_not_spoil_what_people_have_pasted(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
@@ -250,9 +336,11 @@ def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
     assert ids(list(over_server(stub, io).pages(cursor))) == ["Operations/2"]
 
 
+@pytest.mark.parametrize("face", ["server", "is_group", "is_old"])
 def test_an_elog_is_recognised_by_a_logbook_or_by_the_page_that_names_them(
-    stub: ElogServerStub, io: PlainIO
+    stub: ElogServerStub, io: PlainIO, face: str
 ) -> None:
+    stub.is_group, stub.is_old = face == "is_group", face == "is_old"
     stub.add(message(1, logbook="Vacuum"))
     by_book = ElogHTTP.recognise(f"{stub.base_url}/Operations/", io)
     assert by_book is not None
@@ -264,6 +352,16 @@ def test_an_elog_is_recognised_by_a_logbook_or_by_the_page_that_names_them(
     assert by_page is not None
     assert by_page.settings["args"] == {"logbooks": ["Operations", "Vacuum"]}
     assert ElogHTTP.recognise(f"{stub.base_url}/Operations/no/such", io) is None
+
+
+@pytest.mark.parametrize("raw_time", [None, "Fri May 03 09:15:00 2002"])
+def test_a_zone_is_asked_for_only_where_a_date_has_none(
+    stub: ElogServerStub, io: PlainIO, raw_time: str | None
+) -> None:
+    stub.add(message(1, raw_time=raw_time))
+    found = ElogHTTP.recognise(stub.base_url, io)
+    assert found is not None
+    assert found.asks == (("timezone",) if raw_time else ())
 
 
 def test_the_check_counts_dates_and_finds_the_offset(

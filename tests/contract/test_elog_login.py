@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from shared.errors import IngestionError
-from tests.contract.elogs import fetched, message, over_server
+from tests.contract.elogs import fetched, ids, listed, message, over_server
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_http import ElogServerStub, make_stub
 from workers.adapters.elog.elog_http import ElogHTTP
@@ -39,6 +40,71 @@ def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told() -> 
                 list(over_server(stub, io).list_ids(None))
             assert caught.value.reason == "login_required"
     stub.close()
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+@pytest.mark.parametrize("asks_others", [False, True])
+def test_open_and_guarded_logbooks_of_one_server_are_read_together(
+    io: PlainIO, *, is_old: bool, asks_others: bool
+) -> None:
+    books = ("Operations", "RF")
+    stub = ElogServerStub(
+        user="operator",
+        password="s3cret",
+        asks_others=asks_others,
+        is_old=is_old,
+        logbooks=books,
+    )
+    stub.open_books = {"Operations"}
+    for book in books:
+        stub.add(message(1, logbook=book, files=(StubFile("a.txt", b"within"),)))
+    adapter = over_server(stub, io, args=_LOGIN)
+    assert set(listed(adapter)) == {"Operations/1", "RF/1"}
+    assert set(ids(list(adapter.pages(None)))) == {"Operations/1", "RF/1"}
+    assert fetched(adapter, "Operations/1").readers is None
+    guarded = fetched(adapter, "RF/1")
+    assert guarded.readers == ()
+    assert adapter.check().restricted == ("RF",)
+    (ref,) = guarded.attachments
+    assert b"".join(adapter.fetch_attachment(ref)) == b"within"
+    # How each is asked is remembered: the next run asks once.
+    before = len(stub.requests())
+    listed(over_server(stub, io, args=_LOGIN))
+    assert len(stub.requests()) - before <= (3 if asks_others else 2)
+    stub.close()
+
+
+@pytest.mark.parametrize("last", ["RF", "Operations"])
+def test_a_logbook_that_wants_a_login_is_named_and_the_others_are_read(
+    io: PlainIO, last: str
+) -> None:
+    stub = ElogServerStub(
+        user="operator",
+        password="s3cret",
+        logbooks=tuple(sorted(("Operations", "RF"), key=last.__eq__)),
+    )
+    stub.open_books = {"Operations"}
+    stub.add(message(1))
+    stub.add(message(1, logbook="RF"))
+    adapter = over_server(stub, io)
+    assert set(listed(adapter)) == {"Operations/1"}
+    assert list(adapter.unread()) == ["RF/"]
+    pages = list(over_server(stub, io).pages(None))
+    assert ids(pages) == ["Operations/1"]
+    assert pages[-1].is_last
+    report = over_server(stub, io).check()
+    assert (report.entries, len(report.problems)) == (1, 1)
+    assert "asks for a login for RF" in report.problems[0]
+    with pytest.raises(IngestionError) as caught:
+        over_server(stub, io, args={"logbooks": ("RF",)}).check()
+    assert "for RF" in caught.value.message
+    stub.close()
+
+
+def test_a_message_that_shows_a_login_is_none(io: PlainIO) -> None:
+    with closing(make_stub()) as stub:
+        stub.add(message(1, text='<input type="password">'))
+        assert fetched(over_server(stub, io), "Operations/1").text.startswith("<input")
 
 
 @pytest.fixture
@@ -113,4 +179,4 @@ def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself() -> None:
         found = ElogHTTP.recognise(stub.base_url, io)
     stub.close()
     assert found is not None
-    assert found.asks == ("timezone", "user", "password", "logbooks")
+    assert found.asks == ("user", "password", "logbooks")

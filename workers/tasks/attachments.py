@@ -20,7 +20,7 @@ from shared.log import get_logger
 from shared.messaging import stage_names, task_names
 from shared.postgres.pool import connection
 from shared.settings.source_sections import SourceSettings
-from shared.sources import load_adapter
+from shared.sources import load_adapter, source_state
 from shared.sources.adapter_io import make_io
 from shared.sources.intake import attachment_file
 from shared.sources.shared_pace import SharedPace
@@ -70,7 +70,9 @@ def _fetch(ctx: Context, claim: Claim) -> None:
     if before and outcome == Outcome():
         # A newer reader may find more in them: that is what the stage is due for, too.
         outcome = fetch_files.read_all_anew(
-            _means(ctx, before[0].source), before, begin_until=started + BEGIN_SECONDS
+            _means(ctx, _settings_of(ctx, claim.tenant, before[0].source)),
+            before,
+            begin_until=started + BEGIN_SECONDS,
         )
     ctx.checkpoint("after_fetch", claim.entry_id)
     error = outcome.error
@@ -92,10 +94,13 @@ def _outcome(ctx: Context, due: Sequence[Due], started: float) -> Outcome:
     until, error = resting.get(name, (0.0, None))
     if started < until:
         return Outcome(error=error)
-    means = _means(ctx, name)
+    source = _settings_of(ctx, due[0].tenant, name)
+    means = _means(ctx, source)
     with ExitStack() as opened:
         try:
-            fetch = opened.enter_context(_opened(ctx, name, started + FETCH_SECONDS))
+            fetch = opened.enter_context(
+                _opened(ctx, name, source, started + FETCH_SECONDS)
+            )
         except (ConfigurationError, IngestionError) as exc:
             return Outcome(error=exc)
         outcome = fetch_files.fetch_all(
@@ -106,12 +111,22 @@ def _outcome(ctx: Context, due: Sequence[Due], started: float) -> Outcome:
     return outcome
 
 
-def _means(ctx: Context, name: str) -> Means:
+def _settings_of(ctx: Context, tenant: str, name: str) -> SourceSettings | None:
+    """Return how a source stands now, whenever it was added; None: it is asked no more.
+
+    What this process has read of the configuration may be of long ago.
+    """
+    with connection(ctx.pool) as conn:
+        standing = source_state.load_source_state(conn, tenant, name)
+    return standing.settings if standing is not None else None
+
+
+def _means(ctx: Context, source: SourceSettings | None) -> Means:
     return Means(
         ctx.pool,
         _store(ctx),
         keep_files.bounds_of(ctx.settings),
-        max_bytes=_max_bytes(ctx, name),
+        max_bytes=_max_bytes(ctx, source),
         max_per_entry=ctx.settings.max_attachments_per_entry,
     )
 
@@ -158,17 +173,17 @@ def _store(ctx: Context) -> FileStore:
     return ctx.kept("attachments", make)  # type: ignore[no-any-return]
 
 
-def _max_bytes(ctx: Context, name: str) -> int:
-    source = ctx.settings.sources.get(name)
+def _max_bytes(ctx: Context, source: SourceSettings | None) -> int:
     most = ctx.settings.max_attachment_bytes
     return min(most, source.max_attachment_bytes) if source else most
 
 
 @contextmanager
-def _opened(ctx: Context, name: str, ends: float) -> Iterator[Fetch | None]:
+def _opened(
+    ctx: Context, name: str, source: SourceSettings | None, ends: float
+) -> Iterator[Fetch | None]:
     """Give what fetches the files of a source; None where nothing is to be fetched."""
-    source = ctx.settings.sources.get(name)
-    if source is None or not source.is_pulled or source.attachments != "fetch":
+    if source is None or source.attachments != "fetch":
         yield None
         return
     descriptor = load_adapter.find_adapter_class(source.adapter).descriptor

@@ -27,7 +27,7 @@ from shared.log import get_logger
 from shared.messaging import nudges, task_names
 from shared.opensearch import fill_index, index_repair, rebuild
 from shared.postgres.pool import connection
-from shared.sources import run_records
+from shared.sources import run_records, source_state
 from shared.stages import derived_data, entry_stages, installed_stages, stage_versions
 from shared.work import batches, chore_records, expiry
 from shared.work.batches import Lease
@@ -220,9 +220,11 @@ def _prepare_removal(ctx: Context, chore: Chore) -> Effect:
 
 
 def _prepare_retirement(ctx: Context, chore: Chore) -> Effect:
+    with connection(ctx.pool) as conn:
+        sources = source_state.current_settings(conn, ctx.settings.sources)
     limited = {
         name: source
-        for name, source in sorted(ctx.settings.sources.items())
+        for name, source in sources.items()
         if source.retention_days is not None
     }
     after = (chore.cursor or {}).get("after", "")

@@ -12,7 +12,7 @@ import random
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection
@@ -213,8 +213,19 @@ def nudge_sources(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("sources_without_broker", technical=exc.technical)
 
 
-def arrange_sources(conn: Connection[TupleRow], settings: Settings) -> None:
-    """Bring the rows of sources to what the configuration says."""
+def arrange_sources(
+    conn: Connection[TupleRow], settings: Settings, environ: Mapping[str, str]
+) -> None:
+    """Bring the rows of sources to what the configuration says by now.
+
+    Whoever takes the lock again, after its connection was lost, has read the file long
+    ago: the sources that were added since would be removed.
+    """
+    try:
+        settings = Settings.load(environ)
+    except ConfigurationError as exc:
+        log.warning("configuration_unreadable", message=exc.message)
+        return
     with conn.transaction():
         result = sync_config.arrange(conn, settings)
     for name, error in result.invalid.items():
@@ -266,7 +277,7 @@ def loops(settings: Settings) -> list[Loop]:
         listeners.stop()
         arrange_chores(conn)
         renew_at_once(conn, facility())
-        arrange_sources(conn, settings)
+        arrange_sources(conn, settings, os.environ)
 
     def keep(conn: Connection[TupleRow]) -> None:
         # No chore: a search must have its partition where no worker of chores runs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from api.cli.render.terminal import (
 )
 from api.cli.render.text_layout import cells, joined, labelled, wrapped
 from shared import entry_fields
+from shared.text.markup import plain_text
 
 _INDENT = "    "
 _MOST_SHOWN, _MOST_INDENTS = 400, 8
@@ -120,7 +122,7 @@ def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
         f"{one['filename']} ({one['bytes']} bytes)" for one in entry["attachments"]
     ]
     links = [f"{one['kind']} {one['entry_id']}" for one in entry["links"]]
-    facts = (
+    facts: tuple[tuple[str, str | None], ...] = (
         ("tags", ", ".join(entry["tags"])),
         *((name.replace("_", " "), entry.get(name)) for name in entry_fields.NAMES),
         ("names", ", ".join(dict.fromkeys(e["name"] for e in entry["entities"]))),
@@ -128,6 +130,7 @@ def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
         ("links", ", ".join(links)),
         ("files", ", ".join(files)),
     )
+    facts = (*facts, *_attributes(entry["metadata"]))
     width = fact_width()
     # The ids of links are not to be broken, either.
     column = 12 if width >= _WIDE else len(_INDENT)
@@ -135,8 +138,20 @@ def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
     # An address stays whole, however long: it is there to be clicked or copied.
     addresses = (("at", entry["url"]), ("permalink", entry["permalink"]))
     told += [f"{name:<12}{plain(value)}" for name, value in addresses if value]
-    head, text = _head(entry, zone, width), _readable(plain_lines(entry["text"]))
+    head, text = _head(entry, zone, width), _readable(plain_lines(_plain(entry)))
     return "\n".join([*head, "", *text, "", *told])
+
+
+def _plain(entry: Mapping[str, Any]) -> str:
+    """Return the text of an entry without its markup, as a search shows it."""
+    return plain_text.to_plain(entry["text"], entry["text_format"])
+
+
+def _attributes(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what the logbook says of an entry beyond what all logbooks do."""
+    for name, value in sorted(metadata.items()):
+        is_text = isinstance(value, str | int | float)
+        yield name, str(value) if is_text else json.dumps(value, ensure_ascii=False)
 
 
 def _readable(text: str) -> Iterator[str]:
@@ -150,7 +165,7 @@ def _readable(text: str) -> Iterator[str]:
 
 
 def _brief(entry: Mapping[str, Any], zone: ZoneInfo, indent: int) -> Iterator[str]:
-    text = plain(entry["text"])
+    text = plain(_plain(entry))
     cut = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + " ..."
     width = fact_width()
     yield from _head(entry, zone, width if width == sys.maxsize else width - indent)

@@ -37,5 +37,34 @@ def of_sources(settings: Settings) -> Iterator[Check]:
             "Set `base_url` of each logbook that has a server, or answers mix both."
         )
         yield Check("sources", "note", found, remedy)
-    elif not wrong:
+    degraded = list(_degraded(settings))
+    yield from degraded
+    if not (wrong or degraded or (live and files)):
         yield Check("sources", "ok", f"{len(sources)} are configured")
+
+
+def _degraded(settings: Settings) -> Iterator[Check]:
+    """Say what `source show` says; where Postgres is away, its own check tells."""
+    from shared.access.scope import Scope
+    from shared.errors import LogchordError
+    from shared.postgres.pool import connect
+    from shared.sources.admin import source_overview
+
+    if settings.database_url is None:
+        return
+    tenants = sorted({one.tenant for one in settings.sources.values()})
+    try:
+        url = settings.database_url.get_secret_value()
+        with connect(url, application="doctor") as conn:
+            found = [
+                one
+                for tenant in tenants
+                for one in source_overview.list_sources(
+                    conn, Scope(tenant, "doctor"), settings.sources
+                )
+            ]
+    except LogchordError:
+        return
+    for one in found:
+        if one.problem is not None:
+            yield Check(f"source {one.name}", "note", one.problem)

@@ -42,7 +42,9 @@ _MAPS = frozenset({"args.map", "args.columns"})
     type=click.Path(exists=True, dir_okay=False),
     help="Certificate of the server or its authority, if nobody else vouches for it.",
 )
-@click.option("--logbook", "logbooks", multiple=True, help="Only this logbook.")
+@click.option(
+    "--logbook", "logbooks", multiple=True, help="Only this logbook; repeat it."
+)
 @click.option(
     "--map",
     "places",
@@ -98,14 +100,23 @@ def add(  # noqa: PLR0913 - one for each option
     settings = _settings_with(path, name, source)
     checked = check_configured(settings, name, settings.sources[name])
     _show(out, found, checked)
+    _refuse_unread(checked, source, is_mapped=bool(places))
+    _write(out, path, name, source)
+    return output.DONE
+
+
+def _refuse_unread(
+    checked: Checked, source: dict[str, Any], *, is_mapped: bool
+) -> None:
+    """Raise where a source, or a part of it, would not be read as it is given."""
     if not checked.ok:
         advice = source_advice.unanswered(checked.reason, source)
         raise _not_added("it does not answer as it should.", advice)
+    if checked.unread:
+        raise _not_added("a part of it wants a login.", source_advice.unread_part())
     if checked.reason is not None:
-        advice = source_advice.unread(checked.reason, is_mapped=bool(places))
+        advice = source_advice.unread(checked.reason, is_mapped=is_mapped)
         raise _not_added("none of its entries could be read.", advice)
-    _write(out, path, name, source)
-    return output.DONE
 
 
 def _not_added(why: str, advice: str) -> CommandError:

@@ -27,6 +27,7 @@ _NEXT: Mapping[str, str] = {
     " another machine shows the logbook, a firewall stands between.",
     "timeout": "Try it with `curl -v` on this machine: it is slow, or a firewall stands"
     " between.",
+    "no_logbooks": "Name each with --logbook: --logbook Operations --logbook RF.",
     "moved": "Add it by its new address.",
     "refused": f"{_BROWSER}, or name another --adapter.",
     "unexpected_shape": f"{_BROWSER}, or name another --adapter.",
@@ -62,6 +63,11 @@ def unrecognised(reason: str | None, place: Mapping[str, Any]) -> str:
     if reason in _BEHIND_A_LOGIN:
         steps.append(_NAME_IT)
     return "\n".join(one for one in steps if one)
+
+
+def unread_part() -> str:
+    """Return the next step where some of the logbooks want a login."""
+    return f"{_LOGIN} Or name only those that want none, each with --logbook."
 
 
 def unread(reason: str, *, is_mapped: bool) -> str:

@@ -48,7 +48,24 @@ def with_source(text: str, name: str, source: Mapping[str, Any], kept: str) -> s
     indent = "" if rest.startswith("- ") else indent
     block = (_as_item if is_list else _as_map)(name, source, indent)
     head = text[: match.end()]
-    return f"{head}\n{block}{rest}"
+    # Behind those that are there: whoever looks for what is new looks at the end.
+    last = _end_of_section(rest)
+    before, after = rest[:last], rest[last:]
+    end = "" if not before or before.endswith("\n") else "\n"
+    return f"{head}\n{before}{end}{block}{after}"
+
+
+def _end_of_section(rest: str) -> int:
+    """Return where the last line of what stands below `sources:` ends."""
+    end = at = 0
+    for line in rest.splitlines(keepends=True):
+        at += len(line)
+        if line[0] in " \t" or line.startswith("- "):
+            # A comment or an empty line behind it belongs to what follows.
+            end = at if line.strip() and not line.strip().startswith("#") else end
+        elif line.strip() and not line.startswith("#"):
+            break
+    return end
 
 
 def write(path: Path, text: str, environ: Mapping[str, str]) -> Settings:

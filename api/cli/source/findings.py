@@ -18,6 +18,12 @@ _SEEN = {
     "impossible": "there are none",
     "invisible": "not visible",
 }
+_EACH_POLL = "seen by the next poll, by its list of ids"
+_SECOND_POLL = "seen by the second poll that does not list them"
+_ONCE_A_DAY = {
+    "index": "seen by comparing its list of ids, once a day",
+    "rescan": "seen by reading it again, once a day",
+}
 _REPLIES = {"none": "not told", "title": "told by titles alone"}
 _FILES = {"none": "it has none"}
 _READERS = {"none": "not told", "entry": "told entry by entry", "book": "told by book"}
@@ -32,8 +38,16 @@ def lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if said.get("entries") is not None:
         yield "entries", f"{said['entries']:,}"
     yield "time zone", _zone(found["timezone"], said.get("timezone_guess"))
-    yield "edits", _SEEN[can["edits"]]
-    yield "deletions", _SEEN[can["deletes"]]
+    # A source that nothing but its listing tells of is listed by each poll.
+    is_listed = can["order"] == "none"
+    if is_listed and can["edits"] == "index":
+        yield "edits", _EACH_POLL
+    else:
+        yield "edits", _SEEN[can["edits"]]
+    if is_listed and can["deletes"] == "index":
+        yield "deletions", _SECOND_POLL
+    else:
+        yield "deletions", _ONCE_A_DAY.get(can["deletes"], _SEEN[can["deletes"]])
     yield "replies", _REPLIES.get(can["replies"], "told")
     yield "files", _FILES.get(can["attachments"], "read")
     yield "who may read", _READERS[can["readers"]]

@@ -12,6 +12,7 @@ from api.cli import api_client, output
 from api.cli.render.terminal import plain
 from api.cli.source import ages, findings
 from api.cli.source.add import add
+from api.cli.source.delete_entries import delete_entries
 
 if TYPE_CHECKING:
     import httpx
@@ -27,6 +28,7 @@ def source() -> None:
 
 
 source.add_command(add)
+source.add_command(delete_entries)
 
 
 @source.command("list")
@@ -186,6 +188,11 @@ def reload_sources(*, confirm_identity: bool) -> int:
         for word in ("added", "changed", "removed"):
             for name in found[word]:
                 out.data(f"{word} {name}")
+        for name in found["removed"]:
+            out.say(
+                f"The entries of {name} stay, and are found as before; `logchord source"
+                f" delete-entries {name}` deletes them."
+            )
         for one in found["invalid"]:
             out.complain(f"{one['name']}: {one['message']}")
     return output.FAILED if found["invalid"] else output.DONE

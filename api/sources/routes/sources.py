@@ -37,7 +37,7 @@ from shared.log import get_logger
 from shared.messaging import nudges
 from shared.postgres.pool import connection
 from shared.settings.settings import Settings
-from shared.sources import run_records
+from shared.sources import run_records, source_state
 from shared.sources.admin import admin_actions, source_overview
 from shared.sources.admin.check_source import Checked, check_configured
 from shared.sources.runs import identity_changes, sync_config
@@ -222,11 +222,11 @@ async def nudge_source(
 
 
 def _signed_nudge(ctx: ApiContext, source: str, signature: str, body: bytes) -> None:
-    configured = ctx.settings.sources.get(source)
-    name = configured.nudge_secret if configured else None
-    # Without a secret the answer is that of a wrong signature.
-    secret = Secrets(source).read(name) if name else os.urandom(32).hex()
     with connection(ctx.pool) as conn:
+        found = source_state.current_settings(conn, {}, [source])
+        name = found[source].nudge_secret if source in found else None
+        # Without a secret the answer is that of a wrong signature.
+        secret = Secrets(source).read(name) if name else os.urandom(32).hex()
         admin_actions.nudge(
             conn,
             source,

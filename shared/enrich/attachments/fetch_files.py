@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ from shared.sources.intake.attachment_file import NO_ADDRESS
 log = get_logger()
 
 _PASSWORD = re.compile(rb"(?i)\btype\s{0,9}=\s{0,9}[\"']?password\b")
+_PAGES = (".html", ".htm", ".xhtml", ".mhtml")
 _PAGE_BYTES = 65_536
 _PIECE_BYTES = 1_048_576
 # It stays where it is, and readers are told where.
@@ -42,6 +44,8 @@ _OF_THE_SOURCE = frozenset(
         *("unusable_request", "no_path", "paced", "cancelled", "out_of_time"),
     }
 )
+# One file may be half written, or be what makes the server give up.
+_OF_ONE_FILE = frozenset({"half_body", "empty_reply"})
 
 
 class Fetch(Protocol):
@@ -170,23 +174,40 @@ def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
 def _is_of_one(error: LogchordError) -> bool:
     """Tell whether a source may fail at one file and give the next."""
     reason = error.reason if isinstance(error, IngestionError) else None
-    return reason is not None and (reason == "half_body" or reason[:6] == "http_5")
+    return reason is not None and (reason in _OF_ONE_FILE or reason[:6] == "http_5")
 
 
 def _keep(means: Means, one: Due, got: keep_files.Received) -> None:
     if _is_login_page(one, got):
         message = "The source sends a login page instead of the file; check `auth`."
         raise IngestionError(message, reason="login_required")
+    if _is_page_instead(one, got):
+        message = (
+            "The source sends a page instead of the file, as if it had it no more."
+        )
+        raise IngestionError(message, reason="page_instead")
     found = keep_files.extract_contents(got, means.bounds)
     with keep_files.store_file(means.pool, means.store, got) as conn:
         attachment_states.end(conn, one, "stored", stored=found)
 
 
-def _is_login_page(one: Due, got: keep_files.Received) -> bool:
+def _is_page(one: Due, got: keep_files.Received) -> bool:
     """Tell whether a page came with status 200 where no page was asked for."""
     if got.media_type != "text/html" or "html" in (one.declared_type or ""):
         return False
-    if one.filename.lower().endswith((".html", ".htm")):
+    return not one.filename.lower().endswith(_PAGES)
+
+
+def _is_page_instead(one: Due, got: keep_files.Received) -> bool:
+    """Tell whether a file by its name is something that no page can be."""
+    named, _ = mimetypes.guess_type(one.filename)
+    is_text = named is None or named.startswith("text/")
+    return _is_page(one, got) and not is_text
+
+
+def _is_login_page(one: Due, got: keep_files.Received) -> bool:
+    """Tell whether a page asks for a password."""
+    if not _is_page(one, got):
         return False
     got.file.seek(0)
     return _PASSWORD.search(got.file.read(_PAGE_BYTES)) is not None

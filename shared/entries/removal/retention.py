@@ -28,6 +28,35 @@ _PAST: LiteralString = """
      ORDER BY e.id
        FOR NO KEY UPDATE OF e"""
 
+_OF_SOURCE: LiteralString = """
+    SELECT e.id
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND e.deleted_at IS NULL
+     ORDER BY e.id
+     LIMIT %(limit)s
+       FOR NO KEY UPDATE OF e"""
+SOURCE_REMOVED = "its source was removed"
+
+
+def delete_of_source(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    *,
+    stages: Sequence[str],
+    limit: int,
+) -> list[UUID]:
+    """Delete entries of a source that is asked no more; added again, it brings them.
+
+    Done when fewer than `limit` are returned. The work is bulk: nobody waits for it.
+    """
+    entry_links.share(conn, tenant, source)
+    values = {"tenant": tenant, "source": source, "limit": limit}
+    found = [row[0] for row in conn.execute(_OF_SOURCE, values)]
+    gone = tombstones.bury(conn, tenant, found, reason=SOURCE_REMOVED)
+    reply_updates.add_work_of_gone(conn, tenant, gone, stages, work_class=due.BULK)
+    return gone
+
 
 def expire(
     conn: Connection[TupleRow],

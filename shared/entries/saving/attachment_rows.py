@@ -45,6 +45,16 @@ _KEEP: LiteralString = """
                                                excluded.declared_bytes)
                         THEN excluded.state ELSE a.state END
     RETURNING a.entry_id, a.state = 'due'"""
+# What was never asked for: whatever was asked for, and is not here, has its error.
+_ASK_FOR: LiteralString = """
+    UPDATE attachment a SET state = 'due'
+      FROM entry e
+     WHERE e.id = a.entry_id AND e.tenant = %(tenant)s AND a.tenant = %(tenant)s
+       AND e.source = %(source)s AND e.deleted_at IS NULL
+       AND a.state = 'linked' AND a.error IS NULL AND a.position < %(most)s
+       AND coalesce(a.declared_bytes, 0) <= %(most_bytes)s
+       AND NOT starts_with(a.external_id, 'upload:')
+    RETURNING a.entry_id"""
 COLUMNS: LiteralString = """
     SELECT a.id, a.entry_id, a.external_id, a.position, a.filename, a.url,
            a.declared_type, a.declared_bytes, a.caption, a.thumbnail_url, a.state,
@@ -111,6 +121,22 @@ def store(
     if not rows:
         return set()
     return {row[0] for row in conn.execute(_KEEP, values) if row[1]}
+
+
+def ask_for_linked(
+    conn: Connection[TupleRow], tenant: str, source: str, *, most: int, most_bytes: int
+) -> set[UUID]:
+    """Make due what was only linked of a source; return the entries whose files it is.
+
+    Of each entry the first `most`, and none that says to be larger.
+    """
+    values = {
+        "tenant": tenant,
+        "source": source,
+        "most": most,
+        "most_bytes": most_bytes,
+    }
+    return {row[0] for row in conn.execute(_ASK_FOR, values)}
 
 
 def load_attachments(

@@ -148,12 +148,10 @@ def pause(conn: Connection[TupleRow], tenant: str, name: str, *, subject: str) -
 
 
 def resume(conn: Connection[TupleRow], tenant: str, name: str) -> None:
-    """Ask a source again, at once and with a clean slate."""
-    _, source = pulled_source(conn, tenant, name)
-    if source_state.resume(conn, tenant, name):
-        schedule.bring_forward(
-            conn, name, run_records.TAIL, every_seconds=source.poll_interval_seconds
-        )
+    """Ask a source again, at once and with a clean slate, whatever held it back."""
+    pulled_source(conn, tenant, name)
+    source_state.resume(conn, tenant, name)
+    schedule.try_now(conn, name, run_records.TAIL)
 
 
 def nudge(

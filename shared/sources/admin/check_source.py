@@ -13,6 +13,7 @@ from shared.adapter_contract.contract import (
     AdapterPage,
     Capabilities,
     Checks,
+    ReadsInPart,
     SourceReport,
     Window,
 )
@@ -59,6 +60,8 @@ class Checked:
     capabilities: Capabilities
     # In one word why it failed, or why none of its entries can be read.
     reason: str | None = None
+    # What a part of it says that is not shown to us.
+    unread: tuple[str, ...] = ()
 
 
 def check_configured(settings: Settings, name: str, source: SourceSettings) -> Checked:
@@ -105,7 +108,15 @@ def check(opened: Opened, rules: Rules) -> Checked:
         timezone=opened.settings.timezone,
         capabilities=opened.capabilities,
         reason=reason,
+        unread=_unread(opened),
     )
+
+
+def _unread(opened: Opened) -> tuple[str, ...]:
+    adapter = opened.adapter
+    if not isinstance(adapter, ReadsInPart):
+        return ()
+    return tuple(adapter.unread().values())
 
 
 def _nothing_in(opened: Opened) -> str:

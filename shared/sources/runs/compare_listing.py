@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -13,13 +14,15 @@ from shared.adapter_contract.contract import (
     IdStamp,
     ListsIds,
     RawItem,
+    ReadsInPart,
     Window,
 )
 from shared.postgres.pool import connection
-from shared.sources import listed_ids, run_records
+from shared.sources import listed_ids, run_records, source_state
 from shared.sources.intake.store_page import Intake, Steps
 from shared.sources.listed_ids import Listed
 from shared.sources.run_records import Counts
+from shared.sources.runs import prune
 from shared.work import schedule
 
 CHUNK = 1000
@@ -38,6 +41,8 @@ class Comparison:
     after: str = ""
     # Whether all of the window was read again.
     is_read: bool = False
+    # How the ids of what the source has refused begin.
+    unread: tuple[str, ...] = ()
 
     @classmethod
     def resume(cls, intake: Intake) -> Comparison:
@@ -49,7 +54,8 @@ class Comparison:
             return cls(intake.opened.io.now())
         began = datetime.fromisoformat(kept["began"])
         is_read = bool(kept.get("read", kept["listed"]))
-        return cls(began, kept["listed"], kept["inner"], kept["after"], is_read)
+        unread = tuple(kept.get("unread", ()))
+        return cls(began, kept["listed"], kept["inner"], kept["after"], is_read, unread)
 
     def cursor(self, intake: Intake) -> dict[str, Any]:
         """Return the run's cursor with this place in it."""
@@ -60,17 +66,24 @@ class Comparison:
             "inner": self.inner,
             "after": self.after,
             "read": self.is_read,
+            "unread": list(self.unread),
         }
         return {**(intake.cursor or {"v": 1}), "at": at}
 
 
 def steps(intake: Intake, window: Window | None) -> Steps:
-    """List, then fetch what is unknown or changed."""
+    """List, fetch what is unknown or changed, and delete what is gone."""
     at = Comparison.resume(intake)
     yield from take_down(intake, window, at)
-    yield from fetch_changed(intake, listed(intake, window, before=at.began), at)
-    if not intake.is_cut:
-        end(intake)
+    found = listed(intake, window, at)
+    yield from fetch_changed(intake, found, at)
+    if intake.is_cut:
+        return
+    if intake.opened.capabilities.deletes == "index":
+        with connection(intake.pool) as conn:
+            count = listed_ids.count(conn, intake.run.id)
+        yield from prune.steps(intake, found, listed=count, list_again=None)
+    end(intake)
 
 
 def take_down(intake: Intake, window: Window | None, at: Comparison) -> Steps:
@@ -78,7 +91,7 @@ def take_down(intake: Intake, window: Window | None, at: Comparison) -> Steps:
     if at.is_listed:
         return
     list_all(intake, window)
-    at.is_listed = True
+    at.is_listed, at.unread = True, tuple(note_unread(intake))
     with connection(intake.pool) as conn:
         intake.keep(conn, at.cursor(intake))
     yield Counts()
@@ -106,15 +119,26 @@ def end(intake: Intake) -> None:
         intake.keep(conn, cursor or {"v": 1})
 
 
-def listed(intake: Intake, window: Window | None, *, before: datetime) -> Listed:
+def note_unread(intake: Intake) -> Mapping[str, str]:
+    """Say of the source what it has refused to show, and return that."""
+    adapter = intake.opened.adapter
+    unread = adapter.unread() if isinstance(adapter, ReadsInPart) else {}
+    if isinstance(adapter, ReadsInPart) and not intake.run.is_dry:
+        with connection(intake.pool) as conn:
+            source_state.note_unread(conn, intake.tenant, intake.name, unread)
+    return unread
+
+
+def listed(intake: Intake, window: Window | None, at: Comparison) -> Listed:
     """Return the listing of this run."""
     return Listed(
         intake.run.id,
         intake.tenant,
         intake.name,
-        before,
+        at.began,
         window.start if window else None,
         window.end if window else None,
+        at.unread,
     )
 
 

@@ -20,9 +20,13 @@ ListAgain = Callable[[], None]
 
 
 def steps(
-    intake: Intake, found: Listed, *, listed: int, list_again: ListAgain
+    intake: Intake, found: Listed, *, listed: int, list_again: ListAgain | None
 ) -> Steps:
-    """Confirm each absent entry, and delete it; or block, and ask an admin."""
+    """Delete what two listings lack and the source cannot show; or ask an admin.
+
+    Absent from one listing may be the listing's fault. The second is taken at once, or
+    is that of the next poll: None, where each poll lists everything anyway.
+    """
     with connection(intake.pool) as conn:
         if not intake.run.is_dry:
             found.note_present(conn)
@@ -38,30 +42,15 @@ def steps(
         _block(intake, stored, absent, listed)
         return
     _unblock(intake)
-    adapter = intake.opened.adapter
-    if isinstance(adapter, Fetches):
-        yield from _by_fetching(intake, found, adapter)
+    if list_again is None:
+        yield from _delete_marked(intake, found)
+        yield from _mark(intake, found)
         return
     yield from _mark(intake, found)
-    # Absent from one listing may be the listing's fault; twice in a row it is gone.
     list_again()
+    with connection(intake.pool) as conn:
+        found.note_present(conn)
     yield from _delete_marked(intake, found)
-
-
-def _by_fetching(intake: Intake, found: Listed, adapter: Fetches) -> Steps:
-    after = ""
-    while page := _absent(intake, found, after):
-        after = page[-1].external_id
-        gone: list[str] = []
-        alive: list[RawItem] = []
-        for one in page:
-            item = adapter.fetch(one.external_id)
-            if item is None:
-                gone.append(one.external_id)
-            else:
-                alive.append(item)
-        intake.delete(gone, reason=REASON)
-        yield intake.store(intake.read(alive), None)
 
 
 def _mark(intake: Intake, found: Listed) -> Steps:
@@ -75,14 +64,25 @@ def _mark(intake: Intake, found: Listed) -> Steps:
 
 
 def _delete_marked(intake: Intake, found: Listed) -> Steps:
-    with connection(intake.pool) as conn:
-        found.note_present(conn)
+    """Delete what was absent before, unless its source can show it all the same."""
+    adapter = intake.opened.adapter
     after = ""
     while page := _absent(intake, found, after):
         after = page[-1].external_id
-        gone = [one.external_id for one in page if one.was_absent_before]
+        gone: list[str] = []
+        alive: list[RawItem] = []
+        for one in page:
+            if not one.was_absent_before:
+                continue
+            item = None
+            if isinstance(adapter, Fetches):
+                item = adapter.fetch(one.external_id)
+            if item is None:
+                gone.append(one.external_id)
+            else:
+                alive.append(item)
         intake.delete(gone, reason=REASON)
-        yield Counts()
+        yield intake.store(intake.read(alive), None)
 
 
 def _absent(intake: Intake, found: Listed, after: str) -> list[Absent]:

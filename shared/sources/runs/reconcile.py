@@ -41,7 +41,7 @@ def steps(intake: Intake) -> Steps:
     if intake.is_cut:
         return
     # Entries at the edge of the window move in and out of what the source answers.
-    found = compare_listing.listed(intake, window, before=at.began)
+    found = compare_listing.listed(intake, window, at)
     fetches = lists and isinstance(opened.adapter, Fetches)
     if fetches and not (rereads and recent is None):
         yield from compare_listing.fetch_changed(intake, found, at)

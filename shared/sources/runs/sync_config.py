@@ -11,12 +11,14 @@ from cronsim import CronSim, CronSimError
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.entries.saving import attachment_rows
 from shared.errors import ConfigurationError, LogchordError
+from shared.messaging.stage_names import ATTACHMENTS_STAGE
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records, source_state
 from shared.sources.runs import identity_changes, snapshot
-from shared.work import schedule
+from shared.work import due_work, schedule
 
 _DAY_SECONDS = 86_400.0
 
@@ -74,12 +76,29 @@ def arrange(
             continue
         if _arrange_one(conn, name, source):
             (result.changed if name in known else result.added).append(name)
+        if source.attachments == "fetch":
+            _ask_for_files(conn, name, source, settings)
     for name, tenant in known.items():
         if name not in wanted:
             conn.execute(_REMOVE, {"source": name, "tenant": tenant})
             schedule.keep_only(conn, name, [])
             result.removed.append(name)
     return result
+
+
+def _ask_for_files(
+    conn: Connection[TupleRow], name: str, source: SourceSettings, settings: Settings
+) -> None:
+    """Fetch what was left where it is, because the source was not known or linked."""
+    entries = attachment_rows.ask_for_linked(
+        conn,
+        source.tenant,
+        name,
+        most=settings.max_attachments_per_entry,
+        most_bytes=min(settings.max_attachment_bytes, source.max_attachment_bytes),
+    )
+    stages = [ATTACHMENTS_STAGE]
+    due_work.add(conn, source.tenant, entries, stages, work_class=due_work.BULK)
 
 
 def wait_seconds(

@@ -31,6 +31,7 @@ def steps(intake: Intake) -> Steps:
         yield from intake.walk(found, lambda page: page.cursor)
         if intake.is_cut:
             return
+        compare_listing.note_unread(intake)
     with connection(intake.pool) as conn:
         end = began - timedelta(seconds=opened.overlap_seconds)
         intake.note_complete(conn, end=end)

@@ -69,6 +69,22 @@ class Message:
         text = self._bytes("text", entry.text.encode("utf-8", "surrogatepass"))
         return b"\n".join([*lines, _SEPARATOR, text, b""])
 
+    def in_bulk(self, unconfigured: frozenset[str] = frozenset()) -> bytes:
+        """Return the message as elogd lists it in bulk.
+
+        Seen: not that it is a draft, and no attribute that is not configured any more;
+        the head ends its lines by CRLF, the text is as it was posted.
+        """
+        head, text = self.block().split(_SEPARATOR + b"\n", maxsplit=1)
+        left_out = {b"Draft", *(name.encode() for name in unconfigured)}
+        lines = [
+            line
+            for line in head.split(b"\n")[:-1]
+            if line.partition(b":")[0] not in left_out
+        ]
+        ended = b"".join(line + b"\r\n" for line in [*lines, _SEPARATOR])
+        return ended + text.removesuffix(b"\n") + b"\r\n"
+
     def _date(self) -> bytes:
         if self.spoiled:
             return b"yesterday"

@@ -298,6 +298,12 @@ _FAULTS: Mapping[str, Callable[[StubServer, _Handler, StubRequest], None]] = {
 }
 
 
+def say_nothing(handler: BaseHTTPRequestHandler) -> None:
+    """Hang up without a byte."""
+    _hang_up(handler.connection)
+    handler.close_connection = True
+
+
 def _hang_up(connection: socket) -> None:
     try:
         connection.shutdown(SHUT_RDWR)

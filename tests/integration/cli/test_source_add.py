@@ -102,11 +102,42 @@ def test_a_list_of_sources_gets_one_item_more():
     after = config_file.with_source(before, "b", {"adapter": "olog"}, "")
     assert yaml.safe_load(after) == {
         "sources": [
-            {"name": "b", "adapter": "olog"},
             {"name": "a", "adapter": "push"},
+            {"name": "b", "adapter": "olog"},
         ],
         "port": 8100,
     }
+
+
+def test_a_source_comes_behind_the_others_and_before_what_follows():
+    before = (
+        "sources:\n  a:\n    adapter: push\n  # Kept.\n\n  # Of the port.\nport: 8100\n"
+    )
+    after = config_file.with_source(before, "b", {"adapter": "olog"}, "")
+    assert list(yaml.safe_load(after)["sources"]) == ["a", "b"]
+    assert after.endswith("  # Kept.\n\n  # Of the port.\nport: 8100\n")
+
+
+def test_the_address_of_an_elog_server_brings_every_logbook_of_it(run, tmp_path):
+    with closing(ElogServerStub(logbooks=("Operations", "RF"))) as stub:
+        when = datetime.now(UTC) - timedelta(days=1)
+        stub.add(StubEntry(1, when, "Trip", "text", logbook="RF"))
+        # Its dates say their zone: none is asked for.
+        done = run(stub.base_url, "--name", "ring")
+        assert done.returncode == 0, done.stderr
+        written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
+        args = written["sources"]["ring"]["args"]
+        assert args["logbooks"] == ["Operations", "RF"]
+
+        stub.guard("RF")
+        refused = run(stub.base_url, "--name", "guarded")
+        assert refused.returncode == 1
+        assert "asks for a login for RF" in refused.stderr
+        assert "--logbook" in refused.stderr
+        text = (tmp_path / "logchord.yaml").read_text("utf-8")
+        assert "guarded" not in text
+        done = run(stub.base_url, "--name", "open", "--logbook", "Operations")
+        assert done.returncode == 0, done.stderr
 
 
 def test_sources_on_one_line_are_not_guessed_at():

@@ -95,7 +95,7 @@ def test_what_an_english_index_loses_is_found_and_a_near_miss_is_not(
 
 
 def test_names_and_language_are_stored_with_their_places(conn, save, enrich):
-    entry_id = save("HCM03 tripped, CO2 low, see SR:C03-VA:HCM2 in the log")
+    entry_id = save("HCM03 tripped, CO2 low, see SR:C03-VA:HCM2 in the log, elog:2")
 
     assert enrich(entry_id)
 

@@ -14,12 +14,31 @@ from shared.entries.saving.save import save_page
 from shared.messaging.celery_app import count_messages
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.messaging.task_names import EMBED_ENTRIES, EXTRACT_METADATA
+from shared.settings.settings import Settings
+from shared.sources import source_state
 from shared.work import due_work
 from tests.support.waiting import until
-from workers.upkeep.main import sweep_due_work
+from workers.upkeep.main import arrange_sources, sweep_due_work
 
 OLD, NEW = embed_stage("old-model"), embed_stage("new-model")
 EMBED_QUEUE, METADATA_QUEUE = "enhance.embed", "enhance.metadata"
+
+
+def test_whoever_takes_over_upkeep_reads_the_file_as_it_is_by_now(committing, tmp_path):
+    path = tmp_path / "logchord.yaml"
+    path.write_text(
+        "sources:\n  hall: {adapter: olog, base_url: 'http://127.0.0.1:9'}\n"
+    )
+    environ = {"LOGCHORD_CONFIG": str(path)}
+    began_without = Settings()
+
+    arrange_sources(committing, began_without, environ)
+    known = source_state.current_settings(committing, {}, ["hall"])
+    assert known["hall"].adapter == "olog"
+
+    path.write_text("sources: [")
+    arrange_sources(committing, began_without, environ)
+    assert source_state.tenant_of(committing, "hall") == "default"
 
 
 @pytest.fixture

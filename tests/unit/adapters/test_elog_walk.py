@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from workers.adapters.elog.walk import ElogWalk, key
 
 _NOW = datetime(2024, 6, 10, 12, tzinfo=UTC)
 _OVERLAP = timedelta(minutes=2)
+_OLD = datetime(1975, 6, 1, tzinfo=UTC)
 
 
 def _begin(since: Any = None, window: Window | None = None) -> ElogWalk:
@@ -31,6 +33,27 @@ def test_an_empty_history_is_crossed_in_wider_and_wider_steps_to_its_open_end() 
     assert asked[0] == _NOW - timedelta(days=30)
     assert asked[-1] is None
     assert len(asked) < 15
+
+
+@pytest.mark.parametrize("lower", [None, datetime(1990, 1, 1, tzinfo=UTC), _OLD])
+def test_no_stretch_names_a_year_that_the_server_takes_for_another_century(lower):
+    walk = _begin(window=Window(lower, None)) if lower else _begin()
+    while not walk.is_over(1):
+        asked = dict(walk.params())
+        assert all(int(asked[year]) >= 1990 for year in ("ya", "yb") if year in asked)
+        walk.step(0)
+    assert "ya" not in asked, "the oldest stretch is open"
+
+
+def test_a_window_before_all_logbooks_is_asked_for_as_the_oldest_year() -> None:
+    window = Window(_OLD, datetime(1980, 1, 1, tzinfo=UTC))
+    assert dict(_begin(window=window).params()) == {
+        "mode": "Raw",
+        "reverse": "0",
+        "yb": "1990",
+        "mb": "1",
+        "db": "2",
+    }
 
 
 def test_full_stretches_are_followed_by_shorter_ones() -> None:

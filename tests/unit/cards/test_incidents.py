@@ -74,6 +74,18 @@ RF_TRIP = (
 
 
 @pytest.mark.requirement("I12")
+def test_what_an_answer_quotes_is_no_step_of_its_own():
+    found = told(
+        ("2019-03-02T06:05", "06:05 klystron 2 tripped. Reset at 06:20."),
+        (
+            "2026-03-02T09:00",
+            "> 06:05 klystron 2 tripped. Reset at 06:20.\n\nStill so?",
+        ),
+    )
+    assert {one.entry_id.int for one in found.timeline if "trip" in one.quote} == {0}
+    assert not any(one.quote.startswith(">") for one in found.timeline)
+
+
 def test_an_rf_trip_is_told_step_by_step_and_is_watched_at_last():
     found = told(*RF_TRIP)
 

@@ -91,6 +91,7 @@ FOR_EVERY_TENANT = {
     ("shared/sources/run_records.py", "_FORGET"),
     ("shared/sources/source_state.py", "_OF_SOURCE"),
     ("shared/sources/source_state.py", "_AWAKE"),
+    ("shared/sources/source_state.py", "_SETTINGS"),
     # Upkeep ends the jobs that nobody closed.
     ("shared/search/jobs/close_job.py", "_OVERDUE"),
 }

@@ -162,6 +162,12 @@ def test_a_header_that_cannot_be_sent_is_not_repeated():
         (httpcore.ConnectTimeout("late"), "no_connection"),
         (httpcore.ReadTimeout("late"), "timeout"),
         (httpcore.RemoteProtocolError("peer closed"), "half_body"),
+        (
+            httpcore.RemoteProtocolError(
+                "Server disconnected without sending a response."
+            ),
+            "empty_reply",
+        ),
         (httpcore.ReadError("reset"), "half_body"),
         (httpcore.WriteError("reset"), "no_connection"),
         (httpcore.ProxyError("502"), "proxy"),

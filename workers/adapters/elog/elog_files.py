@@ -31,6 +31,11 @@ from workers.adapters.elog.message_block import Block, ElogArgs, MessageOrigin
 
 _DAY = timedelta(days=1)
 _READ_BYTES = 65_536
+_UNKNOWN = (
+    "Which of its logbooks have a login is not known: no elogd.cfg lies at the top of"
+    " `path`. Copy the server's there (Debian: /etc/elog.conf), or say in"
+    " `args.readers` who may read them, `*: null` for whoever may read the source."
+)
 
 
 class ElogFiles:
@@ -99,7 +104,7 @@ class ElogFiles:
             for mid, stamp in messages:
                 external_id = f"{file.logbook}/{mid}"
                 places[external_id] = file
-                yield IdStamp(external_id, stamp)
+                yield IdStamp(external_id, _stamp(stamp, is_open=self._is_open(file)))
         self._places = places
 
     def fetch(self, external_id: str) -> RawItem | None:
@@ -126,32 +131,40 @@ class ElogFiles:
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of one message."""
-        place = MessageOrigin(logbook=raw.external_id.rpartition("/")[0], url=None)
+        place = MessageOrigin(
+            logbook=raw.external_id.rpartition("/")[0],
+            url=None,
+            restricted=raw.media_type.endswith(message_block.RESTRICTED),
+        )
         return message_block.parse(raw, self._source, self._args, place)
 
     def check(self) -> SourceReport:
         """Count the messages, and name logbooks that the server guards by a login."""
         entries, last = 0, None
+        books: set[str] = set()
         for file, messages in self._folder.listed():
+            books.add(file.logbook)
             entries += len(messages)
             last = file if messages else last
         blocks = self._folder.blocks(last) if last is not None else []
         times = [block.written(self._source) for block in blocks]
-        restricted = self._folder.configuration.restricted
-        public = [
+        configuration = self._folder.configuration
+        hidden = [
             book
-            for book in restricted
-            if self._args.readers_of(book, restricted=False) is None
+            for book in sorted(books)
+            if self._args.readers_of(book, restricted=not configuration.is_open(book))
+            == ()
         ]
+        unknown = hidden and configuration.books is None
         return SourceReport(
             reachable=True,
             authorised=True,
             newest=max((time for time in times if time is not None), default=None),
             entries=entries,
-            restricted=restricted,
-            problems=tuple(
-                f"{book} has a login; say in `args.readers` who may read it here."
-                for book in public
+            restricted=configuration.restricted,
+            problems=(
+                *((_UNKNOWN,) if unknown else ()),
+                *(message_block.hidden(self._source.name, book) for book in hidden),
             ),
         )
 
@@ -163,6 +176,7 @@ class ElogFiles:
         folder = Folder(Source(name="elog", path=url), io, ())
         try:
             files = folder.files()
+            oldest = folder.blocks(files[0]) if files else []
             blocks = folder.blocks(files[-1]) if files else []
         except IngestionError:
             return None
@@ -173,7 +187,7 @@ class ElogFiles:
             settings={"path": url, "args": {"logbooks": sorted(books)}},
             confidence=0.95,
             why=f"{PurePosixPath(files[-1].name).name} holds messages of an ELOG",
-            asks=("timezone",),
+            asks=() if all(one.offset for one in [*oldest, *blocks]) else ("timezone",),
         )
 
     def _is_wanted(self, walk: _Pass, file: LogFile) -> bool:
@@ -213,14 +227,24 @@ class ElogFiles:
         return None
 
     def _item(self, file: LogFile, block: Block) -> RawItem:
+        is_open = self._is_open(file)
+        access = "" if is_open else message_block.RESTRICTED
         return RawItem(
             external_id=f"{file.logbook}/{block.mid}",
             payload=block.data,
-            media_type=message_block.MEDIA_TYPE,
+            media_type=f"{message_block.MEDIA_TYPE}{access}",
             charset=self._folder.configuration.charset,
             fetched_at=self._io.now(),
-            stamp=block.stamp,
+            stamp=_stamp(block.stamp, is_open=is_open),
         )
+
+    def _is_open(self, file: LogFile) -> bool:
+        return self._folder.configuration.is_open(file.logbook)
+
+
+def _stamp(of_block: str, *, is_open: bool) -> str:
+    """Return what changes also when a logbook is opened or closed: it is read anew."""
+    return of_block if is_open else f"{of_block}-restricted"
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import ClassVar
@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from shared.adapter_contract.contract import (
+    NO_STATUS,
     AdapterDescriptor,
     AdapterPage,
     Capabilities,
@@ -38,10 +39,15 @@ _LISTED = re.compile(
 )
 _SERVER = "ELOG HTTP"
 _ERROR = b'class="errormsg"'
-_LOGBOOK_LINK = re.compile(r"(?i)<a\s{1,8}href=\"?([^\"'/?#<>\s]{1,100}+)/\"?[\s>]")
+# As the page of all logbooks has it, that of a group of them, and older servers.
+_LOGBOOK_LINK = re.compile(
+    r"(?i)<a\s{1,8}href=\"?(?:\.\./)?([^\"'/?#<>\s]{1,100}+)/?\"?[\s>]"
+)
 _LOOKED_AT = 65_536
 _MOST_FOUND = 50
-_OFFSET = re.compile(rb"([+-]\d\d)(\d\d)[ \t\r]*+$")
+_REFUSALS = frozenset({"login_required", "not_authorised"})
+# Of a page, one by one: the server answers one request at a time.
+_DOWNLOADS = 20
 
 
 class ElogHTTPArgs(ElogArgs):
@@ -49,8 +55,9 @@ class ElogHTTPArgs(ElogArgs):
 
     user: str | None = Field(
         None,
-        description="Who logs in: by cookies, and where these are refused by the form."
-        " With a login every logbook counts as restricted, see `readers`.",
+        description="Who logs in where a logbook asks for it: by cookies, and where"
+        " these are refused by the form. What was read by a login is restricted, see"
+        " `readers`.",
     )
     password: str | None = Field(
         None,
@@ -97,6 +104,10 @@ class ElogHTTP:
         least = self.descriptor.min_overlap_seconds
         self._overlap = timedelta(seconds=max(source.overlap_seconds, least))
         self._login = Login(io, self._args.user, self._args.password)
+        # Logbooks that want a login, and what they say.
+        self._unread: dict[str, str] = {}
+        # By logbook, as it was listed last.
+        self._listed: dict[str, frozenset[int]] = {}
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
@@ -115,29 +126,40 @@ class ElogHTTP:
         while not walk.is_over(len(self._named())) and not self._io.is_cancelled():
             if known != walk.book:
                 known = walk.book
-                stamps = dict(self._listing(self._named()[known]))
+                found = self._listing_unless_refused(self._named()[known])
+                if found is None:
+                    walk.pass_over()
+                    continue
+                stamps = found
             yield from self._stretch(walk, stamps)
+        if self._unread and walk.is_over(len(self._named())):
+            # The last logbook may be one of them: the walk is over all the same.
+            cursor = walk.cursor(is_over=True)
+            yield AdapterPage((), cursor, complete_to=walk.complete_to, is_last=True)
 
     def list_ids(self, window: Window | None) -> Iterator[IdStamp]:
         """Yield every message of every logbook; the listing knows no times."""
         del window
         for book in self._named():
-            for mid, stamp in self._listing(book):
+            for mid, stamp in (self._listing_unless_refused(book) or {}).items():
                 yield IdStamp(f"{book}/{mid}", stamp)
+
+    def unread(self) -> Mapping[str, str]:
+        """Return the logbooks that want a login that we have not."""
+        return {f"{book}/": why for book, why in self._unread.items()}
 
     def fetch(self, external_id: str) -> RawItem | None:
         """Return one message; None where the server says that there is none."""
         book, _, mid = external_id.rpartition("/")
         if not mid.isdecimal() or not book:
             raise _unexpected(f"{external_id!r} is not the id of a message")
-        reply = self._get(book, mid, [("cmd", "Download")], allow=(404, 410))
-        body = reply.body.lstrip()
-        if reply.status != HTTPStatus.OK or not body:
+        reply = self._downloaded(book, mid)
+        if reply is None:
+            if self._is_listed(book, int(mid)):
+                raise _unexpected(f"{external_id} is listed, and cannot be had")
             return None
+        body = reply.body.lstrip()
         if not message_block.begins_with(body, int(mid)):
-            _refuse_login(reply)
-            if _ERROR in body[:_LOOKED_AT]:
-                return None
             raise _unexpected(f"{external_id} was answered with something else")
         return self._item(book, Block(int(mid), body), reply)
 
@@ -159,7 +181,8 @@ class ElogHTTP:
         place = MessageOrigin(
             logbook=book,
             url=f"{self._base}/{message_block.quoted(book)}",
-            restricted=self._login.user is not None,
+            restricted=self._login.user is not None
+            and not raw.media_type.endswith(message_block.OPEN),
         )
         return message_block.parse(raw, self._source, self._args, place)
 
@@ -168,14 +191,17 @@ class ElogHTTP:
         entries, newest, guess = 0, None, None
         restricted: list[str] = []
         for book in self._named():
-            entries += sum(1 for _ in self._listing(book))
-            if self._login.user is not None and self._asks_for_login(book):
+            found = self._listing_unless_refused(book)
+            if found is None:
+                continue
+            entries += len(found)
+            if not self._login.is_open(self._page_of(book)):
                 restricted.append(book)
-            last = self._get(book, "-1", [("cmd", "Download")], allow=(404,)).body
-            for block in message_block.split(last):
+            last = self._downloaded(book, "-1")
+            for block in message_block.split(last.body) if last else ():
                 written = block.written(self._source)
                 if written is not None and (newest is None or written > newest):
-                    newest, guess = written, _offset(block)
+                    newest, guess = written, block.offset
         hidden = [
             book
             for book in self._named()
@@ -188,9 +214,9 @@ class ElogHTTP:
             timezone_guess=guess,
             entries=entries,
             restricted=tuple(restricted),
-            problems=tuple(
-                f"Nobody may read {book}; say in `args.readers` who may."
-                for book in hidden
+            problems=(
+                *self._unread.values(),
+                *(message_block.hidden(self._source.name, book) for book in hidden),
             ),
         )
 
@@ -199,19 +225,26 @@ class ElogHTTP:
         """Know an ELOG by the listing of a logbook, or of one that its page names."""
         base, books = _books(url, ())
         if books and _is_listing(io, f"{base}/{message_block.quoted(books[0])}/"):
-            return _recognised(base, books)
+            return _recognised(io, base, books)
         root = url.rstrip("/")
         try:
             reply = io.http.get(f"{root}/")
         except IngestionError:
             return None
-        software = reply.headers.get("server", "")
-        if software.startswith(_SERVER) and login.is_login(reply):
-            return _recognised(base, books, asks=("user", "password"))
-        links = _LOGBOOK_LINK.findall(reply.text()[:_LOOKED_AT])
-        found = tuple(dict.fromkeys(unquote(link) for link in links))[:_MOST_FOUND]
-        if found and _is_listing(io, f"{root}/{message_block.quoted(found[0])}/"):
-            return _recognised(root, found)
+        is_elog = reply.headers.get("server", "").startswith(_SERVER)
+        if is_elog and login.is_login(reply):
+            return _recognised_behind_login(base, books)
+        if reply.url.rstrip("/") != root:
+            # The one logbook that there is, or its group.
+            root, found = _books(reply.url, ())
+        else:
+            links = _LOGBOOK_LINK.findall(reply.text()[:_LOOKED_AT])
+            named = dict.fromkeys(unquote(link) for link in links)
+            found = tuple(named)[:_MOST_FOUND]
+        if not found:
+            return None
+        if is_elog or _is_listing(io, f"{root}/{message_block.quoted(found[0])}/"):
+            return _recognised(io, root, found)
         return None
 
     def _stretch(
@@ -225,20 +258,19 @@ class ElogHTTP:
             if exc.reason != "too_large" or not walk.shorten():
                 raise
             return
-        rest = self._blocks(walk, reply, stamps)
-        count, step = len(rest), max(1, self._source.page_size)
+        rest = self._blocks(walk, reply)
+        count = len(rest)
         while True:
-            page, rest = rest[:step], rest[step:]
-            if rest:
-                walk.after = page[-1].key
+            items, taken = self._page(book, rest, stamps, reply)
+            last, rest = rest[taken - 1 : taken], rest[taken:]
+            if rest and last:
+                walk.after = last[0].key
             else:
                 walk.step(count)
             is_over = walk.is_over(len(self._named()))
-            if page or is_over:
+            if items or is_over:
                 yield AdapterPage(
-                    items=tuple(
-                        self._item(book, one.block, reply, one) for one in page
-                    ),
+                    items=items,
                     cursor=walk.cursor(is_over=is_over),
                     complete_to=walk.complete_to if is_over else None,
                     is_last=is_over,
@@ -246,60 +278,107 @@ class ElogHTTP:
             if not rest or self._io.is_cancelled():
                 return
 
-    def _blocks(
-        self, walk: ElogWalk, reply: Reply, stamps: Mapping[int, str]
-    ) -> list[_FoundMessage]:
+    def _page(
+        self,
+        book: str,
+        found: Sequence[_FoundMessage],
+        stamps: Mapping[int, str],
+        reply: Reply,
+    ) -> tuple[tuple[RawItem, ...], int]:
+        """Return the items of a page, and of how many messages they are.
+
+        What is not surely all of its message is downloaded: it may be a draft.
+        """
+        items: list[RawItem] = []
+        asked = 0
+        for place, one in enumerate(found):
+            is_full = len(items) >= self._source.page_size or asked >= _DOWNLOADS
+            if place and (is_full or self._io.is_cancelled()):
+                return tuple(items), place
+            stamp = stamps.get(one.block.mid)
+            if stamp is not None and one.block.is_hashed(stamp):
+                items.append(self._item(book, one.block, reply, stamp))
+                continue
+            asked += 1
+            item = self.fetch(f"{book}/{one.block.mid}")
+            if item is not None:
+                items.append(replace(item, stamp=stamp))
+        return tuple(items), len(found)
+
+    def _blocks(self, walk: ElogWalk, reply: Reply) -> list[_FoundMessage]:
         body = reply.body.lstrip()
         if body and not body.startswith(b"$@MID@$:"):
-            _refuse_login(reply)
             raise _unexpected("the list of messages was answered with something else")
-        blocks = message_block.split(body)
         found = [
-            _FoundMessage(
-                block,
-                block.written(self._source),
-                # The last one may be cut off: it is compared once more.
-                stamps.get(block.mid) if block is not blocks[-1] else None,
-            )
-            for block in blocks
+            _FoundMessage(block, block.written(self._source))
+            for block in message_block.split(body)
         ]
         wanted = [one for one in found if walk.holds(one.written, one.key)]
         return sorted(wanted, key=lambda one: one.key, reverse=True)
 
     def _item(
-        self, book: str, block: Block, reply: Reply, found: _FoundMessage | None = None
+        self, book: str, block: Block, reply: Reply, stamp: str | None = None
     ) -> RawItem:
+        is_open = self._login.is_open(self._page_of(book))
+        access = message_block.OPEN if is_open and self._login.user else ""
         return RawItem(
             external_id=f"{book}/{block.mid}",
             payload=block.data,
-            media_type=message_block.MEDIA_TYPE,
+            media_type=f"{message_block.MEDIA_TYPE}{access}",
             charset=reply.charset,
             url=f"{self._base}/{message_block.quoted(book)}/{block.mid}",
             fetched_at=reply.fetched_at,
-            stamp=found.stamp if found else None,
+            stamp=stamp,
         )
 
-    def _listing(self, book: str) -> Iterator[tuple[int, str]]:
-        """Yield number and hash of every message; anything odd is no listing."""
+    def _downloaded(self, book: str, which: str) -> Reply | None:
+        """Ask for one message; None: it was answered twice as if there were none.
+
+        Of a message that is gone elogd hangs up without a byte, as it does when it is
+        stopped, or tired of a connection. Older ones send an empty or an error page.
+        """
+        for _ in range(2):
+            params = [("cmd", "Download")]
+            reply = self._get(book, which, params, allow=(NO_STATUS, 404, 410))
+            if reply.status != HTTPStatus.OK or not reply.body.strip():
+                continue
+            if _ERROR not in reply.body[:_LOOKED_AT]:
+                return reply
+        return None
+
+    def _is_listed(self, book: str, mid: int) -> bool:
+        """Tell whether the listing names a message; it is read again before it does."""
+        if mid in self._listed.get(book, {mid}):
+            self._listing(book)
+        return mid in self._listed[book]
+
+    def _listing(self, book: str) -> dict[int, str]:
+        """Return the hash of every message by number; anything odd is no listing."""
         reply = self._get(book, "", [("cmd", "GetMD5")])
         lines = [line for line in reply.body.split(b"\n") if line.strip()]
         listed = [_LISTED.fullmatch(line) for line in lines]
         if not listed or None in listed:
-            _refuse_login(reply)
             raise _unexpected(f"the listing of {book} is none")
-        for found in listed:
-            assert found is not None
+        stamps = {
+            int(one[1]): one[2].decode("ascii").lower()
+            for one in listed
             # Zero is the configuration.
-            if int(found[1]) != 0:
-                yield int(found[1]), found[2].decode("ascii").lower()
+            if one is not None and int(one[1]) != 0
+        }
+        self._listed[book] = frozenset(stamps)
+        return stamps
 
-    def _asks_for_login(self, book: str) -> bool:
-        url = f"{self._base}/{message_block.quoted(book)}/"
+    def _listing_unless_refused(self, book: str) -> dict[int, str] | None:
+        """Return the listing; None where it wants a login, and others do not."""
         try:
-            reply = self._io.http.get(url, params=[("cmd", "GetMD5")])
+            return self._listing(book)
         except IngestionError as exc:
-            return exc.reason in {"login_required", "not_authorised"}
-        return login.is_login(reply)
+            if exc.reason not in _REFUSALS:
+                raise
+            self._unread[book] = exc.message
+            if len(self._unread) == len(self._named()):
+                raise
+            return None
 
     def _get(
         self,
@@ -308,23 +387,27 @@ class ElogHTTP:
         params: Sequence[tuple[str, str]],
         allow: Sequence[int] = (),
     ) -> Reply:
-        page = f"{self._base}/{message_block.quoted(book)}/"
-        return self._login.get(page, rest, params, allow)
+        return self._login.get(self._page_of(book), rest, params, allow)
+
+    def _page_of(self, book: str) -> str:
+        return f"{self._base}/{message_block.quoted(book)}/"
 
     def _named(self) -> tuple[str, ...]:
         if not self._books:
-            message = "Say in `args.logbooks` which logbooks of this ELOG to read."
+            message = (
+                "It is not said which logbooks of this ELOG to read: name them in"
+                " `args.logbooks`."
+            )
             raise IngestionError(message, reason="no_logbooks")
         return self._books
 
 
 @dataclass(frozen=True, slots=True)
 class _FoundMessage:
-    """A message of a bulk answer, when it was written, and what the listing said."""
+    """A message of a bulk answer, and when it was written."""
 
     block: Block
     written: datetime | None
-    stamp: str | None
 
     @property
     def key(self) -> tuple[int, int]:
@@ -342,12 +425,6 @@ def _books(url: str, named: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return parent, (unquote(last),)
 
 
-def _refuse_login(reply: Reply) -> None:
-    """Tell a login page from other nonsense."""
-    if login.is_login(reply):
-        login.refuse()
-
-
 def _is_listing(io: SourceIO, url: str) -> bool:
     try:
         reply = io.http.get(url, params=[("cmd", "GetMD5")])
@@ -357,25 +434,36 @@ def _is_listing(io: SourceIO, url: str) -> bool:
     return _LISTED.fullmatch(first) is not None
 
 
-def _recognised(
-    base: str, books: tuple[str, ...], asks: tuple[str, ...] = ()
-) -> Recognition:
+def _recognised(io: SourceIO, base: str, books: tuple[str, ...]) -> Recognition:
     return Recognition(
         settings={"base_url": base, "args": {"logbooks": list(books)}},
-        confidence=0.8 if asks else 0.95,
-        why="an elogd that asks for a login"
-        if asks
-        else f"{books[0]} lists its messages with their hashes",
-        # Messages of before 2.5 have no zone of their own.
-        asks=("timezone", *asks, *(() if books else ("logbooks",))),
+        confidence=0.95,
+        why=f"an elogd that keeps {', '.join(books)}",
+        asks=("timezone",) if _has_no_zone(io, base, books[0]) else (),
     )
 
 
-def _offset(block: Block) -> str | None:
-    """Return the server's offset at the time of a message."""
-    date = re.search(rb"^Date:([^\n]{0,200})", block.data, re.MULTILINE)
-    found = _OFFSET.search(date[1]) if date else None
-    return f"{found[1].decode()}:{found[2].decode()}" if found else None
+def _recognised_behind_login(base: str, books: tuple[str, ...]) -> Recognition:
+    return Recognition(
+        settings={"base_url": base, "args": {"logbooks": list(books)}},
+        confidence=0.8,
+        why="an elogd that asks for a login",
+        asks=("user", "password", *(() if books else ("logbooks",))),
+    )
+
+
+def _has_no_zone(io: SourceIO, base: str, book: str) -> bool:
+    """Tell whether the newest message does not say in which zone it was written."""
+    page = f"{base}/{message_block.quoted(book)}/"
+    try:
+        reply = Login(io, None, None).get(
+            page, "-1", [("cmd", "Download")], allow=(NO_STATUS, 404)
+        )
+    except IngestionError:
+        # Whoever has no login yet cannot tell.
+        return False
+    blocks = message_block.split(reply.body)
+    return bool(blocks) and blocks[0].offset is None
 
 
 def _unexpected(what: str) -> IngestionError:

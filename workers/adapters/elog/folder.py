@@ -19,9 +19,14 @@ from workers.adapters.elog.message_block import Block
 _PATTERN = "**/??????a.log"
 _NAME = re.compile(r"(\d\d)(\d\d)(\d\d)a\.log")
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_CONFIGURATION = "elogd.cfg"
+# As elogd calls it, and as Debian's package does.
+_CONFIGURATIONS = ("elogd.cfg", "elog.conf")
+# By either a logbook, a group of them or all of them are behind a login.
+_LOGIN_KEYS = frozenset({"password file", "authentication"})
 _FIRST_OF_LAST_CENTURY = 80
-_MOST_FILE_BYTES = 268_435_456
+# Twice as much fits into a worker beside what it needs itself; no day comes near it.
+_MOST_FILE_BYTES = 67_108_864
+_PIECE_BYTES = 1_048_576
 _MOST_CONFIGURATION_BYTES = 1_048_576
 # A rewrite takes milliseconds; whatever is torn for longer was left so.
 _TRIES, _PAUSE_SECONDS = 25, 0.02
@@ -38,6 +43,14 @@ class Configuration:
     # Names of logbooks by the folders that they lie in.
     folders: Mapping[str, str] = field(default_factory=dict)
     restricted: tuple[str, ...] = ()
+    # Every logbook that it names; None: there is no configuration.
+    books: frozenset[str] | None = None
+
+    def is_open(self, logbook: str) -> bool:
+        """Tell whether anybody may read a logbook; what is not known is not open."""
+        if self.books is None or logbook not in self.books:
+            return False
+        return logbook not in self.restricted
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,12 +75,13 @@ class Folder:
 
     @property
     def configuration(self) -> Configuration:
-        """What elogd.cfg says, where it lies at the top of the folder."""
+        """What the server's configuration says, where it lies at the top."""
         if self._configuration is None:
-            names = self._io.files.names(_CONFIGURATION)
+            found = (self._io.files.names(name) for name in _CONFIGURATIONS)
+            name = next((names[0] for names in found if names), None)
             self._configuration = Configuration()
-            if names:
-                with self._io.files.open(names[0]) as file:
+            if name is not None:
+                with self._io.files.open(name) as file:
                     data = file.read(_MOST_CONFIGURATION_BYTES)
                 self._configuration = _configuration(decoding.decode(data).text)
         return self._configuration
@@ -120,6 +134,8 @@ class Folder:
             name, stat, blocks = self._read
             if self._io.files.stat(name) == stat:
                 return blocks
+        # Two days at once would be twice the memory.
+        self._read = None
         stat, blocks, is_whole = self._read_file(file.name)
         if not is_whole:
             message = f"{file.name} is being rewritten just now; it is read again."
@@ -153,11 +169,7 @@ class Folder:
             if attempt:
                 time.sleep(_PAUSE_SECONDS)
             before = self._io.files.stat(name)
-            with self._io.files.open(name) as file:
-                data = file.read(_MOST_FILE_BYTES + 1)
-            if len(data) > _MOST_FILE_BYTES:
-                message = f"{name} is larger than {_MOST_FILE_BYTES} bytes."
-                raise IngestionError(message, reason="too_large")
+            data = self._bytes_of(name)
             after = self._io.files.stat(name)
             blocks = message_block.split(data)
             if before == after and message_block.is_whole(data, blocks):
@@ -167,6 +179,18 @@ class Folder:
                 # Damaged for good: what can be read of it is read.
                 return after, blocks, True
         return after, blocks, False
+
+    def _bytes_of(self, name: str) -> bytes:
+        """Read a file piece by piece: asked for at once, its bound is allocated."""
+        pieces, size = [], 0
+        with self._io.files.open(name) as file:
+            while piece := file.read(_PIECE_BYTES):
+                pieces.append(piece)
+                size += len(piece)
+                if size > _MOST_FILE_BYTES:
+                    message = f"{name} is larger than {_MOST_FILE_BYTES} bytes."
+                    raise IngestionError(message, reason="too_large")
+        return b"".join(pieces)
 
 
 def _day(name: str) -> date | None:
@@ -213,9 +237,12 @@ def _configuration(text: str) -> Configuration:
             key, _, value = bare.partition("=")
             values[key.strip().lower()] = value.strip()
     common = sections.pop("global")
-    books = {
-        name: one for name, one in sections.items() if not name.startswith("global ")
-    }
+    groups: dict[str, dict[str, str]] = {}
+    books: dict[str, dict[str, str]] = {}
+    for name, one in sections.items():
+        (groups if name.lower().startswith("global ") else books)[name] = one
+    # Which logbooks are in a group is not looked up: all of them may be.
+    for_all = {key for one in (common, *groups.values()) for key in one}
     return Configuration(
         charset=common.get("charset"),
         folders={
@@ -224,6 +251,7 @@ def _configuration(text: str) -> Configuration:
             if "subdir" in one
         },
         restricted=tuple(
-            name for name, one in books.items() if "password file" in {*one, *common}
+            name for name, one in books.items() if _LOGIN_KEYS & {*one, *for_all}
         ),
+        books=frozenset(books),
     )

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import NoReturn
+from typing import Literal
+from urllib.parse import unquote
 
-from shared.adapter_contract.contract import Reply, SourceIO
+from shared.adapter_contract.contract import NO_STATUS, Reply, SourceIO
 from shared.errors import IngestionError
 
 _PASSWORD_FIELD = re.compile(rb"(?i)type\s{0,8}=\s{0,8}[\"']?password")
 _LOOKED_AT = 65_536
+# A message, and a listing.
+_OURS = (b"$@MID@$:", b"ID:")
+# Of a file that is gone elogd sends such a page, and status 200.
+_NO_FILE = re.compile(rb"(?i)^\s{0,64}<(?:!doctype|html)[\s\S]{0,400}404 Not Found")
+_LOOKED_AT_FILE = 1024
 _SESSION = re.compile(r"(?:^|[,;\s])sid=([0-9A-Za-z]{8,64})(?![0-9A-Za-z])")
 # Success leads on to a page that nobody needs.
 _LED_ON = (302, 303)
+Way = Literal["nobody", "cookie", "form"]
+_WAYS: tuple[Way, ...] = ("nobody", "cookie", "form")
 _ROUNDS = 5000
 _ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # In which order the 32 bytes of a digest are written, three at a time.
@@ -26,11 +34,13 @@ _TRIPLES = (
 
 
 class Login:
-    """Asks a server as somebody, or as nobody where no user is named.
+    """Asks a server for its logbooks, each as it wants to be asked.
 
-    Two cookies are enough where the server keeps the passwords itself. Where it asks
-    somebody else (PAM, LDAP, Kerberos) it answers with its form; the form makes a
-    session, which is told by one cookie and may end at any time.
+    Passwords are of logbooks: one may be open and the next guarded, and of an open one
+    elogd answers whoever brings a password with its page for new users. So nobody asks
+    first. Then come two cookies, which are enough where the server keeps the passwords
+    itself. Where it asks somebody else (PAM, LDAP, Kerberos) it answers with its form;
+    the form makes a session, which is told by one cookie and may end at any time.
     """
 
     def __init__(self, io: SourceIO, user: str | None, secret: str | None) -> None:
@@ -38,6 +48,13 @@ class Login:
         self._io = io
         self._secret = secret
         self._cookie: str | None = None
+        self._session: str | None = None
+        # By the page of each logbook.
+        self._ways: dict[str, Way] = {}
+
+    def is_open(self, page: str) -> bool:
+        """Tell whether a logbook was read by nobody, or nobody is all that we are."""
+        return self.user is None or self._ways.get(page) == "nobody"
 
     def get(
         self,
@@ -46,65 +63,107 @@ class Login:
         params: Sequence[tuple[str, str]] = (),
         allow: Sequence[int] = (),
     ) -> Reply:
-        """Ask for something below a logbook's page; a form is filled in once."""
+        """Ask for something below a logbook's page, or raise that it wants a login."""
 
-        def ask() -> Reply:
-            return self._io.http.get(
-                f"{page}{rest}", params=params, headers=self._headers(), allow=allow
-            )
+        def ask(cookie: str | None) -> Reply | None:
+            headers = {} if cookie is None else {"Cookie": cookie}
+            try:
+                reply = self._io.http.get(
+                    f"{page}{rest}", params=params, headers=headers, allow=allow
+                )
+            except IngestionError as exc:
+                if exc.reason != "login_required":
+                    raise
+                return None
+            return None if is_login(reply) else reply
 
-        if self.user is None:
-            return ask()
-        try:
-            reply = ask()
-        except IngestionError as exc:
-            if exc.reason != "login_required":
-                raise
-        else:
-            if not is_login(reply):
+        for way in self._order(page):
+            reply = self._asked(way, page, ask)
+            if reply is not None:
+                self._note(page, way)
                 return reply
-        self._fill_in_form(page)
-        return ask()
+        raise refusal(page)
 
     def stream(self, page: str, url: str) -> Iterator[bytes]:
         """Read a file that lies below a logbook's page."""
         if self.user is not None:
             # A file cannot be told from a form: ask for what can, first.
-            self.get(page, "-1", [("cmd", "Download")], allow=(404,))
-        with self._io.http.stream(url, headers=self._headers()) as pieces:
+            self.get(page, "-1", [("cmd", "Download")], allow=(NO_STATUS, 404))
+        with self._io.http.stream(url, headers=self._headers(page)) as pieces:
+            first = next(pieces, b"")
+            if _NO_FILE.search(first[:_LOOKED_AT_FILE]):
+                message = "The ELOG has this file no more."
+                raise IngestionError(message, reason="gone")
+            yield first
             yield from pieces
 
-    def _headers(self) -> Mapping[str, str]:
+    def _order(self, page: str) -> Sequence[Way]:
+        """Return the ways of asking, the one that was right the last time first."""
         if self.user is None:
+            return ("nobody",)
+        known = self._ways.get(page) or self._io.memory.get(f"login:{page}")
+        return sorted(_WAYS, key=lambda way: way != known)
+
+    def _note(self, page: str, way: Way) -> None:
+        if self._ways.get(page) != way:
+            self._ways[page] = way
+            if self.user is not None:
+                self._io.memory.put(f"login:{page}", way)
+
+    def _asked(
+        self, way: Way, page: str, ask: Callable[[str | None], Reply | None]
+    ) -> Reply | None:
+        if way == "nobody":
+            return ask(None)
+        if way == "cookie":
+            return ask(self._known_cookie())
+        if self._session is not None and (reply := ask(self._session)) is not None:
+            return reply
+        self._session = self._new_session(page)
+        return ask(self._session)
+
+    def _headers(self, page: str) -> Mapping[str, str]:
+        way = self._ways.get(page, "nobody")
+        if way == "nobody":
             return {}
+        told = self._known_cookie() if way == "cookie" else self._session
+        return {"Cookie": told or ""}
+
+    def _known_cookie(self) -> str:
         if self._cookie is None:
-            self._cookie = cookie(self.user, self._password())
-        return {"Cookie": self._cookie}
+            self._cookie = cookie(self.user or "", self._password())
+        return self._cookie
 
     def _password(self) -> str:
         return self._io.secret(self._secret) if self._secret else ""
 
-    def _fill_in_form(self, page: str) -> None:
+    def _new_session(self, page: str) -> str:
         media_type, body = form(self.user or "", self._password())
         reply = self._io.http.post(
             page, body=body, media_type=media_type, allow=_LED_ON
         )
         session = _SESSION.search(reply.headers.get("set-cookie", ""))
         if reply.status not in _LED_ON or session is None:
-            refuse()
+            raise refusal(page)
         # Alone: the server would compare a password beside it, and refuse both.
-        self._cookie = f"sid={session[1]}"
+        return f"sid={session[1]}"
 
 
 def is_login(reply: Reply) -> bool:
-    """Tell the form of a login, which comes with status 200."""
+    """Tell whether the form of a login came instead of what was asked for."""
+    if reply.body.lstrip().startswith(_OURS):
+        # A message may show how a login looks.
+        return False
     return _PASSWORD_FIELD.search(reply.body[:_LOOKED_AT]) is not None
 
 
-def refuse() -> NoReturn:
-    """Say that the server asks for another login."""
-    message = "The ELOG asks for a login; check `args.user` and `args.password`."
-    raise IngestionError(message, reason="login_required")
+def refusal(page: str) -> IngestionError:
+    """Return that the server asks for another login, and for which logbook."""
+    book = unquote(page.rstrip("/").rpartition("/")[2])
+    message = (
+        f"The ELOG asks for a login for {book}; check `args.user` and `args.password`."
+    )
+    return IngestionError(message, reason="login_required")
 
 
 def form(user: str, password: str) -> tuple[str, bytes]:

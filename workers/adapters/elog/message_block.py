@@ -20,13 +20,20 @@ from shared.text import decoding
 from shared.times import source_times
 
 MEDIA_TYPE = "text/x-elog"
+# Behind it stands what was known of who may read: of a server to which a login is
+# given, that it was not needed; of files, that a logbook is not known to be open.
+OPEN, RESTRICTED = "; access=open", "; access=restricted"
 
 # Digits alone on their line: a body that quotes the mark inside a line splits nothing.
 _START = re.compile(rb"^\$@MID@\$: *+(\d{1,18})[ \t\r]*+$", re.MULTILINE)
 _SEPARATOR = re.compile(rb"^={40}\r*+$", re.MULTILINE)
+_LINE_OF_SEPARATOR = b"=" * 40 + b"\n"
+# Ends that a text may have in its file, and not where it is listed.
+_TEXT_ENDS = (b"\n", b"\n\n", b"\r\n\n", b"\r\n", b"")
 # From its first \r on, or a run of them would be walked once for each.
 _LINE_END = re.compile(rb"(?<!\r)\r*+\n")
 _DATE = re.compile(rb"^Date:([^\n]{0,200})", re.MULTILINE)
+_OFFSET = re.compile(rb"([+-]\d\d)(\d\d)[ \t\r]*+$")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _STORED_NAME = re.compile(r"(\d{6}_\d{6})[_/](.+)", re.DOTALL)
 # elog:123, elog:Book/123, elog:123/1 (a file of it).
@@ -120,6 +127,27 @@ class Block:
         plain = _LINE_END.sub(b"\n", self.data).rstrip(b"\n")
         return hashlib.md5(plain, usedforsecurity=False).hexdigest()
 
+    def is_hashed(self, stamp: str) -> bool:
+        """Tell whether a listing's hash is this message's, so that nothing is missing.
+
+        The server hashes what its file holds. In bulk it leaves out that a message is a
+        draft, and attributes that it is no longer configured for; the ends of lines of
+        the head are others there, those of the text are as they were posted.
+        """
+        parts = _SEPARATOR.split(self.data, maxsplit=1)
+        if len(parts) == 1:
+            return False
+        head = _LINE_END.sub(b"\n", parts[0])
+        text = parts[1].removeprefix(b"\n").removesuffix(b"\r\n")
+        shorter = text.rstrip(b"\r\n")
+        plain = hashlib.md5(head + _LINE_OF_SEPARATOR + shorter, usedforsecurity=False)
+        for end in (text[len(shorter) :] + b"\n", *_TEXT_ENDS):
+            whole = plain.copy()
+            whole.update(end)
+            if whole.hexdigest() == stamp:
+                return True
+        return False
+
     def written(self, source: Source) -> datetime | None:
         """Return the time that it says it was written, if that can be read."""
         found = _DATE.search(self.data)
@@ -130,6 +158,13 @@ class Block:
         except MalformedEntryError:
             return None
 
+    @property
+    def offset(self) -> str | None:
+        """Return the server's offset when it was written; None: it has no zone."""
+        date = _DATE.search(self.data)
+        found = _OFFSET.search(date[1]) if date else None
+        return f"{found[1].decode()}:{found[2].decode()}" if found else None
+
 
 @dataclass(frozen=True, slots=True)
 class MessageOrigin:
@@ -139,6 +174,15 @@ class MessageOrigin:
     # Of the logbook itself, without a slash at its end; None: it has no address.
     url: str | None
     restricted: bool = False
+
+
+def hidden(source: str, book: str) -> str:
+    """Say that nobody may read a logbook, and how somebody may."""
+    return (
+        f"Nobody may read {book}: say in `args.readers` who may, as `{book}: [group]`,"
+        f" or `{book}: null` for whoever may read the source, and have what is here"
+        f" read anew by `logchord source trigger {source} --kind reparse`."
+    )
 
 
 def split(data: bytes) -> list[Block]:

@@ -11,8 +11,10 @@ from shared.adapter_contract.contract import Cursor, Window
 
 CURSOR_FORMAT = 1
 RECONCILE = timedelta(days=14)
-# No logbook is older; the last stretch is open, for what has no readable time.
-_OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
+# elogd takes a year below 90 of its century for one of the next, so that what begins
+# before 1990 ends before it begins. The last stretch is open: for what is older after
+# all, and for what has no readable time.
+_OLDEST = datetime(1990, 1, 1, tzinfo=UTC)
 _WIDEST_DAYS = 3650
 _FEW, _MANY = 100, 2000
 _NO_TIME = -1 << 40
@@ -84,10 +86,10 @@ class ElogWalk:
     def params(self) -> list[tuple[str, str]]:
         """Return what asks the server for the stretch, and for a day around it."""
         params = [("mode", "Raw"), ("reverse", "0")]
-        if self.asked_from is not None:
+        if self.asked_from is not None and self.asked_from - _MARGIN >= _OLDEST:
             params += _date("a", self.asked_from - _MARGIN)
         if self.upper is not None:
-            params += _date("b", self.upper + _MARGIN)
+            params += _date("b", max(self.upper, _OLDEST) + _MARGIN)
         return params
 
     def holds(self, written: datetime | None, key: tuple[int, int]) -> bool:
@@ -107,13 +109,18 @@ class ElogWalk:
         self.after = None
         is_last = start is None or (self.lower is not None and start <= self.lower)
         if is_last:
-            self.book, self.upper, self.days = self.book + 1, self.top, self.first_days
+            self.pass_over()
             return
         self.upper = start
         if count < _FEW:
             self.days = min(2 * self.days, _WIDEST_DAYS)
         elif count > _MANY:
             self.days = max(1, self.days // 2)
+
+    def pass_over(self) -> None:
+        """Leave out the book at hand."""
+        self.book, self.upper, self.days = self.book + 1, self.top, self.first_days
+        self.after = None
 
     def shorten(self) -> bool:
         """Ask for less at once; False: it is the least already."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,11 +32,15 @@ from workers.adapters.kit.stub import AddsMany, StubEntry
 from workers.adapters.kit.subject import Subject
 
 TENANT = "default"
-SECRET_VARIABLE = "LOGCHORD_KIT_SECRET"  # noqa: S105 - a name
+SECRET_VARIABLE = "KIT_SECRET"  # noqa: S105 - a name
 STAGES = Stages(("metadata", "index"), ("index",))
 # Of one run; more than any of the kit's has.
 MAX_PARTS = 10
 _RUN_SECONDS = 60.0
+_BOUNDED_RUN = "workers.adapters.kit.bounded_run"
+_BOUNDED_SECONDS = 120
+# A worker names one at its start, and a run asks none.
+_NO_BROKER = {"BROKER_URL": "redis://127.0.0.1:1"}
 
 
 class Killed(BaseException):
@@ -105,6 +111,20 @@ class Keeping(KitReading):
                 return
         message = f"the {kind} run of {self.name} has no end"
         raise AssertionError(message)
+
+    def run_bounded(self, *kinds: str) -> list[IngestionRun]:
+        """See runs to their ends in the memory that a worker's child has as shipped."""
+        ids = [self.trigger(kind) for kind in kinds]
+        ended = subprocess.run(  # noqa: S603 - our own module
+            [sys.executable, "-m", _BOUNDED_RUN, self.name, *kinds],
+            env={**os.environ, **_NO_BROKER, "DATABASE_URL": str(self.pool.conninfo)},
+            capture_output=True,
+            text=True,
+            timeout=_BOUNDED_SECONDS,
+            check=False,
+        )
+        assert ended.returncode == 0, f"in a worker's memory: {ended.stderr[-2000:]}"
+        return [self.row(run_id) for run_id in ids]
 
     def trigger(self, kind: str, asked: RunRequest | None = None) -> UUID:
         """Ask for a run, and return its id; nothing is carried out yet."""

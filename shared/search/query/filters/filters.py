@@ -318,7 +318,8 @@ def _check_name(key: str) -> None:
     if is_known(key):
         return
     raise InvalidRequestError(
-        f"There is no filter {key[:100]!r}.{suggest.hint(key, _CALLED)}",
+        f"There is no filter {key[:100]!r}.{suggest.hint(key, _CALLED)} An attribute of"
+        f" the logbook is asked for as 'metadata.{key[:100]}'.",
         code="unknown_filter",
         details={"allowed": list(ALLOWED)},
     )

@@ -25,6 +25,7 @@ from shared.ids import uuid7
 from shared.messaging.celery_app import make_app
 from shared.messaging.stage_names import ATTACHMENTS_STAGE, METADATA_STAGE
 from shared.settings.settings import Settings
+from shared.sources.runs import sync_config
 from shared.stages import installed_stages
 from shared.stages.stage_contract import StageDescriptor
 from shared.work import chore_records
@@ -90,6 +91,8 @@ def make_context(database, valkey, server, tmp_path):
                 "sources": {"api": {}, "lab": lab},
             }
         )
+        with psycopg.connect(database) as conn:
+            sync_config.arrange(conn, settings)
         ctx = Context(Resources(settings, make_app(settings), "test"), {})
         made.append(ctx)
         return ctx
@@ -186,6 +189,72 @@ def test_files_are_fetched_sniffed_stored_by_content_and_read(
         assert path.stat().st_size == one.size
     text = conn.execute("SELECT text FROM attachment WHERE filename LIKE '%docx'")
     assert "IPM4A07" in text.fetchone()[0]
+
+
+def test_files_of_a_source_that_was_added_after_the_worker_began_are_fetched(
+    conn, make_context, server
+):
+    ctx = make_context()
+    lab = ctx.settings.sources["lab"]
+    began_without = ctx.settings.model_copy(update={"sources": {}})
+    ctx._resources.settings = began_without
+    later = Settings(sources={"hall": lab})
+    sync_config.arrange(conn, later)
+    draft = EntryDraft(
+        "hall", "1", "see file", attachments=(ref(server, "a.txt", b"whistled"),)
+    )
+    (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
+    conn.commit()
+
+    attachments.extract_attachment(ctx, [saved.entry_id])
+
+    assert found(conn, saved.entry_id)["a.txt"].state == "stored"
+    sync_config.arrange(conn, Settings(sources={}))
+    conn.commit()
+
+
+def test_a_page_is_not_kept_for_a_file_that_by_its_name_is_none(conn, ctx, server):
+    page = b"<html><head><title>404 Not Found</title></head><body>gone</body></html>"
+    entry_id = save(
+        conn,
+        ref(server, "trip_report.pdf", page),
+        ref(server, "notes.txt", page),
+        ref(server, "saved.html", page),
+    )
+    attachments.extract_attachment(ctx, [entry_id])
+
+    kept = found(conn, entry_id)
+    states = {name: one.state for name, one in kept.items()}
+    assert states == {
+        "trip_report.pdf": "failed",
+        "notes.txt": "stored",
+        "saved.html": "stored",
+    }
+    error = kept["trip_report.pdf"].error
+    assert error is not None
+    assert error["details"]["reason"] == "page_instead"
+
+
+def test_what_was_only_linked_is_fetched_once_its_source_is_known(conn, ctx, server):
+    settings = ctx.settings
+    sync_config.arrange(conn, Settings(sources={}))
+    entry_id = save(
+        conn,
+        ref(server, "a.txt", b"whistled"),
+        ref(server, "large.bin", b"x", bytes=20_000),
+    )
+    attachments.extract_attachment(ctx, [entry_id])
+    assert {one.state for one in found(conn, entry_id).values()} == {"linked"}
+
+    sync_config.arrange(conn, settings)
+    conn.commit()
+
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+    attachments.extract_attachment(ctx, [entry_id])
+    states = {name: one.state for name, one in found(conn, entry_id).items()}
+    assert states == {"a.txt": "stored", "large.bin": "linked"}
+    sync_config.arrange(conn, settings)
+    assert due_stages(conn) == []
 
 
 def test_the_task_twice_asks_once_and_the_same_content_lies_once(

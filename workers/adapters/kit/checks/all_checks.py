@@ -49,6 +49,7 @@ CHECKS = (
     _of_readings("ADP27", load.stops_between_pages),
     _of_readings("ADP28", load.page_sizes),
     _of_stores("ADP2", load.full_load),
+    _of_stores("ADP2", load.load_in_a_worker),
     _of_stores("ADP3", load.unchanged_source),
     _of_stores("ADP4", load.killed_after_each_page),
     _of_stores("ADP5", load.appear_during_a_run),

@@ -7,6 +7,7 @@ import json
 import random
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count, islice
 from typing import Any
@@ -19,6 +20,8 @@ from workers.adapters.kit.stub import StubEntry
 
 MANY = 1000
 VERY_MANY = 10_000
+# Of a text that nearly is too large for an entry.
+BIG_BYTES = 900_000
 # How many entries appear while a run is reading.
 LATE = 3
 STOP_SECONDS = 2
@@ -52,6 +55,17 @@ def full_load(keeping: Keeping) -> None:
     scripted = sorted(ids, key=lambda one: ids[one].time)
     assert [one.external_id for one in stored] == scripted
     assert all(one.revision == 1 for one in stored)
+
+
+def load_in_a_worker(keeping: Keeping) -> None:
+    """ADP2: the memory that a worker's child has as shipped is enough to read it."""
+    entries = keeping.some(20)
+    entries.append(replace(keeping.fresh(), text="word " * (BIG_BYTES // 5)))
+    ids = set(keeping.add(*entries))
+    history, tail = keeping.run_bounded(run_records.BACKFILL, run_records.TAIL)
+    assert history.error is None, history.error
+    assert tail.error is None, tail.error
+    assert keeping.live() == ids
 
 
 def unchanged_source(keeping: Keeping) -> None:

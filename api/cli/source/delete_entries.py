@@ -1,0 +1,76 @@
+"""`logchord source delete-entries NAME`: what a removed source has left behind."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from api.cli import output
+from api.cli.output import CommandError
+from shared.access import keys
+from shared.entries.removal import retention
+from shared.errors import DatabaseConnectionError
+from shared.postgres.pool import connection, make_pool
+from shared.settings.settings import Settings
+from shared.sources import source_state
+from shared.stages import entry_stages
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+# Of one transaction: searches and what comes in wait for none of them.
+_AT_ONCE = 500
+
+
+@click.command("delete-entries")
+@click.argument("name")
+@click.option(
+    "--tenant", default=keys.DEFAULT_TENANT, show_default=True, help="Whose entries."
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete_entries(*, name: str, tenant: str, yes: bool) -> None:
+    """Delete every entry of a source that is configured no more.
+
+    They leave the search at once, and come back if the source is added again. Whoever
+    holds DATABASE_URL may.
+    """
+    out = output.current()
+    settings = Settings.load(os.environ)
+    if settings.database_url is None:
+        raise DatabaseConnectionError
+    url = settings.database_url.get_secret_value()
+    with make_pool(url, application="delete-entries", size=1) as pool:
+        _check_removed(pool, settings, name)
+        if not yes:
+            click.confirm(f"Delete every entry of {name}?", abort=True, err=True)
+        count = _delete(pool, settings, tenant, name)
+    if out.as_json:
+        out.document({"source": name, "deleted": count})
+    else:
+        out.data(f"deleted {count:,} entries of {name}")
+
+
+def _check_removed(pool: Pool, settings: Settings, name: str) -> None:
+    with connection(pool) as conn:
+        is_asked = source_state.tenant_of(conn, name) is not None
+    if is_asked or name in settings.sources:
+        message = (
+            f"{name} is configured, and would bring its entries again: take it out of"
+            " the configuration file, then run `logchord source reload`."
+        )
+        raise CommandError(message, exit_code=output.USAGE)
+
+
+def _delete(pool: Pool, settings: Settings, tenant: str, name: str) -> int:
+    stages = entry_stages.list_deletion_stages(settings)
+    count = 0
+    while True:
+        with connection(pool) as conn:
+            gone = retention.delete_of_source(
+                conn, tenant, name, stages=stages, limit=_AT_ONCE
+            )
+        count += len(gone)
+        if len(gone) < _AT_ONCE:
+            return count

@@ -1,0 +1,108 @@
+"""What an ELOG tells of itself over several polls: deletions, refusals, failures."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.postgres.pool import connection
+from shared.sources import run_records
+from shared.sources.admin import admin_actions
+from workers.adapters.kit.keeping import TENANT, Keeping, keeping
+
+
+@pytest.fixture(params=["elog_http", "elog_files"])
+def elog(request, kit_subjects, kit_pool):
+    subject = next(one for one in kit_subjects if one.name == request.param)
+    with keeping(subject, kit_pool) as one:
+        yield one
+
+
+def _poll(elog: Keeping) -> None:
+    run = elog.run()
+    assert run.error is None, run.error
+
+
+def test_a_deletion_arrives_at_the_second_poll_with_one_listing_each(elog):
+    kept, gone, *_ = elog.add(*elog.some(30))
+    elog.load()
+    elog.stub.delete(gone)
+    before = len(elog.stub.requests())
+    _poll(elog)
+    assert gone in elog.live(), "one listing may be wrong"
+    _poll(elog)
+    assert gone not in elog.live()
+    assert kept in elog.live()
+    asked = elog.stub.requests()[before:]
+    assert sum("GetMD5" in one for one in asked) <= 2
+    assert len(asked) <= 4
+
+
+def test_a_message_that_comes_back_in_time_was_never_away(elog):
+    entries = elog.some(30)
+    entry, away = entries[1], elog.add(*entries)[1]
+    elog.load()
+    elog.stub.delete(away)
+    _poll(elog)
+    elog.stub.add(entry)
+    _poll(elog)
+    elog.stub.delete(away)
+    _poll(elog)
+    assert away in elog.live()
+    with elog.stock() as stock:
+        assert stock.entry(away).revision == 1
+
+
+@pytest.mark.parametrize("elog", ["elog_http"], indirect=True)
+def test_half_a_listing_deletes_nothing_at_any_poll(elog):
+    ids = set(elog.add(*elog.some(60)))
+    elog.load()
+    elog.stub.fault("cut_listing", times=2)
+    _poll(elog)
+    _poll(elog)
+    assert elog.live() == ids
+    assert elog.standing().degraded["code"] == "prune_blocked"
+    _poll(elog)
+    assert elog.standing().degraded is None
+
+
+def test_the_reconcile_looks_twice_by_itself(elog):
+    gone, *_ = elog.add(*elog.some(30))
+    elog.load()
+    elog.stub.delete(gone)
+    run = elog.run(run_records.RECONCILE)
+    assert (run.error, run.deleted) == (None, 1)
+    assert gone not in elog.live()
+
+
+@pytest.mark.parametrize("elog", ["elog_http"], indirect=True)
+def test_of_a_logbook_that_wants_a_login_by_now_nothing_is_deleted(elog):
+    kept, gone = elog.add(*elog.some(2))
+    (guarded,) = elog.add(elog.fresh(logbook="RF"))
+    elog.load()
+    elog.stub.guard("RF")
+    elog.stub.delete(gone)
+    _poll(elog)
+    _poll(elog)
+    assert elog.live() == {kept, guarded}
+    standing = elog.standing()
+    assert standing.degraded["code"] == "partly_unread"
+    assert "for RF" in standing.degraded["message"]
+    elog.stub.guard()
+    _poll(elog)
+    assert elog.standing().degraded is None
+
+
+@pytest.mark.parametrize("elog", ["elog_http"], indirect=True)
+def test_a_source_that_backs_off_is_asked_at_once_when_it_is_resumed(elog):
+    elog.add(*elog.some(2))
+    elog.load()
+    elog.stub.fault("500", times=3)
+    for _ in range(3):
+        assert elog.run().error is not None
+    with elog.stock() as stock:
+        assert stock.waits()["tail"] > 60
+    with connection(elog.pool) as conn:
+        admin_actions.resume(conn, TENANT, elog.name)
+    with elog.stock() as stock:
+        assert stock.waits()["tail"] <= 0
+    assert elog.standing().failures == 0

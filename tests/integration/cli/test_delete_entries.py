@@ -1,0 +1,60 @@
+"""`logchord source delete-entries`: what a removed source has left is deleted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page
+
+BIN = Path(sys.executable).parent
+RING = "sources:\n  ring: {adapter: olog, base_url: 'http://127.0.0.1:9'}\n"
+
+
+def test_the_entries_of_a_removed_source_are_deleted_and_of_no_other(
+    database, tmp_path
+):
+    drafts = [
+        EntryDraft(source, f"{number}", "text")
+        for source in ("ring", "hall")
+        for number in range(3)
+    ]
+    with psycopg.connect(database, autocommit=True) as conn:
+        save_page(conn, "default", drafts, stages=["metadata"], editor="test")
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(BIN / "logchord"), "source", "delete-entries", "ring", "--yes"],
+            env={
+                "PATH": os.environ["PATH"],
+                "DATABASE_URL": database,
+                "OPENSEARCH_URL": "off",
+                "LOGCHORD_HOME": str(tmp_path / "home"),
+            },
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    (tmp_path / "logchord.yaml").write_text(RING)
+    refused = run()
+    assert refused.returncode == 2
+    assert "take it out of the configuration file" in " ".join(refused.stderr.split())
+    (tmp_path / "logchord.yaml").unlink()
+    done = run()
+
+    assert done.returncode == 0, done.stderr
+    assert "deleted 3 entries of ring" in done.stdout
+    with psycopg.connect(database) as conn:
+        rows = conn.execute(
+            "SELECT source, deleted_at IS NOT NULL, count(*) FROM entry"
+            " GROUP BY 1, 2 ORDER BY 1, 2"
+        ).fetchall()
+    assert rows == [("hall", False, 3), ("ring", True, 3)]

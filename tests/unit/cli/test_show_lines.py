@@ -1,0 +1,34 @@
+"""What `logchord show` prints of an entry."""
+
+from __future__ import annotations
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from api.cli.commands import show
+
+
+def test_a_text_is_shown_without_its_markup_and_with_its_attributes():
+    entry: dict[str, Any] = {
+        "source": "ring",
+        "external_id": "RF/7",
+        "title": "Trip",
+        "text": "[b]Cavity 3[/b] tripped at [color=red]06:05[/color]",
+        "text_format": "elcode",
+        "entry_time": "2024-06-10T12:00:00+00:00",
+        "revision": 1,
+        "reply_to": None,
+        "url": None,
+        "permalink": "/e/1",
+        "level": None,
+        "shift": None,
+        **{key: [] for key in ("logbooks", "authors", "tags", "attachments")},
+        **{key: [] for key in ("links", "entities")},
+        "metadata": {"Severity": "Alarm", "Device": {"name": "K3"}},
+    }
+    shown = show._whole(entry, ZoneInfo("UTC"))
+    assert "Cavity 3 tripped at 06:05" in shown
+    assert "[b]" not in shown
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["Severity", "Alarm"] in lines
+    assert any(line[:1] == ["Device"] and '"K3"' in line[-1] for line in lines)
