@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from bench import quality_engines
@@ -14,8 +12,8 @@ from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import rank
+from tests.support.shared_data import RETRIEVAL, needs_shared_data
 
-DATA = Path(__file__).parents[5] / "shared" / "data" / "retrieval"
 QUESTIONS, OTHERS = 8, 20
 NO_WORDS = Outcome("os_bm25", "empty", "bm25")
 
@@ -49,11 +47,12 @@ def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:
     return {one.entry_id for one in rank(found, Facts(), plan).items}
 
 
+@needs_shared_data
 @pytest.mark.requirement("U18", "C08")
 def test_what_is_relevant_and_found_by_meaning_alone_outlives_the_cut_beside_words(
     encoder: OnnxEncoder,
 ) -> None:
-    read = quality_engines.read(DATA / "vaswani", QUESTIONS)
+    read = quality_engines.read(RETRIEVAL / "vaswani", QUESTIONS)
     judged = {
         number: [text for text, grade in grades.items() if grade > 0]
         for number, grades in read.judged.items()
