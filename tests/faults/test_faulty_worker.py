@@ -15,7 +15,7 @@ from tests.support.waiting import until
 
 CLOCK = """
 import sys
-from tests.faults import clock
+from tests.support.faults.injected import clock
 clock.shift(shift_seconds=7200)
 import datetime, time
 from shared.ids import uuid7
@@ -25,6 +25,8 @@ assert abs(now.timestamp() - time.time()) < 1
 print(time.time(), uuid7().int >> 80)
 """
 
+# Nothing here measures how soon.
+pytestmark = pytest.mark.patient
 # Who is put aside unread has words, too, of a plain split.
 READ = "SELECT count(*) FROM entry_text WHERE NOT plain"
 
