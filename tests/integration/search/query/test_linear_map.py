@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench import quality_engines
+from local.server import StackFolders
 from shared.access.scope import Scope
 from shared.embedding.models import convert_minilm, model_folder
 from shared.embedding.models.onnx_encoder import OnnxEncoder
@@ -19,10 +20,9 @@ NO_WORDS = Outcome("os_bm25", "empty", "bm25")
 
 
 @pytest.fixture(scope="session")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
-    cache = tmp_path_factory.mktemp("cache")
-    convert_minilm.ensure(cache)
-    return OnnxEncoder(model_folder.folder_of(cache, convert_minilm.INT8))
+def encoder(place: StackFolders) -> OnnxEncoder:
+    convert_minilm.ensure(place.cache)
+    return OnnxEncoder(model_folder.folder_of(place.cache, convert_minilm.INT8))
 
 
 def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:
