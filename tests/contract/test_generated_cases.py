@@ -41,7 +41,8 @@ def token(running: System, tenant: str, request) -> str:
 
 
 @pytest.mark.requirement("B20", "P9")
-@pytest.mark.timeout(SECONDS + 10)
+# The first of a lane may wait for its servers to start.
+@pytest.mark.timeout(SECONDS + 200)
 @pytest.mark.parametrize(
     ("token", "phases"),
     [pytest.param(who, phases, id=who) for who, phases in PHASES.items()],
