@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,23 @@ def ended(home: Path) -> bool:
         for process in psutil.process_iter(["cmdline"])
         for word in process.info["cmdline"] or ()
     )
+
+
+@contextmanager
+def starting_stack(one: Machine) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a stack in the foreground; a test that fails leaves nothing of it."""
+    starting = subprocess.Popen(
+        [str(BIN / "logchord"), "up", "--no-echo"],
+        env=one.environ,
+        cwd=one.home.parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield starting
+    finally:
+        starting.terminate()
+        starting.wait(START_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -290,17 +307,11 @@ def test_two_stacks_live_side_by_side_and_a_killed_one_is_taken_over(
 def test_down_ends_what_a_killed_stack_left(tmp_path: Path, reap: Reap) -> None:
     one = machine(tmp_path)
     reap(tmp_path)
-    starting = subprocess.Popen(
-        [str(BIN / "logchord"), "up", "--no-echo"],
-        env=one.environ,
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    stack_file = one.home / "run" / "stack.json"
-    until(stack_file.exists, within_seconds=BEGIN_SECONDS)
-    starting.kill()
-    starting.wait()
+    with starting_stack(one) as starting:
+        stack_file = one.home / "run" / "stack.json"
+        until(stack_file.exists, within_seconds=BEGIN_SECONDS)
+        starting.kill()
+        starting.wait()
     done = one.run("down")
     assert done.returncode == 0
     assert "Stopping postgres" in done.stderr
@@ -313,18 +324,12 @@ def test_down_ends_what_a_killed_stack_left(tmp_path: Path, reap: Reap) -> None:
 def test_ctrl_c_while_it_starts_stops_everything(tmp_path: Path, reap: Reap) -> None:
     one = machine(tmp_path)
     reap(tmp_path)
-    starting = subprocess.Popen(
-        [str(BIN / "logchord"), "up", "--no-echo"],
-        env=one.environ,
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    secrets_file = one.home / "run" / "secrets.json"
-    until(secrets_file.exists, within_seconds=BEGIN_SECONDS)
-    starting.send_signal(signal.SIGINT)
-    # Servers that are half up are waited for, on a busy machine for long.
-    assert starting.wait(150) in (0, 130)
+    with starting_stack(one) as starting:
+        secrets_file = one.home / "run" / "secrets.json"
+        until(secrets_file.exists, within_seconds=BEGIN_SECONDS)
+        starting.send_signal(signal.SIGINT)
+        # Servers that are half up are waited for, on a busy machine for long.
+        assert starting.wait(150) in (0, 130)
     assert ended(one.home)
     service_user.discard_home(one.home)
 
