@@ -39,10 +39,11 @@ test: setup ## The whole default test suite, on real servers
 faults: setup ## Ten fault experiments, of the default suite too, with 200 entries each
 	@TEST_LANES=$${TEST_LANES:-2} .ci/test tests/faults -m smoke
 
-faults-all: setup ## Every fault experiment, the slow ones too, with 1,000 entries each, and the model of the product
+faults-all: setup ## Every fault experiment with 1,000 entries each, and whatever else is too slow for the default suite
 	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test -m 'slow or not slow' tests/faults \
-	  tests/integration/api/test_admission_http.py \
-	  tests/integration/house/test_product_model.py::test_the_product_is_what_a_small_memory_says_after_two_hundred_long_runs
+	  tests/integration/api/test_admission_http.py tests/contract/test_generated_cases.py
+	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test --junit-xml=test-results/slow.xml -m slow \
+	  tests/unit tests/contract tests/integration tests/acceptance
 
 soak: setup ## Half an hour of work with a fault every 20 s (SOAK_MINUTES, SOAK_SEED)
 	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/soak.xml tests/faults/soak.py

@@ -39,12 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the layers one after the other, each in its random order.
 
     Unit tests block sockets, which would cut what a server's fixture has opened.
-    What is patient begins its layer, so that it meets its like in the other lane.
+    What is patient comes right behind them: it mostly waits, beside what keeps the
+    other lane's processor busy, and not beside experiments that go one at a time.
     """
     patient = {item.path for item in items if item.get_closest_marker("patient")}
 
-    def turn(item: pytest.Item) -> tuple[int, bool]:
+    def turn(item: pytest.Item) -> tuple[bool, bool, int]:
         layer = item.path.relative_to(TESTS).parts[0]
-        return LAYERS.index(layer), item.path not in patient
+        return layer != "unit", item.path not in patient, LAYERS.index(layer)
 
     items.sort(key=turn)

@@ -18,11 +18,11 @@ from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.generic_csv import CSVStub
+from tests.support.shared_data import LOGBOOKS, needs_shared_data
 from workers.adapters.files.csv_rows import CSVForm, Dialect
 from workers.adapters.files.file_progress import Mark
 from workers.adapters.kit.stub import StubEntry
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "logbooks"
 COLUMNS = {"entry_time": "Opened", "title": "Short text", "category": "Unit"}
 HEAD = b"Opened,Unit,Short text,Cost\n"
 NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
@@ -267,7 +267,7 @@ def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not() -> None:
         stub.close()
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not there")
+@needs_shared_data
 def test_ten_years_of_real_work_orders_are_read_whole() -> None:
     args = {
         "columns": {
@@ -279,7 +279,7 @@ def test_ten_years_of_real_work_orders_are_read_whole() -> None:
         "defaults": {"kind": "maintenance"},
         "types": {"Cost": "number"},
     }
-    path = SHARED / "excavator_work_orders.csv"
+    path = LOGBOOKS / "excavator_work_orders.csv"
     source = {"adapter": "generic_csv", "path": str(path), "args": args}
     found = Poller(source, timezone="Australia/Perth")
     assert len(found.poll()) == 5485

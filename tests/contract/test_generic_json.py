@@ -14,11 +14,11 @@ import pytest
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.generic_json import JSONDocumentStub, JSONLinesStub
+from tests.support.shared_data import LOGBOOKS, needs_shared_data
 from workers.adapters.files.utf8_text import advance
 from workers.adapters.kit.stub import StubEntry
 
 NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
-SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "logbooks"
 
 
 @contextmanager
@@ -324,14 +324,14 @@ NRC_MAP = {
 }
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not there")
+@needs_shared_data
 def test_a_year_of_real_notifications_is_read_whole() -> None:
     args = {
         "map": NRC_MAP,
         "defaults": {"kind": "incident"},
         "ignore": ["scraped_at", "html_format", "parse_warnings"],
     }
-    path = SHARED / "nrc_events_1999.jsonl.gz"
+    path = LOGBOOKS / "nrc_events_1999.jsonl.gz"
     given = {"adapter": "generic_json", "path": str(path), "args": args}
     polled = Poller(given, timezone="America/New_York")
     assert len(polled.poll()) == 1354

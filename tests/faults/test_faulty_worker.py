@@ -15,7 +15,7 @@ from tests.support.waiting import until
 
 CLOCK = """
 import sys
-from tests.faults import clock
+from tests.support.faults.injected import clock
 clock.shift(shift_seconds=7200)
 import datetime, time
 from shared.ids import uuid7
@@ -25,11 +25,14 @@ assert abs(now.timestamp() - time.time()) < 1
 print(time.time(), uuid7().int >> 80)
 """
 
+# Nothing here measures how soon: a worker may first have to start on a busy machine.
+pytestmark = pytest.mark.patient
+PATIENCE_SECONDS = 90.0
 # Who is put aside unread has words, too, of a plain split.
 READ = "SELECT count(*) FROM entry_text WHERE NOT plain"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_an_ordered_death_happens_once_and_the_work_is_done_after_it(
     make_system, tmp_path
 ):
@@ -47,12 +50,12 @@ def test_an_ordered_death_happens_once_and_the_work_is_done_after_it(
 
     until(
         lambda: orders.taken("after_claim", entry_id),
-        within_seconds=30,
+        within_seconds=PATIENCE_SECONDS,
         what=f"the death\n{system.tail('enhance')}",
     )
     until(
         lambda: orders.taken("after_commit", entry_id),
-        within_seconds=40,
+        within_seconds=PATIENCE_SECONDS,
         what=f"the second attempt\n{system.tail('enhance')}",
     )
     with psycopg.connect(system.database) as conn:
@@ -63,7 +66,7 @@ def test_an_ordered_death_happens_once_and_the_work_is_done_after_it(
     assert orders.left() == []
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_poisoned_text_harms_and_its_neighbour_is_done(make_system):
     system = make_system(**QUICK_VECTORS, **SHORT_LEASE)
     system.start("api")
@@ -83,9 +86,8 @@ def test_a_poisoned_text_harms_and_its_neighbour_is_done(make_system):
             ).fetchall()
         return done == (1,) and (aside or again)
 
-    assert until(settled, within_seconds=30, what=system.tail("enhance")) == [
-        ("internal_error",)
-    ]
+    ended = until(settled, within_seconds=PATIENCE_SECONDS, what=system.tail("enhance"))
+    assert ended == [("internal_error",)]
 
 
 def test_a_wrong_clock_is_wrong_for_everything_that_reads_it():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -72,6 +73,7 @@ if FULL:
     # Each of four stages may hold a process that waits for an heir, which is another.
     WORKERS |= {"enhance-3": "enhance"}
 TAKEN_SECONDS = 40
+MOST_TRIES = 3
 # How long the one whose lease is over waits for an heir: in a transaction not as long.
 TAKEN_OVER_SECONDS = {False: 25.0, True: 8.0}
 
@@ -157,6 +159,7 @@ class Run:
     faulty: dict[str, str]
     ledger: Ledger = field(init=False)
     pushed: dict[Case, tuple[str, float]] = field(default_factory=dict)
+    tries: Counter[Case] = field(default_factory=Counter)
     line: Line = field(init=False)
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -210,6 +213,8 @@ class Run:
             if case.stage != stage:
                 continue
             self._one(case, N + number, ids[number], client, key)
+            while self._lacks_heir(case) and self.tries[case] < MOST_TRIES:
+                self._one(case, N + number, ids[number], client, key)
             dead = case.does == "kill"
             # Tried again, it would be in the hands of the next to die: before a claim
             # in one batch with its entry, in a threads pool in the thread beside it.
@@ -231,6 +236,7 @@ class Run:
                 until(lambda: not self._at_work(case.stage), within_seconds=20)
             self._order(case, number, entry_id, key, does="hold" if waits else "")
             self.pushed[case] = (entry_id, time.time())
+            self.tries[case] += 1
             assert self.ledger.post(client, number) == entry_id
             if waits or case.does == "kill":
                 self._wait_until_taken(case, entry_id)
@@ -244,6 +250,17 @@ class Run:
                 )
                 self.orders.let_go(case.line, entry_id)
         self._wait_until_taken(case, entry_id)
+
+    def _lacks_heir(self, case: Case) -> bool:
+        """Tell whether the lease was over and nobody took the work in time.
+
+        On a busy machine the one that waited for it has then ended the work itself:
+        what the case is about has not happened.
+        """
+        if case.does != "expire" or case.line not in CLAIMED:
+            return False
+        self._wait_for_end(case, self.pushed[case][0])
+        return len(self.happened(case).claims) < 2
 
     def _order(
         self, case: Case, number: int, entry_id: str, key: str, *, does: str
@@ -314,7 +331,8 @@ def run(make_lasting_system, opensearch, tmp_path_factory) -> Iterator[Run]:
     system.stop_all()
 
 
-pytestmark = pytest.mark.timeout(420)
+# It measures no time, and mostly waits for leases.
+pytestmark = [pytest.mark.patient, pytest.mark.timeout(420)]
 
 
 @pytest.mark.smoke
@@ -370,7 +388,9 @@ def test_a_claim_that_was_lost_finishes_nothing(run, case):
     happened = run.happened(case)
 
     if case.line in CLAIMED:
-        lost, taken_over = happened.claims
-        assert lost[1] == taken_over[1]
-        assert happened.endings == [taken_over[0]]
-    assert happened.linked == happened.analysed == happened.revision == 2
+        assert len(happened.claims) > 1, "nobody took over what was lost"
+        # An heir that the machine holds still for a whole lease has an heir itself.
+        assert len({due for _, due in happened.claims}) == 1
+        assert happened.endings == [happened.claims[-1][0]]
+    newest = 1 + run.tries[case]
+    assert happened.linked == happened.analysed == happened.revision == newest

@@ -27,6 +27,7 @@ _DOUBLED: LiteralString = """
     SELECT count(*) - count(DISTINCT entry_id) FROM {table}"""
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C47", "P1", "P2")
 @pytest.mark.timeout(400)
 def test_no_vector_is_lost_or_doubled_and_no_search_fails_while_a_model_is_replaced(

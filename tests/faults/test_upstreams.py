@@ -140,6 +140,7 @@ def begin(make_system, tmp_path):
         yield lambda name: Run(name, make_system, upstreams, certificate)
 
 
+@pytest.mark.patient
 def test_five_new_sources_that_hang_leave_a_child_to_one_that_works(
     make_system, tmp_path
 ):

@@ -11,7 +11,13 @@ T = TypeVar("T")
 _POLL_SECONDS = 0.05
 
 
-def until(probe: Callable[[], T | None], *, within_seconds: float, what: str = "") -> T:
+def until(
+    probe: Callable[[], T | None],
+    *,
+    within_seconds: float,
+    what: str = "",
+    every_seconds: float = _POLL_SECONDS,
+) -> T:
     """Return the first truthy answer; fail with the last one at the deadline."""
     deadline = time.monotonic() + within_seconds
     while True:
@@ -21,7 +27,7 @@ def until(probe: Callable[[], T | None], *, within_seconds: float, what: str = "
         if time.monotonic() > deadline:
             message = f"{what or probe}: still {answer!r} after {within_seconds} s"
             raise AssertionError(message)
-        _pause.wait(_POLL_SECONDS)
+        _pause.wait(every_seconds)
 
 
 def eventually(probe: Callable[[], T], *, equals: T, within_seconds: float) -> bool:

@@ -18,6 +18,8 @@ QUERY = "/v1/search/query"
 JOBS = "/v1/search/jobs"
 # More than a window holds, and several of one time.
 COUNT = 73
+# The longest that every mode takes: this is about what an answer holds, not how soon.
+PATIENT = {"deadline_ms": 4000}
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     assert admin.post("/v1/entries", json={"entries": entries}).status_code < 300
 
     def found() -> bool:
-        asked = {"query": "klystron", "mode": "keyword", "limit": 100}
+        asked = {"query": "klystron", "mode": "keyword", "limit": 100, **PATIENT}
         body = admin.post(QUERY, json=asked).json()
         return bool(body.get("total_results") == COUNT)
 
@@ -47,7 +49,7 @@ def logbook(admin: httpx.Client) -> httpx.Client:
 
 
 def asked_of(client: httpx.Client, **body: Any) -> dict[str, Any]:
-    answer = client.post(QUERY, json=body)
+    answer = client.post(QUERY, json={**PATIENT, **body})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -93,7 +95,7 @@ def test_a_page_by_time_longer_than_the_window_leaves_nothing_out(
     logbook: httpx.Client, sort: str
 ) -> None:
     body = {"query": "klystron", "sort": sort}
-    where = logbook.post(JOBS, json=body).json()["links"]["self"]
+    where = logbook.post(JOBS, json={**PATIENT, **body}).json()["links"]["self"]
     logbook.get(where, params={"wait_ms": 10_000})
     page = logbook.get(f"{where}/results", params={"limit": 100}).json()
     assert (len(page["items"]), page["removed"]) == (COUNT, 0)
@@ -149,7 +151,7 @@ def test_facets_of_a_job_are_counted_anew_when_it_is_read(
     logbook: httpx.Client,
 ) -> None:
     body = {"query": "klystron", "mode": "keyword", "facets": ["tags"]}
-    accepted = logbook.post(JOBS, json=body).json()
+    accepted = logbook.post(JOBS, json={**PATIENT, **body}).json()
     where = accepted["links"]["self"]
     job = logbook.get(where, params={"wait_ms": 10_000}).json()
     assert values(job["response"], "tags") == {"rf": COUNT, "vacuum": 19}
@@ -166,7 +168,7 @@ def test_a_search_whose_facets_failed_is_partial_and_one_of_facets_alone_failed(
 
     def with_fault(branch: str) -> httpx.Response:
         fault = {"X-Logchord-Fault": f"branch={branch};error=opensearch_unavailable"}
-        return logbook.post(QUERY, json=body, headers=fault)
+        return logbook.post(QUERY, json={**PATIENT, **body}, headers=fault)
 
     answer = with_fault("facets").json()
     assert (answer["state"], answer["degraded"], answer["facets"]) == (
@@ -277,7 +279,7 @@ def test_the_window_of_a_job_is_a_file_of_lines_of_cells_or_to_be_read(
     logbook: httpx.Client,
 ) -> None:
     body = {"query": "klystron note", "mode": "keyword", "limit": 20}
-    accepted = logbook.post(JOBS, json=body).json()
+    accepted = logbook.post(JOBS, json={**PATIENT, **body}).json()
     where = accepted["links"]["self"]
     job = logbook.get(where, params={"wait_ms": 10_000}).json()
     assert job["ended_at"], job

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from tests.support.fixtures.servers import Reap
 from tests.support.waiting import until
 
 BIN = Path(sys.executable).parent
-START_SECONDS = 110
+# Long, for whatever else the machine does: nothing here is about how soon.
+BEGIN_SECONDS, START_SECONDS, PATIENT_SECONDS = 90, 170, 30
 
 
 @dataclass
@@ -101,6 +103,10 @@ def machine(folder: Path) -> Machine:
     return Machine(home, environ)
 
 
+def ask(url: str, **options: Any) -> httpx.Response:
+    return httpx.get(url, timeout=PATIENT_SECONDS, **options)
+
+
 def ended(home: Path) -> bool:
     """Tell whether nothing that names this home runs any more."""
     data = str(service_user.data_home(home))
@@ -109,6 +115,23 @@ def ended(home: Path) -> bool:
         for process in psutil.process_iter(["cmdline"])
         for word in process.info["cmdline"] or ()
     )
+
+
+@contextmanager
+def starting_stack(one: Machine) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a stack in the foreground; a test that fails leaves nothing of it."""
+    starting = subprocess.Popen(
+        [str(BIN / "logchord"), "up", "--no-echo"],
+        env=one.environ,
+        cwd=one.home.parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield starting
+    finally:
+        starting.terminate()
+        starting.wait(START_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +147,7 @@ def up(tmp_path_factory: pytest.TempPathFactory, reap: Reap) -> Iterator[Machine
 
 
 def test_up_returns_once_everything_is_healthy(up: Machine) -> None:
-    ready = httpx.get(f"{up.url}/health/ready").json()
+    ready = ask(f"{up.url}/health/ready").json()
     assert ready["checks"]["postgres"] == ready["checks"]["broker"] == "ok"
     found = up.status()
     assert {row["kind"] for row in found["workers"]} >= {"search", "enhance", "embed"}
@@ -157,12 +180,13 @@ def test_doctor_finds_every_precondition_met_and_measures_the_stack(
 def test_flower_asks_for_its_login_and_changes_nothing(up: Machine) -> None:
     user, _, password = up.secrets()["flower_login"].partition(":")
     for path in ("/", "/api/tasks", "/workers"):
-        assert httpx.get(f"{up.flower}{path}").status_code == 401
-    answer = httpx.get(f"{up.flower}/api/tasks", auth=(user, password))
+        assert ask(f"{up.flower}{path}").status_code == 401
+    answer = ask(f"{up.flower}/api/tasks", auth=(user, password))
     assert answer.status_code == 200
     shutdown = f"{up.flower}/api/worker/shutdown/anything"
-    assert httpx.post(shutdown).status_code == 401
-    assert httpx.post(shutdown, auth=(user, password)).status_code == 403
+    assert httpx.post(shutdown, timeout=PATIENT_SECONDS).status_code == 401
+    refused = httpx.post(shutdown, auth=(user, password), timeout=PATIENT_SECONDS)
+    assert refused.status_code == 403
 
 
 @pytest.mark.requirement("SEC15", "S1-109")
@@ -208,13 +232,18 @@ def test_a_killed_worker_comes_back_while_searches_are_answered(up: Machine) -> 
     until(back, within_seconds=60, what="the search worker")
     assert up.child("search") != before
     key = (up.home / "run" / "cli_key").read_text(encoding="utf-8")
-    answer = httpx.post(
-        f"{up.url}/v1/search/query",
-        json={"query": "vacuum", "mode": "keyword"},
-        headers={"Authorization": f"Bearer {key}"},
-        timeout=20,
-    )
-    assert answer.status_code == 200
+
+    def is_answered() -> bool:
+        answer = httpx.post(
+            f"{up.url}/v1/search/query",
+            json={"query": "vacuum", "mode": "keyword", "deadline_ms": 4000},
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=PATIENT_SECONDS,
+        )
+        return answer.status_code == 200
+
+    # What a worker loads with its first search may outlast that search's deadline.
+    until(is_answered, within_seconds=60, what="an answer")
 
 
 def test_a_server_that_dies_is_started_again(up: Machine) -> None:
@@ -226,13 +255,16 @@ def test_a_server_that_dies_is_started_again(up: Machine) -> None:
     before = server()
     assert before is not None
     os.kill(before, signal.SIGKILL)
-    until(lambda: server() not in (None, before), within_seconds=30)
+    until(lambda: server() not in (None, before), within_seconds=60)
 
     def well() -> bool:
-        ready = httpx.get(f"{up.url}/health/ready", timeout=5).json()
-        return bool(ready["checks"]["broker"] == "ok")
+        with suppress(httpx.TransportError):
+            return bool(
+                ask(f"{up.url}/health/ready").json()["checks"]["broker"] == "ok"
+            )
+        return False
 
-    until(well, within_seconds=30)
+    until(well, within_seconds=60, what="the broker")
 
 
 def test_logs_of_a_process_are_shown_and_an_unknown_name_is_not_found(
@@ -254,7 +286,7 @@ def test_two_stacks_live_side_by_side_and_a_killed_one_is_taken_over(
     other.start()
     try:
         for one in (up, other):
-            assert httpx.get(f"{one.url}/health/ready").status_code == 200
+            assert ask(f"{one.url}/health/ready").status_code == 200
         pid = running_pid(other.home)
         assert pid is not None
         database = json.loads((other.home / "run" / "postgres.json").read_text())["pid"]
@@ -275,17 +307,11 @@ def test_two_stacks_live_side_by_side_and_a_killed_one_is_taken_over(
 def test_down_ends_what_a_killed_stack_left(tmp_path: Path, reap: Reap) -> None:
     one = machine(tmp_path)
     reap(tmp_path)
-    starting = subprocess.Popen(
-        [str(BIN / "logchord"), "up", "--no-echo"],
-        env=one.environ,
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    stack_file = one.home / "run" / "stack.json"
-    until(stack_file.exists, within_seconds=60)
-    starting.kill()
-    starting.wait()
+    with starting_stack(one) as starting:
+        stack_file = one.home / "run" / "stack.json"
+        until(stack_file.exists, within_seconds=BEGIN_SECONDS)
+        starting.kill()
+        starting.wait()
     done = one.run("down")
     assert done.returncode == 0
     assert "Stopping postgres" in done.stderr
@@ -294,21 +320,16 @@ def test_down_ends_what_a_killed_stack_left(tmp_path: Path, reap: Reap) -> None:
     service_user.discard_home(one.home)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_ctrl_c_while_it_starts_stops_everything(tmp_path: Path, reap: Reap) -> None:
     one = machine(tmp_path)
     reap(tmp_path)
-    starting = subprocess.Popen(
-        [str(BIN / "logchord"), "up", "--no-echo"],
-        env=one.environ,
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    until((one.home / "run" / "secrets.json").exists, within_seconds=30)
-    starting.send_signal(signal.SIGINT)
-    # Servers that are half up are waited for, on a busy machine for long.
-    assert starting.wait(150) in (0, 130)
+    with starting_stack(one) as starting:
+        secrets_file = one.home / "run" / "secrets.json"
+        until(secrets_file.exists, within_seconds=BEGIN_SECONDS)
+        starting.send_signal(signal.SIGINT)
+        # Servers that are half up are waited for, on a busy machine for long.
+        assert starting.wait(150) in (0, 130)
     assert ended(one.home)
     service_user.discard_home(one.home)
 

@@ -20,8 +20,8 @@ import psycopg
 
 from bench import logbook
 from tests.support.faults.measures.ledger import Ledger
+from tests.support.shared_data import LOGBOOKS
 
-REAL = Path(__file__).parents[4] / "shared" / "data" / "logbooks"
 POSTED_AT_ONCE = 100
 # Of the made-up ones: what answers an earlier entry, what is edited, what is deleted.
 REPLIES, EDITS, DELETIONS = 0.15, 0.05, 0.01
@@ -56,7 +56,7 @@ def made_up(count: int, seed: int) -> Iterator[Body]:
         yield body
 
 
-def real(folder: Path = REAL) -> Iterator[Body]:
+def real(folder: Path = LOGBOOKS) -> Iterator[Body]:
     """Yield the real texts at hand: events of reactors, orders of a workshop."""
     events, orders = (
         folder / "nrc_events_1999.jsonl.gz",

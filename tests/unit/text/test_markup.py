@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.text.markup.plain_text import to_plain
+from tests.support.linear_cost import assert_linear
 
 FORMATS = ("html", "markdown", "elcode", "textile")
 
@@ -114,7 +113,6 @@ def test_what_has_been_read_once_reads_the_same_again_unless_it_shows_marks(
         assert to_plain(plain, "html").split() == plain.split()
 
 
-@pytest.mark.alone
 @pytest.mark.requirement("B19")
 @pytest.mark.parametrize("text_format", FORMATS)
 @pytest.mark.parametrize(
@@ -136,12 +134,4 @@ def test_what_has_been_read_once_reads_the_same_again_unless_it_shows_marks(
     ids=lambda text: text[:8].encode("unicode_escape").decode(),
 )
 def test_a_hostile_text_costs_little(text: str, text_format: str) -> None:
-    # The best of some: this machine may do other things meanwhile. What grows with the
-    # square of a text takes seconds.
-    assert any(seconds(text, text_format) < 0.25 for _ in range(5))
-
-
-def seconds(text: str, text_format: str) -> float:
-    began = time.process_time()
-    to_plain(text, text_format)
-    return time.process_time() - began
+    assert_linear(lambda part: to_plain(part, text_format), text)

@@ -17,6 +17,7 @@ from shared.entries.saving.attachment_rows import load_attachments
 from shared.entries.saving.save import save_page
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from tests.support import attached
+from tests.support.faults.measures.size import SHORT_LEASE
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
@@ -49,7 +50,8 @@ def system_of(make_system, server: StubServer) -> System:
     lab = {"adapter": "olog", "base_url": server.base_url, "rate_per_second": 100}
     # Nothing polls it: only its files are asked for.
     lab |= {"require_initial_ingest": False, "poll_interval_seconds": 86_400}
-    return make_system(LOGCHORD_SOURCES=json.dumps({"api": {}, "lab": lab}))
+    sources = json.dumps({"api": {}, "lab": lab})
+    return make_system(LOGCHORD_SOURCES=sources, **SHORT_LEASE)
 
 
 def save(system: System, server: StubServer, files: int):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from bench import quality_engines
+from local.server import StackFolders
 from shared.access.scope import Scope
 from shared.embedding.models import convert_minilm, model_folder
 from shared.embedding.models.onnx_encoder import OnnxEncoder
@@ -14,17 +13,16 @@ from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import rank
+from tests.support.shared_data import RETRIEVAL, needs_shared_data
 
-DATA = Path(__file__).parents[5] / "shared" / "data" / "retrieval"
 QUESTIONS, OTHERS = 8, 20
 NO_WORDS = Outcome("os_bm25", "empty", "bm25")
 
 
 @pytest.fixture(scope="session")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
-    cache = tmp_path_factory.mktemp("cache")
-    convert_minilm.ensure(cache)
-    return OnnxEncoder(model_folder.folder_of(cache, convert_minilm.INT8))
+def encoder(place: StackFolders) -> OnnxEncoder:
+    convert_minilm.ensure(place.cache)
+    return OnnxEncoder(model_folder.folder_of(place.cache, convert_minilm.INT8))
 
 
 def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:
@@ -49,11 +47,12 @@ def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:
     return {one.entry_id for one in rank(found, Facts(), plan).items}
 
 
+@needs_shared_data
 @pytest.mark.requirement("U18", "C08")
 def test_what_is_relevant_and_found_by_meaning_alone_outlives_the_cut_beside_words(
     encoder: OnnxEncoder,
 ) -> None:
-    read = quality_engines.read(DATA / "vaswani", QUESTIONS)
+    read = quality_engines.read(RETRIEVAL / "vaswani", QUESTIONS)
     judged = {
         number: [text for text, grade in grades.items() if grade > 0]
         for number, grades in read.judged.items()

@@ -221,9 +221,9 @@ def test_random_nested_questions_find_what_a_reading_of_every_entry_finds(
     logbook: Logbook,
 ) -> None:
     seed = int(os.environ.get("LOGCHORD_TEST_SEED", "11"))
-    hits = compare(logbook, seed, 300)
+    hits = compare(logbook, seed, 100)
     # Questions that find nothing, or everything, prove little.
-    assert hits["some"] >= 150, hits
+    assert hits["some"] >= 50, hits
     assert hits["none"], hits
 
 

@@ -90,13 +90,13 @@ def test_copies_share_a_band_and_others_do_not(terms):
     missed = pairs = strangers = 0
     for _ in range(300):
         one = text(rng, terms)
-        other = list(one)
-        while in_common(shape(one), shape(other)) > ALIKE + 0.12:
+        other, of_one = list(one), shape(one)
+        while in_common(of_one, of_other := shape(other)) > ALIKE + 0.12:
             other[rng.randrange(terms)] = rng.choice(WORDS)
-        if in_common(shape(one), shape(other)) >= ALIKE:
+        if in_common(of_one, of_other) >= ALIKE:
             pairs += 1
-            missed += not {*shape(one).bands} & {*shape(other).bands}
-        strangers += bool({*shape(one).bands} & {*shape(text(rng, terms)).bands})
+            missed += not {*of_one.bands} & {*of_other.bands}
+        strangers += bool({*of_one.bands} & {*shape(text(rng, terms)).bands})
 
     assert pairs > 100
     assert missed <= 0.03 * pairs
