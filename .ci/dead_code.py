@@ -38,6 +38,7 @@ NAMES = [
     "list_commands", "get_command", "format_commands", "exit_code",
     # celery and kombu
     "on_*", "worker_*", "task_*", "autoretry_for", "ignore_result", "_brpop_read",
+    "add_pending_result", "remove_pending_result",
     # http.server, logging, threading
     "do_*", "pytest_*", "log_message", "emit", "daemon", "daemon_threads",
     # onnxruntime's options

@@ -52,6 +52,7 @@ def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(
 
         # No worker serves the queue: the API ranks what is in, near the deadline.
         late = client.post("/v1/search/query", json=question).json()
+        assert "results" in late, str(late)
         assert [one["external_id"] for one in late["results"]] == ["one"]
         assert late["search_duration_ms"] > DEADLINE_MS / 2
         (waiting,) = broker.lrange("answer", 0, -1)

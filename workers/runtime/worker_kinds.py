@@ -60,6 +60,7 @@ KINDS = (
         events=False,
         remote_control=False,
     ),
+    WorkerKind("answer", ("answer",), "threads", 4, events=False, remote_control=False),
     # A small installation may have one process for all three.
     WorkerKind(
         "search",
@@ -69,7 +70,6 @@ KINDS = (
         events=False,
         remote_control=False,
     ),
-    WorkerKind("answer", ("answer",), "threads", 4, events=False, remote_control=False),
     # One waits for what fails, three may begin to hang at once, and two are left.
     WorkerKind("ingest", ("ingest",), "prefork", 6),
     WorkerKind("enhance", ("enhance.metadata", "index"), "prefork", 2, nice=_YIELDS),

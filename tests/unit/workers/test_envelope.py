@@ -91,7 +91,7 @@ def test_any_header_and_arguments_are_taken_or_refused(header, value, arguments)
 def with_chord(chord: object) -> bytes:
     embedded = {"callbacks": None, "errbacks": None, "chain": None, "chord": chord}
     body = json.dumps([["0190d3f0-0000-7000-8000-000000000001", 0], {}, embedded])
-    return Writer("search.run_branch").item(body.encode())
+    return Writer("embed").item(body.encode())
 
 
 ENDS_SEARCH = {

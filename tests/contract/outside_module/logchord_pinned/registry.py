@@ -19,7 +19,7 @@ extend_registry(
             "words_and_pins",
             "logchord_pinned.words_and_pins",
             "What words find, and what is pinned.",
-            category="direct",
+            category="llm",
         )
     ],
 )
