@@ -36,6 +36,7 @@ from shared.search.query import deadline_shares, ranking_context
 from shared.search.query import plan as planning
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
 from shared.search.query.plan import Plan, SearchQuery
+from shared.search.query.plan_parts import PlanRecord
 from shared.search.response import end_search
 from shared.search.response.end_search import EndedSearch
 from shared.search.response.respond import nothing_asked
@@ -151,24 +152,19 @@ class Searches:
         return replace(
             plan,
             parameters=check_parameters(question.parameters, taken),
-            config_hash=self._config_hash,
             ordering=ranking_context.add_ranking_context(
                 plan, self.facility, clock, question.ambient
             ),
-            request=question.request,
-            glossary=glossary,
+            words=replace(plan.words, glossary=glossary),
+            record=PlanRecord(question.request, self._config_hash),
         )
 
     def again(self, job: StoredJob, scope: Scope) -> Plan:
         """Return the plan of a job as it was, for whoever asks now."""
         # Dates stay what they were; a fault that was asked for is not asked for again.
-        return replace(
-            Plan.from_values(job.plan),
-            scope=scope,
-            fault=None,
-            config_hash=self._config_hash,
-            replay_of=str(job.id),
-        )
+        plan = Plan.from_values(job.plan)
+        record = PlanRecord(plan.record.request, self._config_hash, str(job.id))
+        return replace(plan, scope=scope, fault=None, record=record)
 
     async def ask(
         self, plan: Plan, caller: CallerInfo, wait_ms: int | None

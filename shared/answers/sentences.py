@@ -19,7 +19,7 @@ _CLOSED = re.compile(r"[.!?:;,\s]*$")
 
 def answer_question(plan: Plan, hits: Sequence[Hit]) -> str | None:
     """Return the answer that a plan asks for: a sentence of each of its best hits."""
-    asked = plan.synthesis
+    asked = plan.detail.synthesis
     if asked is None:
         return None
     texts = [hit.content for hit in hits[: asked.max_sources]]

@@ -112,14 +112,14 @@ def build_absence(
         "grade": "D",
         "evidence": [],
         "citations": [],
-        "questions": list(plan.asks),
+        "questions": list(plan.time.asks),
     }
     return Absence(body, relaxation, answer)
 
 
 def asked_back(plan: Plan) -> dict[str, Any] | None:
     """Return what must be asked of whoever finds something at one of two times."""
-    if not plan.asks:
+    if not plan.time.asks:
         return None
     return {
         "status": "clarify",
@@ -129,7 +129,7 @@ def asked_back(plan: Plan) -> dict[str, Any] | None:
         "grade": "D",
         "evidence": [],
         "citations": [],
-        "questions": list(plan.asks),
+        "questions": list(plan.time.asks),
     }
 
 
@@ -170,7 +170,7 @@ def _sentences(
     if covered and covered.waiting != 0:
         yield _waiting(covered.waiting)
     for one in (covered.unknown if covered else ())[:_MOST_SENTENCES]:
-        yield _unknown(one, plan.zone)
+        yield _unknown(one, plan.time.zone)
     left = len(covered.unknown if covered else ()) - _MOST_SENTENCES
     if left > 0:
         yield f"And {left} more such times are unknown."
@@ -192,9 +192,9 @@ def _searched(plan: Plan, covered: Coverage | None) -> str:
     since, until = plan.filters.since, plan.filters.until
     window = ""
     if since:
-        window += f" from {_moment(datetime.fromisoformat(since), plan.zone)}"
+        window += f" from {_moment(datetime.fromisoformat(since), plan.time.zone)}"
     if until:
-        window += f" before {_moment(datetime.fromisoformat(until), plan.zone)}"
+        window += f" before {_moment(datetime.fromisoformat(until), plan.time.zone)}"
     written = f" written{window}" if window else ""
     age = covered.counted.age if covered and covered.counted else 0.0
     counted = f", as counted {_span(age)} ago" if age >= _MINUTE else ""

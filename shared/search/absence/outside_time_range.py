@@ -55,9 +55,9 @@ def count_outside_time_range(
     By meaning alone nothing matches or not, and a question that was cut is another one.
     """
     ms = min(MS, int(SHARE * left_ms))
-    if plan.elsewhen is None or plan.method == "semantic" or ms <= 0:
+    if plan.time.elsewhen is None or plan.method == "semantic" or ms <= 0:
         return None
-    tree, filters = plan.elsewhen.tree, plan.elsewhen.filters
+    tree, filters = plan.time.elsewhen.tree, plan.time.elsewhen.filters
     ask = Ask.lasting(replace(plan, tree=tree, filters=filters), ms / 1000)
     try:
         return _counted(ask, context, plan)
@@ -76,8 +76,8 @@ def _counted(ask: Ask, lexicon: Lexicon, plan: Plan) -> dict[str, Any] | None:
         **asked.params,
         "since": since,
         "until": until,
-        "written": _ranges(plan.times) or "{(,)}",
-        "happened": _ranges(plan.happened),
+        "written": _ranges(plan.time.written) or "{(,)}",
+        "happened": _ranges(plan.time.happened),
         "most": MOST,
     }
     for question in dict.fromkeys((asked.question, asked.question.relaxed())):

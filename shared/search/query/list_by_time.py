@@ -57,7 +57,7 @@ def plan_listing(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan 
         diagnostics=notes,
         sort=first,
         exhaustive=question.exhaustive,
-        any_word=False,
+        words=replace(plan.words, any_word=False),
     )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
-from shared.glossary.synonyms import Pairs
 from shared.search.jobs.compatibility import select_known_fields, to_json_value
 from shared.search.jobs.outcome import FACETS, Diagnostic
 from shared.search.query import (
@@ -24,15 +23,26 @@ from shared.search.query.facet_request import Counting
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
 from shared.search.query.filters.filters import Filters
-from shared.search.query.filters.time_range import Applied
 from shared.search.query.intent import Intent
 from shared.search.query.language import grammar, required_fields, tree, tree_text
 from shared.search.query.language.tree import Node
 from shared.search.query.list_by_time import LISTING_MODULE, Sort
 from shared.search.query.ordering import SHIPPED, Ordering
+from shared.search.query.plan_parts import (
+    AS_SHIPPED,
+    HITS_ALONE,
+    NO_TIME,
+    UNRECORDED,
+    PlanDetail,
+    PlanRecord,
+    PlanTime,
+    PlanWords,
+    read_detail,
+    read_time,
+    read_words,
+)
 from shared.search.query.result_detail import WHOLE, Amount, Synthesis
 from shared.search.query.times import resolve_times
-from shared.search.query.times.without_times import Elsewhen
 from shared.text.facility.facility import PLAIN, Facility
 from shared.times.calendar import NO_CLOCK, Clock
 from shared.vocabulary.expand import ALIKE
@@ -123,56 +133,26 @@ class Plan:
     scope: Scope
     deadline_ms: int
     rrf_k: int = 60
-    max_terms: int = 64
     ordering: Ordering = SHIPPED
+    time: PlanTime = NO_TIME
+    words: PlanWords = AS_SHIPPED
+    detail: PlanDetail = HITS_ALONE
+    record: PlanRecord = UNRECORDED
     fault: Fault | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     # The question as it was understood, but for the fields that became filters.
     tree: Node | None = None
     intent: Intent = "lookup"
-    # Whether the answer tells how it came about.
-    debug: bool = False
-    # When hits were written, and by which words; when they happened; whether words of
-    # the question said so; what to ask where they may mean two times.
-    times: tuple[Applied, ...] = ()
-    happened: tuple[Applied, ...] = ()
-    is_inferred: bool = False
-    asks: tuple[str, ...] = ()
-    # What those words keep out is found by this.
-    elsewhen: Elsewhen | None = None
-    # Of the facility's clocks, for what is said of times.
-    zone: str = "UTC"
-    # Of the settings that an order depends on.
-    config_hash: str = ""
-    # The job that is asked again.
-    replay_of: str | None = None
     # Of a listing: which end it begins with.
     sort: Sort = "relevance"
-    # What a branch of its own counts, if anything.
-    counting: Counting | None = None
     # Whether the hits are all that match as it is asked, and are counted.
     exhaustive: bool = False
-    # Of a thread its best entry alone is shown.
-    by_thread: bool = False
-    # How much the answer tells of its results.
-    amount: Amount = WHOLE
     # What modules of other packages are given, checked against what they say they take.
     parameters: Mapping[str, float | str | bool | None] = field(default_factory=dict)
     # Whether words are searched in Postgres because OpenSearch is switched off.
     without_opensearch: bool = False
-    # Whether the answer says how many match that the caller may not see.
-    acl_honesty: bool = False
-    # How alike a word must be to the one that nobody has written; None: none stands in.
-    fuzzy_threshold: float | None = ALIKE
-    # An answer in sentences, made of the hits; None: the hits alone.
-    synthesis: Synthesis | None = None
     # Whether the end runs as the body of a chord: a model reasons in it.
     ends_in_chord: bool = False
-    any_word: bool = False  # is enough from the first, not only where all find none
-    by_field: bool = False  # every hit is named: `device:`, `author:`, and the like
-    request: Mapping[str, object] | None = None  # as it was given
-    # What its words are searched as by the glossary that was approved by then.
-    glossary: Pairs = ()
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -195,10 +175,13 @@ class Plan:
         return tree_text.wants(self.tree)
 
     def to_json(self) -> str:
-        """Return the plan as it travels and is stored."""
+        """Return the plan as it travels and is stored: flat, for every release."""
         values = to_json_value(self)
+        for part in ("time", "words", "detail", "record"):
+            values |= to_json_value(values.pop(part))
+        values["times"] = values.pop("written")
         values["tree"] = None if self.tree is None else tree.to_values(self.tree)
-        values["elsewhen"] = self.elsewhen and self.elsewhen.to_values()
+        values["elsewhen"] = self.time.elsewhen and self.time.elsewhen.to_values()
         return json.dumps(values, separators=(",", ":"), default=to_json_value)
 
     @classmethod
@@ -210,29 +193,26 @@ class Plan:
     def from_values(cls, values: Mapping[str, Any]) -> Plan:
         """Read a plan that was parsed already."""
         raw = dict(values)
-        narrowed, fault = raw.pop("filters"), raw.pop("fault")
-        counted, elsewhen = raw.pop("counting", None), raw.pop("elsewhen", None)
-        synthesis = raw.pop("synthesis", None)
+        fault = raw.pop("fault")
         # A job planned by the release before has none.
         asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
-        return cls(
-            tree=None if asked is None else tree.from_values(asked),
-            times=tuple(Applied(**one) for one in raw.pop("times", ())),
-            happened=tuple(Applied(**one) for one in raw.pop("happened", ())),
-            asks=tuple(raw.pop("asks", ())),
-            scope=_scope(raw.pop("scope")),
-            filters=Filters.from_values(narrowed),
-            ordering=Ordering(**select_known_fields(Ordering, raw.pop("ordering", {}))),
-            fault=Fault(**fault) if fault else None,
-            counting=Counting.from_values(counted) if counted else None,
-            elsewhen=Elsewhen.from_values(elsewhen) if elsewhen else None,
-            amount=Amount.from_values(raw.pop("amount", {})),
-            synthesis=Synthesis(**synthesis) if synthesis else None,
-            branches=tuple(raw.pop("branches")),
-            glossary=tuple((term, form) for term, form in raw.pop("glossary", ())),
-            diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
+        known = {
             **select_known_fields(cls, raw),
-        )
+            "tree": None if asked is None else tree.from_values(asked),
+            "time": read_time(raw),
+            "words": read_words(raw),
+            "detail": read_detail(raw),
+            "record": PlanRecord(**select_known_fields(PlanRecord, raw)),
+            "scope": _scope(raw["scope"]),
+            "filters": Filters.from_values(raw["filters"]),
+            "ordering": Ordering(
+                **select_known_fields(Ordering, raw.get("ordering", {}))
+            ),
+            "fault": Fault(**fault) if fault else None,
+            "branches": tuple(raw["branches"]),
+            "diagnostics": tuple(Diagnostic(**d) for d in raw["diagnostics"]),
+        }
+        return cls(**known)
 
 
 def make_plan(
@@ -282,29 +262,35 @@ def make_plan(
         scope=scope,
         deadline_ms=deadline_ms,
         rrf_k=limits.rrf_k,
-        max_terms=limits.max_terms,
         ordering=_ordering(question, limits, len(branches)),
+        time=PlanTime(
+            timed.applied,
+            timed.happened,
+            timed.inferred,
+            timed.questions,
+            timed.elsewhen,
+            clock.zone,
+        ),
+        words=PlanWords(
+            limits.max_terms,
+            _alike(question, limits),
+            any_word=limits.any_word
+            and (question.any_word or branch_choice.is_leg(chosen, branches)),
+            by_field=any(name_query.is_named(one.filters) for one in lifted.fields),
+        ),
+        detail=PlanDetail(
+            debug=question.debug,
+            by_thread=question.by_thread,
+            amount=question.amount,
+            acl_honesty=limits.acl_honesty,
+            synthesis=question.synthesis,
+        ),
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
         intent=intent.classify_intent(asked, text, is_exact=is_exact),
-        debug=question.debug,
-        times=timed.applied,
-        happened=timed.happened,
-        is_inferred=timed.inferred,
-        asks=timed.questions,
-        elsewhen=timed.elsewhen,
-        zone=clock.zone,
-        by_thread=question.by_thread,
-        amount=question.amount,
-        synthesis=question.synthesis,
         ends_in_chord=chosen.mode.category == "llm",
         without_opensearch=not limits.opensearch,
-        acl_honesty=limits.acl_honesty,
-        fuzzy_threshold=_alike(question, limits),
-        any_word=limits.any_word
-        and (question.any_word or branch_choice.is_leg(chosen, branches)),
-        by_field=any(name_query.is_named(one.filters) for one in lifted.fields),
     )
     facet_request.check(question.facets)
     return _counted(
@@ -334,7 +320,8 @@ def _counted(
         limits.facet_max_matches,
         limits.facet_budget_ms,
     )
-    return replace(plan, branches=(*plan.branches, FACETS), counting=asked)
+    detail = replace(plan.detail, counting=asked)
+    return replace(plan, branches=(*plan.branches, FACETS), detail=detail)
 
 
 def _ordering(question: SearchQuery, limits: PlanLimits, branches: int) -> Ordering:

@@ -230,7 +230,7 @@ def _ranked(
         # A list by time leaves out no copies.
         group_id=None if listed else kin.group_id,
         series_id=None if listed else kin.series_id,
-        thread_id=kin.thread_id if plan.by_thread else None,
+        thread_id=kin.thread_id if plan.detail.by_thread else None,
     )
 
 

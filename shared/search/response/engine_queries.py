@@ -140,7 +140,9 @@ def _queries(
     by_index: bool,
 ) -> dict[str, object]:
     return {
-        **_parts(question, known, synonyms.add_synonyms(facility, ask.plan.glossary)),
+        **_parts(
+            question, known, synonyms.add_synonyms(facility, ask.plan.words.glossary)
+        ),
         "tsquery": [
             {
                 "languages": list(guard.languages),

@@ -58,7 +58,8 @@ class JobReader:
     def plan_of(self, stored: StoredJob) -> Plan:
         """Return a job's plan for them: who asks now decides what is seen."""
         plan = Plan.from_values(stored.plan)
-        return replace(plan, scope=self.scope, acl_honesty=self.acl_honesty)
+        detail = replace(plan.detail, acl_honesty=self.acl_honesty)
+        return replace(plan, scope=self.scope, detail=detail)
 
 
 def job_body(
@@ -160,7 +161,7 @@ def results(
     more = stored.ended_at is None or at < len(runs)
     owned = paging.binding(reader.scope, stored.id, plan.limit)
     hits = mark_passages(plan.scope.tenant, page, marker, place + 1)
-    items, cut = trimmed(hits, plan.amount)
+    items, cut = trimmed(hits, plan.detail.amount)
     return {
         "job_id": str(stored.id),
         "state": stored.state if stored.ended_at else "running",
@@ -219,7 +220,7 @@ def _listed(
             [first + len(shown), *behind_last], owned
         )
     hits = mark_passages(plan.scope.tenant, page, marker, first + 1)
-    told, cut = trimmed(hits, plan.amount)
+    told, cut = trimmed(hits, plan.detail.amount)
     return {
         "job_id": str(stored.id),
         "state": stored.state,

@@ -49,7 +49,7 @@ def respond(
         plan, searched
     )
     debug: dict[str, Any] = {}
-    if plan.debug:
+    if plan.detail.debug:
         sent = {**parts.sent, "time": times}
         debug = score_trace.trace_scores(plan, conclusion, hits, sent)
     return SearchAnswer(
@@ -60,7 +60,7 @@ def respond(
         method_used=plan.method,
         search_modes_used=list(dict.fromkeys([*families, plan.method])),
         results=hits,
-        amount=plan.amount,
+        amount=plan.detail.amount,
         total_candidates=_total(plan, conclusion),
         window_complete=is_under_window(plan, searched),
         complete=_is_complete(plan, heard, whole=whole, state=conclusion.state),
@@ -68,7 +68,7 @@ def respond(
         sub_queries=[plan.query],
         decomposed=False,
         time=times,
-        time_range_applied=bool(plan.times or plan.happened),
+        time_range_applied=bool(plan.time.written or plan.time.happened),
         branches=conclusion.branches,
         degraded=conclusion.degraded,
         as_of=min((b.as_of for b in heard if b.as_of), default=None),
@@ -79,7 +79,7 @@ def respond(
         timings_ms=took_ms,
         search_duration_ms=took_ms.get("total", 0.0),
         stability_hash=stability_hash(hits),
-        config_hash=plan.config_hash,
+        config_hash=plan.record.config_hash,
         replayable=verdict.is_replayable(conclusion.state, conclusion.branches),
         deterministic=True,
         reranked=order.reranked,
@@ -91,7 +91,7 @@ def respond(
         answer=answer,
         citations=[],
         hidden_count=parts.hidden,
-        counts_hidden=plan.acl_honesty,
+        counts_hidden=plan.detail.acl_honesty,
         **debug,
     )
 
@@ -114,9 +114,9 @@ def stability_hash(items: Sequence[Hit | Ranked]) -> str:
 
 def times_of(plan: Plan) -> dict[str, object]:
     """Return what the question and the filters say of the time."""
-    written = [_applied(one, "entry_time") for one in plan.times]
-    happened = [_applied(one, "event_time") for one in plan.happened]
-    return {"applied": written + happened, "inferred": plan.is_inferred}
+    written = [_applied(one, "entry_time") for one in plan.time.written]
+    happened = [_applied(one, "event_time") for one in plan.time.happened]
+    return {"applied": written + happened, "inferred": plan.time.is_inferred}
 
 
 def _applied(one: Applied, field: str) -> dict[str, object]:
@@ -179,7 +179,9 @@ def _thresholds(
     notes = {note.code for b in searched for note in b.diagnostics}
     applied = {
         "similarity_threshold": floor,
-        "fuzzy_threshold": plan.fuzzy_threshold if "fuzzy_fallback" in notes else None,
+        "fuzzy_threshold": plan.words.fuzzy_threshold
+        if "fuzzy_fallback" in notes
+        else None,
         "min_relevance_score": order.suppressed.threshold,
     }
     return {name: value for name, value in applied.items() if value is not None}

@@ -60,7 +60,7 @@ def build_response_parts(
     hidden = _count_hidden(context, plan, timeout_ms)
     became = _expansions(context, plan, conclusion, hits, marker)
     sent: Mapping[str, object] = {}
-    if plan.debug:
+    if plan.detail.debug:
         known = became.known(marker.known)
         sent = engine_queries.describe_engine_queries(
             context, plan, conclusion, known, left.left_ms
@@ -87,12 +87,12 @@ def _expansions(
     marker: Highlighter,
 ) -> Became:
     """Return what the question's words were taken for: of most there is nothing."""
-    facility = synonyms.add_synonyms(context.facility, plan.glossary)
+    facility = synonyms.add_synonyms(context.facility, plan.words.glossary)
     if not hits or not (marker.known or facility.glossary):
         return visible_expansions.NOTHING
     ways = visible_expansions.ways_of(marker.question, marker.known, facility)
     ids = [hit.entry_id for hit in hits]
-    if plan.debug:
+    if plan.detail.debug:
         ids = [item.entry_id for item in conclusion.ranked]
     return visible_expansions.load_visible_expansions(
         context.pool, plan.scope, ways, ids
@@ -102,7 +102,7 @@ def _expansions(
 def _count_hidden(context: SearchContext, plan: Plan, timeout_ms: int) -> int | None:
     """Return the number where it may be told, and can be in time."""
     ms = min(HIDDEN_MS, int(HIDDEN_SHARE * timeout_ms))
-    if not plan.acl_honesty or not plan.branches or ms <= 0:
+    if not plan.detail.acl_honesty or not plan.branches or ms <= 0:
         return None
     try:
         return hidden_count.count(Ask.lasting(plan, ms / 1000), context)

@@ -118,12 +118,12 @@ def make_highlighter(
     For texts of these languages; without any, of every one.
     """
     listed = sorted(languages)
-    facility = synonyms.add_synonyms(context.facility, plan.glossary)
+    facility = synonyms.add_synonyms(context.facility, plan.words.glossary)
     make = functools.partial(
         compile_question,
         plan.tree,
         facility,
-        max_terms=plan.max_terms,
+        max_terms=plan.words.max_terms,
         languages=listed,
     )
     asked = make()
@@ -137,7 +137,7 @@ def make_highlighter(
         with connection(context.pool) as conn:
             statement_deadline.limit_time(conn, _LOOK_UP_MS)
             found = expand.expand(
-                conn, plan.scope.tenant, wanted, alike=plan.fuzzy_threshold
+                conn, plan.scope.tenant, wanted, alike=plan.words.fuzzy_threshold
             )
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A page without some of its marks is still the page.

@@ -59,7 +59,7 @@ def load_ranking_features(
 ) -> Facts:
     """Return what is known of the hits; without the time for it, that it is not."""
     ids = sorted({hit.entry_id for one in branches for hit in one.hits})
-    if not ids or (plan.is_listing and not plan.by_thread):
+    if not ids or (plan.is_listing and not plan.detail.by_thread):
         return Facts()
     if timeout_ms <= 0:
         return UNREAD

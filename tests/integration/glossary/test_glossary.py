@@ -110,11 +110,12 @@ def test_a_plan_has_of_what_is_approved_what_its_words_may_mean(asking: Any) -> 
         with connection(asking.pool) as conn:
             approved = Approved(glossary_terms.list_approved(conn, "default"))
         plan = asking.plan(query, **fields)
-        plan = replace(plan, glossary=approved.asked(plan.tree))
+        words = replace(plan.words, glossary=approved.asked(plan.tree))
+        plan = replace(plan, words=words)
         # As it travels.
         plan = Plan.from_json(plan.to_json())
         body = asking.answer(plan, asking.carried_out(plan))
-        return {**body, "glossary": plan.glossary}
+        return {**body, "glossary": plan.words.glossary}
 
     def names(query: str) -> list[str]:
         return [one["external_id"] for one in answered(query)["results"]]

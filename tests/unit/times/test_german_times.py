@@ -74,10 +74,10 @@ def test_a_german_time_is_the_same_in_english(
 ) -> None:
     plan, other = plan_of(query), plan_of(english)
     assert told(plan) == told(other) != []
-    assert plan.times[0].confidence == other.times[0].confidence
+    assert plan.time.written[0].confidence == other.time.written[0].confidence
     assert tree_text.text_of(plan.tree) == left
     # The answer echoes the words that were typed.
-    assert plan.times[0].expression in query
+    assert plan.time.written[0].expression in query
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_shifts_and_shutdowns_have_the_names_of_the_facility(
 @pytest.mark.parametrize("query", UNTOUCHED)
 def test_german_words_that_are_no_time_are_searched(query: str) -> None:
     plan = plan_of(query, GERMAN)
-    assert plan.times == ()
+    assert plan.time.written == ()
     assert tree_text.text_of(plan.tree) == query
 
 

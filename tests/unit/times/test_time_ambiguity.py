@@ -191,7 +191,7 @@ READ = [
 @pytest.mark.parametrize("query", WORDS)
 def test_what_is_not_surely_a_time_is_searched(query: str) -> None:
     plan = plan_of(query, STOPS)
-    assert (told(plan), plan.is_inferred) == ([], False)
+    assert (told(plan), plan.time.is_inferred) == ([], False)
     assert (plan.filters.since, plan.filters.until) == (None, None)
     assert tree_text.text_of(plan.tree) == query
 
@@ -203,7 +203,7 @@ def test_of_several_times_any_is_enough_and_bounds_all_hold(
 ) -> None:
     plan = plan_of(query)
     assert told(plan) == intervals
-    assert {one.expression for one in plan.times} == {words}
+    assert {one.expression for one in plan.time.written} == {words}
     found = tree_text.text_of(plan.tree).partition(" (date:")[0]
     assert found.replace("(", "").replace(")", "") == left
 
@@ -212,7 +212,7 @@ def test_of_several_times_any_is_enough_and_bounds_all_hold(
 def test_a_time_of_day_beside_a_date_that_is_typed_stays_words(said: str) -> None:
     plan = plan_of(f"trip date:2024-06-10 {said}")
     assert told(plan) == ["2024-06-09 22:00 to 2024-06-10 22:00"]
-    assert not plan.is_inferred
+    assert not plan.time.is_inferred
 
 
 @pytest.mark.parametrize("query", ["trip NOT last night", "trip -last night"])
@@ -226,7 +226,7 @@ def test_the_sign_before_a_time_and_what_follows_it_are_seen(query: str) -> None
 
 
 def test_a_bare_year_is_never_sure() -> None:
-    assert [one.confidence for one in plan_of("trips since 2020").times] == [0.9]
+    assert [one.confidence for one in plan_of("trips since 2020").time.written] == [0.9]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_an_interval_in_which_nothing_lies_is_told_as_well() -> None:
 def test_a_bound_that_comes_twice_asks_for_its_own_two_moments(bound: str) -> None:
     clock = replace(CLOCK, now=datetime(2024, 10, 27, 12, tzinfo=UTC))
     plan = plan_of(f"trip {bound} 02:30", clock)
-    (question,) = plan.asks
+    (question,) = plan.time.asks
     assert "02:30 CEST (00:30 UTC)" in question
     assert "02:30 CET (01:30 UTC)" in question
     # No more is left out than was said.

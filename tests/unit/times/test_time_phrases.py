@@ -57,7 +57,7 @@ def plan_of(query: str, clock: Clock = CLOCK, **filters: object) -> Plan:
 def told(plan: Plan) -> list[str]:
     """Return each interval of a plan in UTC, as the tables write it."""
     said = []
-    for one in (*plan.times, *plan.happened):
+    for one in (*plan.time.written, *plan.time.happened):
         ends = [
             end and datetime.fromisoformat(end).strftime(_TIME)
             for end in (one.since, one.until)
@@ -281,7 +281,7 @@ def test_words_of_a_time_are_an_interval_and_are_not_searched(
     plan = plan_of(query)
     assert told(plan) == [interval]
     assert tree_text.text_of(plan.tree).replace("(", "").replace(")", "") == left
-    (applied,) = plan.times
+    (applied,) = plan.time.written
     assert (applied.expression, applied.confidence) == (words, sure)
     assert (plan.filters.since, plan.filters.until) == (applied.since, applied.until)
     body = nothing_asked(Plan.from_json(plan.to_json())).to_json()
@@ -295,7 +295,7 @@ def test_words_of_a_time_are_an_interval_and_are_not_searched(
 def test_what_names_no_time_is_not_narrowed(query: str) -> None:
     plan = plan_of(query)
     assert plan.tree == grammar.parse(query, CLOCK).tree
-    assert (plan.times, plan.is_inferred) == ((), False)
+    assert (plan.time.written, plan.time.is_inferred) == ((), False)
     body = nothing_asked(plan).to_json()
     assert (body["time_range_applied"], body["time"]["inferred"]) == (False, False)
 
@@ -344,8 +344,8 @@ def test_a_time_of_a_night_on_which_clocks_change(
     clock = replace(CLOCK, now=datetime.fromisoformat(now).replace(tzinfo=UTC))
     plan = plan_of(f"{query} trip", clock)
     assert told(plan) == intervals
-    assert [one.confidence for one in plan.times] == [sure] * len(intervals)
-    assert len(plan.asks) == len(intervals) - 1
+    assert [one.confidence for one in plan.time.written] == [sure] * len(intervals)
+    assert len(plan.time.asks) == len(intervals) - 1
 
 
 @pytest.mark.requirement("I02")
@@ -362,7 +362,7 @@ def test_a_time_that_comes_twice_is_asked_back(
 ) -> None:
     clock = replace(CLOCK, now=datetime(2024, 10, 27, 12, tzinfo=UTC))
     plan = plan_of(query, clock, **filters)
-    (question,) = plan.asks
+    (question,) = plan.time.asks
     assert "CEST" in question
     assert "CET" in question
     said = nothing_asked(Plan.from_json(plan.to_json())).to_json()["context_answer"]
@@ -390,7 +390,7 @@ def test_of_a_time_that_comes_twice_both_are_searched_and_nothing_between() -> N
 @pytest.mark.requirement("I02")
 def test_what_happened_then_need_not_have_been_written_then() -> None:
     plan = plan_of("trip that happened yesterday")
-    assert (plan.times, told(plan)) == ((), [YESTERDAY])
+    assert (plan.time.written, told(plan)) == ((), [YESTERDAY])
     body = nothing_asked(Plan.from_json(plan.to_json())).to_json()
     (echo,) = body["time"]["applied"]
     assert (echo["field"], echo["expression"]) == ("event_time", "happened yesterday")
@@ -436,7 +436,7 @@ def test_a_facility_without_shifts_or_calendar_reads_what_it_can() -> None:
         "2024-06-11 16:00 to 2024-06-12 04:00"
     ]
     assert told(plan_of("trip swing shift yesterday", clock)) == [YESTERDAY]
-    assert plan_of("last shutdown", clock).times == ()
+    assert plan_of("last shutdown", clock).time.written == ()
 
 
 def test_times_that_have_nothing_in_common_are_each_searched() -> None:
@@ -447,11 +447,11 @@ def test_times_that_have_nothing_in_common_are_each_searched() -> None:
 def test_the_words_and_the_filters_both_hold() -> None:
     plan = plan_of("trip last week", date_from="2024-06-05")
     assert told(plan) == ["2024-06-04 22:00 to 2024-06-09 22:00"]
-    assert plan.times[0].expression == "date_from=2024-06-05 last week"
+    assert plan.time.written[0].expression == "date_from=2024-06-05 last week"
 
 
 def test_who_does_not_know_what_is_now_searches_the_words() -> None:
-    assert plan_of("trip last week", NO_CLOCK).times == ()
+    assert plan_of("trip last week", NO_CLOCK).time.written == ()
 
 
 def test_a_calendar_in_the_facilitys_file_has_no_entry_read_anew(
@@ -512,7 +512,7 @@ def test_of_any_question_what_is_no_time_is_left(text: str) -> None:
     plan = plan_of(text)
     assert Plan.from_json(plan.to_json()) == plan
     # Several that cannot all be meant are left as words after all.
-    assert bool(found.times) or not plan.is_inferred
+    assert bool(found.times) or not plan.time.is_inferred
     for one in found.times:
         assert text[one.start :].lower().startswith(one.words.split()[0].lower())
         assert 0 < one.reading.confidence <= 1

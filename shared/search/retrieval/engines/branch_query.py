@@ -67,12 +67,12 @@ class BranchQuery:
     @property
     def is_exact(self) -> bool:
         """Whether each hit has a name, a phrase or a field that is asked for."""
-        return self.plan.by_field or self.question.is_exact
+        return self.plan.words.by_field or self.question.is_exact
 
     @property
     def is_long(self) -> bool:
         """Whether so many words are asked for that hardly any entry has them all."""
-        if self.plan.any_word:
+        if self.plan.words.any_word:
             return False
         words = (
             conditions.plain_words(guard.condition) for guard in self.question.guards
@@ -132,14 +132,19 @@ def of_known(
 
 def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> BranchQuery:
     """Return the question as it is counted: what has one word of many only ranks."""
-    counted = replace(ask, plan=replace(ask.plan, any_word=False))
+    counted = replace(ask, plan=_by_all(ask.plan))
     return build_branch_query(counted, lexicon, module)
 
 
 def with_all(asked: BranchQuery) -> CompiledQuery:
     """Return a question as it is where one word of many is not enough."""
-    plan = replace(asked.plan, any_word=False)
+    plan = _by_all(asked.plan)
     return _compiled(plan, asked.lexicon, asked.known, asked.languages)
+
+
+def _by_all(plan: Plan) -> Plan:
+    """Return a plan in which one word of many is not enough."""
+    return replace(plan, words=replace(plan.words, any_word=False))
 
 
 def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> BranchQuery:
@@ -187,12 +192,12 @@ def wider(ask: Ask, asked: BranchQuery) -> Iterator[tuple[str, CompiledQuery]]:
         if not meant.asks_more_than(asked.question):
             yield "fuzzy_fallback", meant
     relaxed = asked.question.relaxed()
-    if not asked.plan.any_word and relaxed != asked.question:
+    if not asked.plan.words.any_word and relaxed != asked.question:
         yield "relaxed_to_any_term", relaxed
 
 
 def _perhaps_meant(ask: Ask, asked: BranchQuery) -> Known:
-    if ask.plan.fuzzy_threshold is None:
+    if ask.plan.words.fuzzy_threshold is None:
         return {}
     tenant, lexicon = ask.plan.scope.tenant, asked.lexicon
     words = expandable_words.words([guard.condition for guard in asked.question.guards])
@@ -216,19 +221,19 @@ def _compiled(
 ) -> CompiledQuery:
     made = compiled_question.compile_question(
         plan.tree,
-        synonyms.add_synonyms(lexicon.facility, plan.glossary),
+        synonyms.add_synonyms(lexicon.facility, plan.words.glossary),
         known=known,
-        max_terms=plan.max_terms,
+        max_terms=plan.words.max_terms,
         languages=languages,
     )
-    return made.with_any() if plan.any_word else made
+    return made.with_any() if plan.words.any_word else made
 
 
 def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
     with pipelined_connection(lexicon.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
         found = expand.expand(
-            conn, ask.plan.scope.tenant, wanted, alike=ask.plan.fuzzy_threshold
+            conn, ask.plan.scope.tenant, wanted, alike=ask.plan.words.fuzzy_threshold
         )
     return dict(zip(wanted, found, strict=True))
 

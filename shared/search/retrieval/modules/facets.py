@@ -67,7 +67,7 @@ class _Count:
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
     """Return the facets that are asked for, exact wherever they can be."""
-    counting = ask.plan.counting
+    counting = ask.plan.detail.counting
     if counting is None:
         return ModuleResult(skipped="disabled")
     ends_at = min(ask.ends_at, time.monotonic() + counting.budget_ms / 1000)
@@ -105,7 +105,7 @@ def _with_members(work: _Count, context: SearchContext) -> _Count:
 
 def again(ask: Ask, lexicon: Lexicon) -> dict[str, Any] | None:
     """Return the facets of a search as they are now, for whoever reads its job."""
-    counting = ask.plan.counting
+    counting = ask.plan.detail.counting
     if counting is None:
         return None
     asked = branch_query.by_all_words(ask, lexicon, FACETS)
@@ -166,7 +166,7 @@ def _first_found(
     found, notes = branch_query.first_found(work.ask, work.asked, FACETS, told)
     # A branch that finds by all the words says the same already.
     by_words = any(installed_modules.compares_words(one) for one in plan.searching)
-    return found, () if by_words and not plan.any_word else notes
+    return found, () if by_words and not plan.words.any_word else notes
 
 
 def _in_index(

@@ -87,7 +87,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     )
     if not asked.question.finds:
         return ModuleResult(skipped="empty_query")
-    whole = branch_query.with_all(asked) if ask.plan.any_word else asked.question
+    whole = branch_query.with_all(asked) if ask.plan.words.any_word else asked.question
 
     def matches(question: CompiledQuery) -> list[Match]:
         with connection(context.pool) as conn:

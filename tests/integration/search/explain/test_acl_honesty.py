@@ -40,7 +40,8 @@ CLOSED = (
 def answered(asking: Asking, query: str, **fields: Any) -> dict[str, Any]:
     scope = fields.pop("scope", ANNA)
     honest = fields.pop("honest", True)
-    plan = replace(asking.plan(query, scope, **fields), acl_honesty=honest)
+    plan = asking.plan(query, scope, **fields)
+    plan = replace(plan, detail=replace(plan.detail, acl_honesty=honest))
     return asking.answer(plan, asking.carried_out(plan))
 
 
@@ -71,7 +72,11 @@ def test_what_matches_and_is_hidden_is_counted_only_where_that_is_allowed(asking
     assert answered(asking, "klystron", scope=narrowed)["hidden_count"] == 4
     # What has one word of them only ranks, where words are joined by OR.
     plan = asking.plan("klystron replaced")
-    plan = replace(plan, any_word=True, acl_honesty=True)
+    plan = replace(
+        plan,
+        words=replace(plan.words, any_word=True),
+        detail=replace(plan.detail, acl_honesty=True),
+    )
     assert asking.answer(plan, asking.carried_out(plan))["hidden_count"] == 1
     # By meaning alone nothing matches or not.
     assert answered(asking, "klystron", mode="semantic")["hidden_count"] is None
@@ -101,7 +106,8 @@ def test_why_not_tells_the_hidden_from_the_unknown_only_where_that_is_allowed(as
 def test_what_the_count_took_is_not_given_again_to_why_a_page_is_empty(
     asking, monkeypatch
 ):
-    plan = replace(asking.plan("klystron"), acl_honesty=True)
+    plan = asking.plan("klystron")
+    plan = replace(plan, detail=replace(plan.detail, acl_honesty=True))
     ended = asking.conclude(plan, asking.carried_out(plan))
     given: list[int] = []
 

@@ -36,7 +36,8 @@ def logbook(asking: Asking) -> Asking:
 
 def again(logbook: Asking, job: StoredJob, **fields: Any) -> StoredJob:
     plan = Plan.from_values(job.plan)
-    return logbook.ended(replace(plan, replay_of=str(job.id), **fields))
+    record = replace(plan.record, replay_of=str(job.id))
+    return logbook.ended(replace(plan, record=record, **fields))
 
 
 def compared(logbook: Asking, old: StoredJob, new: StoredJob) -> dict[str, Any]:
@@ -104,7 +105,8 @@ def test_what_anybody_wrote_moves_the_watermark(logbook: Asking) -> None:
 
 @pytest.mark.requirement("I06")
 def test_a_changed_configuration_is_named(logbook: Asking) -> None:
-    plan = replace(logbook.plan("cavity tripped"), config_hash="a")
+    plan = logbook.plan("cavity tripped")
+    plan = replace(plan, record=replace(plan.record, config_hash="a"))
     job = logbook.ended(plan)
     found = compared(logbook, job, again(logbook, job, config_hash="b"))
     assert found["changed"] == [{"input": "config", "from": "a", "to": "b"}]

@@ -24,7 +24,8 @@ def test_the_setting_says_how_alike_a_word_must_be_to_a_misspelt_one(asking):
 
     found = {}
     for alike in (PlanLimits().fuzzy_threshold, strict.fuzzy_threshold):
-        plan = replace(asking.plan("corector quenched"), fuzzy_threshold=alike)
+        plan = asking.plan("corector quenched")
+        plan = replace(plan, words=replace(plan.words, fuzzy_threshold=alike))
         body = asking.answer(plan, asking.carried_out(plan))
         found[alike] = [one["code"] for one in body["diagnostics"]]
         assert body["total_results"] == 1
@@ -44,12 +45,15 @@ def test_a_misspelt_word_stands_for_no_other_where_that_is_switched_off(asking):
         (PlanLimits(), "fuzzy_fallback"),
         (off, "relaxed_to_any_term"),
     ):
-        asked = replace(plan, fuzzy_threshold=limits.fuzzy_threshold)
+        words = replace(plan.words, fuzzy_threshold=limits.fuzzy_threshold)
+        asked = replace(plan, words=words)
         asked = Plan.from_json(asked.to_json())
         body = asking.answer(asked, asking.carried_out(asked))
         assert [one["code"] for one in body["diagnostics"]] == [code]
 
-    alone = replace(asking.plan("corector magn*"), fuzzy_threshold=off.fuzzy_threshold)
+    alone = asking.plan("corector magn*")
+    words = replace(alone.words, fuzzy_threshold=off.fuzzy_threshold)
+    alone = replace(alone, words=words)
     (outcome,) = asking.carried_out(alone)[0]
     # Patterns stand for words all the same.
     assert len(outcome.hits) == 1

@@ -33,7 +33,8 @@ def gates(asking: Asking, changed: str | None) -> tuple[dict[str, Any], dict[str
 
     def answer(query: str, mode: str) -> dict[str, Any]:
         plan = asking.plan(query, mode=mode, ordering={"min_relevance_score": least})
-        plan = replace(plan, fuzzy_threshold=limits_of(settings).fuzzy_threshold)
+        alike = limits_of(settings).fuzzy_threshold
+        plan = replace(plan, words=replace(plan.words, fuzzy_threshold=alike))
         return asking.answer(plan, asking.carried_out(plan))
 
     meant = answer("magnet quenched", "semantic")

@@ -72,13 +72,13 @@ def test_any_plain_word_is_enough_beside_another_branch(
 ) -> None:
     question = SearchQuery(**{"query": "beam loss", **fields})  # type: ignore[arg-type]
     plan = make_plan(question, SCOPE, replace(LIMITS, any_word=True))
-    assert plan.any_word is any_word
-    assert Plan.from_json(plan.to_json()).any_word is any_word
+    assert plan.words.any_word is any_word
+    assert Plan.from_json(plan.to_json()).words.any_word is any_word
 
 
 def test_plain_words_are_joined_by_or_there_unless_the_setting_says_and() -> None:
     assert Settings.load({}).keyword.operator == "or"
-    assert not plan_of(mode="hybrid").any_word
+    assert not plan_of(mode="hybrid").words.any_word
 
 
 def test_without_opensearch_the_keyword_branch_is_postgres() -> None:
@@ -426,7 +426,7 @@ def test_the_requests_interval_and_the_questions_both_hold_and_are_echoed(
     expression: str | None,
 ) -> None:
     plan = make_plan(SearchQuery(query, filters=given), SCOPE, LIMITS, TIMES)
-    (applied,) = plan.times
+    (applied,) = plan.time.written
     assert (applied.since, applied.until) == (plan.filters.since, plan.filters.until)
     hours = len("2024-05-31T22")
     ends = [end and end[:hours] for end in (applied.since, applied.until)]
@@ -542,6 +542,9 @@ def test_a_plan_tells_every_part_of_it_whole() -> None:
         facets=["system"],
     )
     copied = {**asdict(plan), "tree": None}
+    for part in ("time", "words", "detail", "record"):
+        copied |= copied.pop(part)
+    copied["times"] = copied.pop("written")
     whole = json.loads(json.dumps(copied, default=sorted))
     assert {**json.loads(plan.to_json()), "tree": None} == whole
 

@@ -15,6 +15,7 @@ from shared.errors import ModuleNotEnabledError
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
+from shared.search.query.plan_parts import PlanDetail
 from shared.search.ranking import calibration, factors, fold
 from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
 from shared.search.ranking.rank import rank
@@ -600,14 +601,16 @@ def test_of_a_thread_its_best_entry_is_shown_and_the_rest_behind_it() -> None:
     kin["b"] = Kin(group_id="g")
     apart = rank(found, Facts(kin=kin), WORDS)
     assert [len(run) for run in fold.group_runs(apart.items)] == [1, 1, 1, 1]
-    order = rank(found, Facts(kin=kin), replace(WORDS, by_thread=True))
+    order = rank(
+        found, Facts(kin=kin), replace(WORDS, detail=PlanDetail(by_thread=True))
+    )
     shown = [[one.entry_id for one in run] for run in fold.group_runs(order.items)]
     assert shown == [["a", "c"], ["b"], ["d"]]
 
 
 def test_a_list_by_time_is_collapsed_by_thread_and_by_nothing_else() -> None:
     listing = make_plan(SearchQuery("", filters={"source": "api"}), ANNA, PlanLimits())
-    listing = replace(listing, by_thread=True)
+    listing = replace(listing, detail=PlanDetail(by_thread=True))
     hits = hit("a", 9.0), hit("b", 8.0), hit("c", 7.0), hit("d", 6.0)
     listed = Outcome("newest", "ok", "entry_time", hits=hits)
     kin = {name: Kin(group_id="g") for name in "ab"} | {"d": Kin(thread_id="t")}
