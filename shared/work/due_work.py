@@ -21,7 +21,8 @@ from shared.ids import uuid7
 from shared.postgres.pool import format_array
 
 LEASE_SECONDS = 15.0
-# A death in a batch is none: only what travels alone, or fails by itself, counts.
+# A death in a batch is none: only what travels alone, or fails by itself, counts. The
+# statements write the number out, for `work_spent` is an index of that number alone.
 MAX_STRIKES = 3
 LIVE, BULK = 0, 1
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
