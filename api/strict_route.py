@@ -47,7 +47,7 @@ class DoorRequest(Request):
         return value
 
 
-class DoorRoute(APIRoute):
+class StrictRoute(APIRoute):
     """Checks address, parameters and media type before the handler sees them."""
 
     request_class = DoorRequest

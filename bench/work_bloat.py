@@ -66,7 +66,7 @@ def _bloat(ground: Ground, count: int, *, is_held: bool) -> Bloat:
 def _task(conn: Connection[TupleRow], most: int) -> int:
     """Do as much as one task does: its bound goes with it."""
     ends = time.monotonic() + TASK_SECONDS
-    done, bound = 0, due_work.Bound()
+    done, bound = 0, due_work.ClaimCursor()
     while done < most and time.monotonic() < ends:
         with conn.transaction():
             taken = due_work.claim(conn, INDEX_STAGE, limit=BATCH, bound=bound)

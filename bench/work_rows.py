@@ -141,7 +141,7 @@ def sizes(conn: Connection[TupleRow]) -> tuple[int, int, int]:
 def _claim_all(
     conn: Connection[TupleRow], stage: str, limit: int
 ) -> Iterator[list[Claim]]:
-    bound = due_work.Bound()
+    bound = due_work.ClaimCursor()
     while True:
         with conn.transaction():
             taken = due_work.claim(

@@ -20,7 +20,7 @@ from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
 from shared.work import backlog, due_work, stage_pauses
 from shared.work.bulk_turn import Turn
-from shared.work.due_work import Bound, Claim
+from shared.work.due_work import Claim, ClaimCursor
 
 log = get_logger()
 
@@ -146,7 +146,7 @@ def claim_batches(
     timing = timing or Timing()
     ends = time.monotonic() + TASK_SECONDS
     named: Sequence[UUID] | None = entry_ids or None
-    bound, size = Bound(), limit
+    bound, size = ClaimCursor(), limit
     while time.monotonic() < ends and not _ENDING[0]:
         with_bulk = _BULK_TURN.take(timing.lease_seconds)
         with ExitStack() as alone:
@@ -177,7 +177,9 @@ def claim_batches(
                 # not full any more, or by the next task.
                 is_full = len(taken) == size or taken[0].attempts > 1
                 size = _next_size(size, len(taken), limit, most)
-                bound = bound.after(taken) if named is None and is_full else Bound()
+                bound = (
+                    bound.after(taken) if named is None and is_full else ClaimCursor()
+                )
                 with Lease(pool, taken[0].claim, timing, on_hung):
                     yield taken
                 _BULK_TURN.give_back(used=is_bulk)
@@ -186,10 +188,10 @@ def claim_batches(
                         stage_pauses.probe_succeeded(conn, stage)
                 if gives_way is not None and gives_way.now(pool):
                     return
-            elif named is None and bound == Bound():
+            elif named is None and bound == ClaimCursor():
                 return
             else:
-                named, bound = None, Bound()
+                named, bound = None, ClaimCursor()
 
 
 def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:

@@ -266,7 +266,7 @@ def add(
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ClaimCursor:
     """Where one worker's last claim ended, so that it need not walk there again.
 
     What is dead before it stays in the index for as long as any old snapshot is open.
@@ -275,7 +275,7 @@ class Bound:
     live: datetime = EVER
     bulk: datetime = EVER
 
-    def after(self, taken: Sequence[Claim]) -> Bound:
+    def after(self, taken: Sequence[Claim]) -> ClaimCursor:
         """Return the bound behind these rows."""
         live, bulk = self.live, self.bulk
         for one in taken:
@@ -283,7 +283,7 @@ class Bound:
                 live = max(live, one.was_due_at)
             else:
                 bulk = max(bulk, one.was_due_at)
-        return Bound(live, bulk)
+        return ClaimCursor(live, bulk)
 
 
 def claim(
@@ -293,12 +293,12 @@ def claim(
     limit: int,
     entry_ids: Sequence[UUID] | None = None,
     lease_seconds: float = LEASE_SECONDS,
-    bound: Bound | None = None,
+    bound: ClaimCursor | None = None,
     with_bulk: bool = True,
     with_retried: bool = True,
 ) -> list[Claim]:
     """Take due rows, counting the attempt; commit before any work is done on them."""
-    bound = bound or Bound()
+    bound = bound or ClaimCursor()
     values = {
         "stage": stage,
         "limit": limit,
@@ -388,7 +388,7 @@ def list_overdue_stages(
     return [str(row[0]) for row in found]
 
 
-def spent(conn: Connection[TupleRow], *, limit: int) -> list[Claim]:
+def lock_rows_out_of_strikes(conn: Connection[TupleRow], *, limit: int) -> list[Claim]:
     """Lock and return rows whose worker died too often while they travelled alone."""
     # Ordered by the database, they would be looked for in the order of the key.
     conn.execute(BY_INDEX)

@@ -151,7 +151,7 @@ def put_aside_spent(
     entry, which everybody locks before its work.
     """
     with conn.transaction():
-        spent = due_work.spent(conn, limit=limit)
+        spent = due_work.lock_rows_out_of_strikes(conn, limit=limit)
     gone = []
     for claim in spent:
         told = f"{claim.strikes} workers ended while each had it alone"

@@ -99,7 +99,7 @@ def each(
     for claim in claims:
         error = attempt(step, claim)
         if error is not None:
-            settle(ctx, claim, error)
+            retry_or_quarantine(ctx, claim, error)
 
 
 def each_in_time(
@@ -115,7 +115,7 @@ def each_in_time(
         each(ctx, [claim], step)
 
 
-def is_everybodys(error: LogchordError) -> bool:
+def is_outage(error: LogchordError) -> bool:
     """Tell whether the next entry would fail likewise, so that it is no strike."""
     return (
         (error.retriable and error.category in _BACKEND_CATEGORIES)
@@ -126,14 +126,14 @@ def is_everybodys(error: LogchordError) -> bool:
     )
 
 
-def settle(
+def retry_or_quarantine(
     ctx: Context, claim: Claim, error: LogchordError, *, pause: bool = True
 ) -> None:
     """Make a failed row due again, or put it aside with the reason.
 
     What fails for everybody pauses the stage, unless others of the batch got through.
     """
-    backend = is_everybodys(error)
+    backend = is_outage(error)
     # In a batch the time, or the memory, may have been a neighbour's.
     shared_fault = (
         isinstance(error, TaskTimeoutError) or error.technical == "MemoryError"

@@ -29,7 +29,7 @@ from shared.work import due_work as work
 from shared.work.bulk_turn import Turn
 from shared.work.due_work import Claim
 from workers.runtime.context import Context, database_url
-from workers.runtime.task import Ids, each, settle, task
+from workers.runtime.task import Ids, each, retry_or_quarantine, task
 
 log = get_logger()
 
@@ -78,7 +78,7 @@ def _fetch(ctx: Context, claim: Claim) -> None:
     error = outcome.error
     if error is not None and _is_of_store(error):
         # Every file of every entry would fail likewise.
-        settle(ctx, claim, error)
+        retry_or_quarantine(ctx, claim, error)
     elif error is not None and claim.attempts < ctx.settings.attachments.max_attempts:
         _again(ctx, claim, error)
     elif outcome.unfinished:

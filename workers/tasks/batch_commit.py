@@ -17,7 +17,7 @@ from shared.postgres.pool import connection
 from shared.work import due_work
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
-from workers.runtime.task import BATCH_SECONDS, attempt, each, settle
+from workers.runtime.task import BATCH_SECONDS, attempt, each, retry_or_quarantine
 from workers.tasks.batch_contents import Contents
 
 log = get_logger()
@@ -143,7 +143,7 @@ def _keep_all(
         for one in group:
             error = attempt(keep, [one])
             if error is not None:
-                settle(ctx, one.claim, error)
+                retry_or_quarantine(ctx, one.claim, error)
             if time.monotonic() >= ends:
                 return False
     return True

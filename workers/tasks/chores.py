@@ -34,7 +34,7 @@ from shared.work.batches import Lease
 from shared.work.chore_records import Chore, Progress
 from shared.work.due_work import MAX_STRIKES
 from workers.runtime.context import Context
-from workers.runtime.task import attempt, is_everybodys, task
+from workers.runtime.task import attempt, is_outage, task
 
 log = get_logger()
 
@@ -323,7 +323,7 @@ class _ChoreWalk:
 
 def _settle(ctx: Context, chore: Chore, error: LogchordError) -> None:
     """Make a failed chore due again, or end it with the reason."""
-    backend = is_everybodys(error)
+    backend = is_outage(error)
     # A chore is everybody's: whatever stopped it may be mended by the third attempt.
     give_up = not backend and chore.strikes >= MAX_STRIKES
     log.warning(

@@ -21,8 +21,8 @@ from workers.runtime.task import (
     Ids,
     attempt,
     each_in_time,
-    is_everybodys,
-    settle,
+    is_outage,
+    retry_or_quarantine,
     task,
 )
 
@@ -41,12 +41,12 @@ def index_entries(ctx: Context, entry_ids: Ids = ()) -> None:
         error = attempt(_index, ctx, left)
         if error is None:
             continue
-        if len(claims) > 1 and not error.retriable and not is_everybodys(error):
+        if len(claims) > 1 and not error.retriable and not is_outage(error):
             # It is one entry's: alone, that one costs only itself.
             each_in_time(ctx, list(left.values()), functools.partial(_index_alone, ctx))
             continue
         for claim in left.values():
-            settle(ctx, claim, error)
+            retry_or_quarantine(ctx, claim, error)
 
 
 def _index_alone(ctx: Context, claim: Claim) -> None:
@@ -71,7 +71,7 @@ def _index(ctx: Context, left: dict[UUID, Claim]) -> None:
     # What refuses every one of them is away, or full.
     is_away = len(left) == count
     for one, error in refused.items():
-        settle(ctx, left.pop(one), error, pause=is_away)
+        retry_or_quarantine(ctx, left.pop(one), error, pause=is_away)
     if left:
         # For whom there was no time.
         with connection(ctx.pool) as conn:

@@ -23,7 +23,7 @@ from shared.stages.installed_stages import Stage
 from shared.work import due_work
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
-from workers.runtime.task import Ids, attempt, settle, task
+from workers.runtime.task import Ids, attempt, retry_or_quarantine, task
 from workers.tasks import batch_commit
 from workers.tasks.batch_commit import EntryResult
 
@@ -49,7 +49,7 @@ def run_stage(ctx: Context, stage: StageName, entry_ids: Ids = ()) -> None:
         if error is not None:
             # Nobody's own: the stage cannot be run as it is, or the database is away.
             for claim in claims:
-                settle(ctx, claim, error)
+                retry_or_quarantine(ctx, claim, error)
 
 
 def _run(ctx: Context, name: str, claims: Sequence[Claim]) -> None:

@@ -9,9 +9,9 @@ from pydantic import BaseModel
 
 from api.context import Caller, Ctx
 from api.server.errors import documented
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 
-router = APIRouter(prefix="/v1", tags=["access"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1", tags=["access"], route_class=StrictRoute)
 
 
 class Me(BaseModel):

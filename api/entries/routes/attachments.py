@@ -24,7 +24,7 @@ from api.entries.schemas.attachments import (
 from api.entries.uploads import Upload
 from api.server.errors import CarriedError, documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.enrich.attachments import attachment_states
 from shared.enrich.attachments.file_store import FileStore
 from shared.enrich.attachments.file_type import OCTETS, SHOWN_TYPES, shown_type
@@ -41,7 +41,7 @@ from shared.errors import (
 )
 from shared.postgres.pool import connection
 
-router = APIRouter(prefix="/v1", tags=["attachments"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1", tags=["attachments"], route_class=StrictRoute)
 
 _MULTIPART = "multipart/form-data"
 _PIECE = 262_144

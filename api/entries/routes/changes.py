@@ -17,7 +17,7 @@ from api.entries.schemas.changes import ChangePage
 from api.server import thread_pool
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
 from shared.entries.identity import source_uri
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
-router = APIRouter(prefix="/v1/changes", tags=["entries"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1/changes", tags=["entries"], route_class=StrictRoute)
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from api.entries.schemas.entries import (
 from api.entries.schemas.pushed import PushedEntries, PushedEntry
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRequest, DoorRoute, Handler, check_media_type
+from api.strict_route import DoorRequest, Handler, StrictRoute, check_media_type
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.entries.reading import read_entries, revisions
@@ -54,7 +54,7 @@ class PushRequest(DoorRequest):
         return value
 
 
-class PushRoute(DoorRoute):
+class PushRoute(StrictRoute):
     """Where entries come in."""
 
     request_class = PushRequest

@@ -17,13 +17,13 @@ from api.entries.schemas.entries import EntryIn, EntryPatch
 from api.entries.schemas.pushed import PushedEntry
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.errors import InvalidRequestError
 
 _MERGE = "application/merge-patch+json"
 
 
-class WriteRoute(DoorRoute):
+class WriteRoute(StrictRoute):
     """Where one entry is written; a merge may come under its own media type."""
 
     @property

@@ -12,11 +12,11 @@ from api.context import Caller, Ctx, needs
 from api.entries.entry_bodies import MAX_REVISION, answer
 from api.entries.schemas.entries import EntryOut
 from api.server.errors import documented
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.entries.reading import read_entries
 from shared.postgres.pool import connection
 
-router = APIRouter(prefix="/e", tags=["entries"], route_class=DoorRoute)
+router = APIRouter(prefix="/e", tags=["entries"], route_class=StrictRoute)
 
 _REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
 

@@ -12,7 +12,7 @@ from api.context import ApiContext, Caller, Ctx, needs
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.threads import ThreadOut
 from api.server.errors import documented
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.access.scope import Scope
 from shared.cards import incident
 from shared.cards.thread_tree import Node, tree
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
-router = APIRouter(prefix="/v1", tags=["entries"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1", tags=["entries"], route_class=StrictRoute)
 
 MAX_ENTRIES = 1000
 

@@ -10,7 +10,7 @@ from api.context import Caller, Ctx
 from api.operations.schemas.chores import MaintenanceOut, maintenance_out
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.errors import AccessError
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -33,7 +33,7 @@ async def needs_installation(who: Caller) -> None:
 router = APIRouter(
     prefix="/v1/maintenance",
     tags=["operations"],
-    route_class=DoorRoute,
+    route_class=StrictRoute,
     dependencies=[Depends(needs_installation)],
 )
 

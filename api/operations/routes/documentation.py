@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 
-router = APIRouter(include_in_schema=False, route_class=DoorRoute)
+router = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
 Asset = Literal["swagger-ui-bundle.js", "swagger-ui.css", "favicon.png"]
 

@@ -16,7 +16,7 @@ from api.operations.schemas.embed_models import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.embedding.models import model_names
 from shared.embedding.switch import request_reembed
 from shared.embedding.vectors import model_registry
@@ -28,7 +28,7 @@ log = get_logger()
 router = APIRouter(
     prefix="/v1/embed-models",
     tags=["operations"],
-    route_class=DoorRoute,
+    route_class=StrictRoute,
     dependencies=[Depends(needs_installation)],
 )
 

@@ -14,7 +14,7 @@ from api.operations.probes import Finding
 from api.server import metrics
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.embedding.vectors import live_models, vector_tables
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
@@ -25,7 +25,7 @@ from shared.work.lag import Lag
 
 log = get_logger()
 
-router = APIRouter(tags=["health"], route_class=DoorRoute)
+router = APIRouter(tags=["health"], route_class=StrictRoute)
 
 _LISTING_SECONDS = 0.3
 # Without these nothing works; the others have a way round them.

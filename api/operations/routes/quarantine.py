@@ -23,7 +23,7 @@ from api.operations.schemas.quarantine import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.errors import InvalidRequestError, NotFoundError
@@ -42,7 +42,7 @@ log = get_logger()
 router = APIRouter(
     prefix="/v1/quarantine",
     tags=["operations"],
-    route_class=DoorRoute,
+    route_class=StrictRoute,
     dependencies=[Depends(needs("admin"))],
 )
 

@@ -9,7 +9,7 @@ from api.operations.routes.chores import needs_installation
 from api.operations.schemas.chores import KnowledgeIn, KnowledgeQueuedOut
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.stages import derived_data
@@ -19,7 +19,7 @@ log = get_logger()
 router = APIRouter(
     prefix="/v1/advisory-ai/index",
     tags=["operations"],
-    route_class=DoorRoute,
+    route_class=StrictRoute,
     dependencies=[Depends(needs_installation)],
 )
 

@@ -9,7 +9,7 @@ from api.operations.routes.chores import needs_installation
 from api.operations.schemas.chores import QueuedOut, RebuildIn
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.log import get_logger
 from shared.opensearch import request_rebuild
 from shared.postgres.pool import connection
@@ -19,7 +19,7 @@ log = get_logger()
 router = APIRouter(
     prefix="/v1/search/index",
     tags=["operations"],
-    route_class=DoorRoute,
+    route_class=StrictRoute,
     dependencies=[Depends(needs_installation)],
 )
 

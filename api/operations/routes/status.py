@@ -24,7 +24,7 @@ from api.operations.schemas.lag import (
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.sources.schemas.sources import lag_out, run_out
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared import migrations
 from shared.access.scope import Scope
 from shared.embedding.vectors import (
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from api.operations.probes import Finding
     from shared.embedding.vectors.vector_tables import EmbeddingModel
 
-router = APIRouter(prefix="/v1", tags=["operations"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1", tags=["operations"], route_class=StrictRoute)
 
 log = get_logger()
 

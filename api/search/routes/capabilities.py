@@ -12,7 +12,7 @@ from api.context import Ctx, needs
 from api.search.plan_settings import limits_of
 from api.search.schemas.capabilities import Capabilities
 from api.server.errors import documented
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.embedding.models.model_names import ALIASES
 from shared.errors import ConfigurationError
 from shared.search.jobs.outcome import FACETS
@@ -27,7 +27,7 @@ from shared.search.retrieval.search_parameters import ParameterDescriptor
 from shared.settings.settings import Settings
 from shared.version import VERSION
 
-router = APIRouter(prefix="/v1", tags=["search"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1", tags=["search"], route_class=StrictRoute)
 
 # Each is a setting of the same name, or of the same name in a section.
 _LIMITS = (

@@ -11,13 +11,13 @@ from api.context import Caller, Ctx, needs
 from api.search.schemas.filter_options import VALUED, FilterOptions, OptionField
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.search.query.facet_request import Counting
 from shared.search.query.filters import time_range
 from shared.search.query.plan import SearchQuery
 from shared.search.retrieval.modules import filter_options
 
-router = APIRouter(prefix="/v1", tags=["search"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1", tags=["search"], route_class=StrictRoute)
 
 Values = Annotated[list[str] | None, Query(max_length=100)]
 Time = Annotated[str | None, Query(max_length=100)]

@@ -20,7 +20,7 @@ from api.search.schemas.glossary import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.access.cursors import Binding
 from shared.glossary import glossary_terms, term_usage
 from shared.log import get_logger
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-router = APIRouter(prefix="/v1/glossary", tags=["search"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1/glossary", tags=["search"], route_class=StrictRoute)
 
 # A slash is a part of `I/O`.
 Named = Annotated[str, Path(min_length=1, max_length=100)]

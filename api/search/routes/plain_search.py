@@ -15,7 +15,7 @@ from api.search.routes.search import fault_of, planned
 from api.search.schemas.plain_search import PlainRequest, PlainResponse
 from api.server import errors
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute, Handler
+from api.strict_route import Handler, StrictRoute
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
@@ -35,7 +35,7 @@ _DEADLINE_MS = 3000
 _KEYS_MS = 1000
 
 
-class PlainRoute(DoorRoute):
+class PlainRoute(StrictRoute):
     """Its errors speak also as its clients read them."""
 
     def get_route_handler(self) -> Handler:

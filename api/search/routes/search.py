@@ -15,7 +15,7 @@ from api.search.schemas.plan import QueryPlan
 from api.search.schemas.search import SearchRequest, SearchResponse
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.errors import AccessError, InvalidRequestError
 from shared.log import get_logger
 from shared.search.explain import plan_preview
@@ -40,7 +40,7 @@ router = APIRouter(
     prefix="/v1/search",
     tags=["search"],
     dependencies=[Depends(needs("search"))],
-    route_class=DoorRoute,
+    route_class=StrictRoute,
 )
 
 

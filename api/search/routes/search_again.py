@@ -14,7 +14,7 @@ from api.search.routes.search import accepted
 from api.search.schemas.jobs import JobAccepted, WhyNot
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.errors import InvalidRequestError
 from shared.search.explain import why_not
 from shared.text import door
@@ -23,7 +23,7 @@ router = APIRouter(
     prefix="/v1/search/jobs",
     tags=["search"],
     dependencies=[Depends(needs("search"))],
-    route_class=DoorRoute,
+    route_class=StrictRoute,
 )
 
 

@@ -20,7 +20,7 @@ from api.search.schemas.jobs import Job, JobPage, JobResults
 from api.server import metrics, thread_pool
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.access.cursors import Binding
 from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.log import get_logger
@@ -41,7 +41,7 @@ router = APIRouter(
     prefix="/v1/search/jobs",
     tags=["search"],
     dependencies=[Depends(needs("search"))],
-    route_class=DoorRoute,
+    route_class=StrictRoute,
 )
 
 _MAX_EVENT_ID = 2**31

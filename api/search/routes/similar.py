@@ -12,11 +12,11 @@ from api.context import Caller, Ctx, needs
 from api.search.schemas.similar import SimilarEntries
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.search.query.plan import SearchQuery
 from shared.search.response import similar_hits
 
-router = APIRouter(prefix="/v1/entries", tags=["search"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1/entries", tags=["search"], route_class=StrictRoute)
 
 MOST_DAYS = 36_500
 

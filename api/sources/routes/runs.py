@@ -12,7 +12,7 @@ from api.context import Caller, Ctx, needs
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.sources.schemas.sources import RunOut, RunPage, RunState, run_out
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.access.cursors import Binding
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
@@ -20,7 +20,7 @@ from shared.sources import run_records
 from shared.sources.admin import admin_actions
 from shared.sources.runs import run_queue
 
-router = APIRouter(prefix="/v1/runs", tags=["sources"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1/runs", tags=["sources"], route_class=StrictRoute)
 
 
 @router.get(

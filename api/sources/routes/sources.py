@@ -23,7 +23,7 @@ from api.sources.schemas.sources import (
     check_out,
     source_out,
 )
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.errors import (
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-router = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=DoorRoute)
+router = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=StrictRoute)
 
 _EXCERPT_CHARS = 300
 

@@ -65,7 +65,7 @@ def explain_empty_page(
     try:
         with _part("coverage"):
             covered = coverage.measure_coverage(pool, plan, conclusion.branches, left)
-        if left.left_ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
+        if left.left_ms >= NEAR_MS and near_misses.can_exist(plan, conclusion):
             with (
                 _part("near_misses"),
                 request_deadline.hurried(left.left_ms / 1000),
@@ -136,7 +136,7 @@ def asked_back(plan: Plan) -> dict[str, Any] | None:
 def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
     if not plan.branches:
         return "empty_query"
-    if missing(conclusion.branches):
+    if list_unsearched(conclusion.branches):
         return "branches_failed"
     if conclusion.order.suppressed.count:
         return "below_threshold"
@@ -146,7 +146,7 @@ def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
     return "source_lagging" if late or covered.waiting != 0 else "absence_covered"
 
 
-def missing(branches: Sequence[Outcome]) -> list[Outcome]:
+def list_unsearched(branches: Sequence[Outcome]) -> list[Outcome]:
     """Return what was not searched, and by nothing in its place."""
     instead = {one.fallback_for for one in branches if not one.failed}
     return [
@@ -160,7 +160,7 @@ def _sentences(
     if not plan.branches:
         yield "Nothing was asked for."
         return
-    failed = missing(conclusion.branches)
+    failed = list_unsearched(conclusion.branches)
     if failed:
         names = ", ".join(
             f"{one.name} ({one.error_code or one.reason})" for one in failed

@@ -195,14 +195,14 @@ def measure_coverage(
         not_counted(exc)
     standings = asked.fetchall()
     since, until = _time(plan.filters.since), _time(plan.filters.until)
-    found = [one for s in standings for one in unknown(s, since, until)]
+    found = [one for s in standings for one in list_unknown_times(s, since, until)]
 
     counted = _count(pool, plan, values, left)
     told = tuple(sorted(found, key=_lateness))
     return Coverage(counted, tuple(standings), told, late)
 
 
-def unknown(
+def list_unknown_times(
     standing: SourceCompleteness, since: datetime | None, until: datetime | None
 ) -> Iterator[Unknown]:
     """Yield what a source has not told of an interval yet; of no end, up to now."""

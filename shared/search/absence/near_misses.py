@@ -81,7 +81,7 @@ class NearMisses:
         ]
 
 
-def may_be(plan: Plan, conclusion: Conclusion) -> bool:
+def can_exist(plan: Plan, conclusion: Conclusion) -> bool:
     """Tell whether anything can have come near, for all that is known."""
     return bool(conclusion.order.missed) or conclusion.is_compared(plan)
 

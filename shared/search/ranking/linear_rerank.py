@@ -43,7 +43,9 @@ def linear(
     ]
 
 
-def best(fused: Sequence[Fused], cosines: Mapping[str, float], count: int) -> list[str]:
+def list_best_human_entries(
+    fused: Sequence[Fused], cosines: Mapping[str, float], count: int
+) -> list[str]:
     """Return so many entries that people wrote, best first by meaning and words."""
     scores = linear(fused, cosines)
     order = sorted(
@@ -54,7 +56,7 @@ def best(fused: Sequence[Fused], cosines: Mapping[str, float], count: int) -> li
     return [one.entry_id for one in shown if one.origin != "machine"][:count]
 
 
-def anchored(
+def shift_to_old_maximum(
     fused: Sequence[Fused], cosines: Mapping[str, float], moved: Mapping[str, float]
 ) -> dict[str, float]:
     """Return the cosines to the moved question, the best as high as it was before.

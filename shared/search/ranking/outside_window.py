@@ -8,7 +8,7 @@ from shared.search.ranking.fold import Run
 from shared.search.ranking.ranked_hits import Beyond, Ranked
 
 
-def beyond(
+def list_hits_behind_window(
     items: Sequence[Ranked],
     left_out: Sequence[Ranked],
     runs: Sequence[Run],

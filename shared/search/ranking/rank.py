@@ -13,8 +13,13 @@ from shared.search.ranking import calibration, factors, fold, fusion
 from shared.search.ranking.calibration import Calibration, Confidence
 from shared.search.ranking.candidate_facts import Facts, Kin
 from shared.search.ranking.fusion import Fused
-from shared.search.ranking.linear_rerank import COSINE, MOVED, anchored, linear
-from shared.search.ranking.outside_window import beyond
+from shared.search.ranking.linear_rerank import (
+    COSINE,
+    MOVED,
+    linear,
+    shift_to_old_maximum,
+)
+from shared.search.ranking.outside_window import list_hits_behind_window
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 
 SCORE_DECIMALS = 12
@@ -100,7 +105,9 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     window = tuple(chain.from_iterable(runs[: plan.window]))
     behind: tuple[Beyond, ...] = ()
     if not plan.is_listing and len(window) < len(items):
-        behind = beyond(items, left_out, runs, plan.window, facts.logits.keys())
+        behind = list_hits_behind_window(
+            items, left_out, runs, plan.window, facts.logits.keys()
+        )
     by_any = reranked or any(read)
     return Order(window, by_any, suppressed, notes, tuple(left_out[:MISSED]), behind)
 
@@ -121,7 +128,7 @@ def _scored(
     model = next((one.model for one in searched if one.model), None)
     moved: Mapping[str, float] = {}
     if reranked:
-        moved = anchored(fused, facts.cosines, facts.moved)
+        moved = shift_to_old_maximum(fused, facts.cosines, facts.moved)
         before, named = linear(fused, facts.cosines, moved), "linear_map"
     elif len(plan.searching) == 1 and searched:
         named = calibration.MAP_OF_UNIT.get(searched[-1].unit, "none")

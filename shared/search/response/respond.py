@@ -99,7 +99,7 @@ def respond(
 def nothing_asked(plan: Plan) -> SearchAnswer:
     """Return the answer to a question that no backend needs to hear: it is no job."""
     empty = Conclusion("done", (), Order(), degraded=False)
-    parts = response_parts.unread(plan, empty)
+    parts = response_parts.parts_without_reading(plan, empty)
     return respond(plan, None, empty, [], parts, {"total": 0.0})
 
 

@@ -69,7 +69,9 @@ def build_response_parts(
     if hits:
         return ResponseParts(Absence(relaxation=outside), hidden, became, sent)
     if not plan.branches or left.left_ms < LEAST_MS:
-        return unread(plan, conclusion)._replace(hidden=hidden, sent=sent)
+        return parts_without_reading(plan, conclusion)._replace(
+            hidden=hidden, sent=sent
+        )
     absent = absence.explain_empty_page(
         context.pool, plan, conclusion, marker.question, left.left_ms
     )
@@ -111,7 +113,7 @@ def _count_hidden(context: SearchContext, plan: Plan, timeout_ms: int) -> int | 
         return None
 
 
-def unread(plan: Plan, conclusion: Conclusion) -> ResponseParts:
+def parts_without_reading(plan: Plan, conclusion: Conclusion) -> ResponseParts:
     """Return what is known without asking anybody."""
     if conclusion.ranked:
         return ResponseParts()

@@ -127,7 +127,10 @@ def _cosines(
     if not moves:
         return cosines, {}
     fused = fusion.fuse(branches, plan.rrf_k, {})
-    best = [UUID(one) for one in linear_rerank.best(fused, cosines, FED_BY)]
+    best = [
+        UUID(one)
+        for one in linear_rerank.list_best_human_entries(fused, cosines, FED_BY)
+    ]
     if not best:
         return cosines, {}
     near = feedback.cosines(

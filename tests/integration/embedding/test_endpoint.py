@@ -30,7 +30,7 @@ from shared.settings.settings import Settings
 from shared.work import stage_pauses
 from tests.support.stub_servers.embedding_server import Script, serving
 from workers.runtime.context import Context, Resources
-from workers.runtime.task import is_everybodys
+from workers.runtime.task import is_outage
 from workers.tasks.enhance import embed_entries
 
 MODEL = "here:tiny"
@@ -81,7 +81,7 @@ def test_what_every_text_would_meet_is_an_outage_and_no_texts_fault(
         encoder.encode(["beam dump", "quench"])
 
     assert told.value.retriable
-    assert is_everybodys(told.value)
+    assert is_outage(told.value)
     assert told.value.retry_after_seconds == (7 if does in {"429", "503"} else None)
     if does == "hangs":
         asked = len(server.asked)
@@ -132,7 +132,7 @@ def test_what_one_text_alone_meets_is_its_own_fault(server, encoder, does, retri
     assert not isinstance(told.value, EmbeddingOutageError)
     assert told.value.category is Category.EMBEDDING
     assert told.value.severity is Severity.CRITICAL
-    assert (told.value.retriable, is_everybodys(told.value)) == (retriable, False)
+    assert (told.value.retriable, is_outage(told.value)) == (retriable, False)
     assert encoder.encode(["beam dump"]).shape == (1, 32)
 
 
@@ -148,7 +148,7 @@ def test_what_an_admin_must_mend_is_critical_and_nobody_is_put_aside_for_it(
         encoder.encode(["beam dump"])
 
     assert not told.value.retriable
-    assert is_everybodys(told.value)
+    assert is_outage(told.value)
     assert len(server.asked) <= 3
 
 

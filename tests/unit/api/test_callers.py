@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from api import app
 from api.access.callers import Callers
-from api.strict_route import DoorRoute
+from api.strict_route import StrictRoute
 from shared.errors import AccessError
 from shared.settings.settings import Settings
 
@@ -68,7 +68,7 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
     routes = [one for module in app._ROUTES for one in module.router.routes]
     found: dict[str, set[str]] = {}
     for route in routes:
-        assert isinstance(route, DoorRoute)
+        assert isinstance(route, StrictRoute)
         named = {f"{method} {route.path}" for method in route.methods or ()}
         found.setdefault(route.counts_as, set()).update(named)
 

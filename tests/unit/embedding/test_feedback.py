@@ -13,7 +13,7 @@ from shared.search.query.ordering import SHIPPED
 from shared.search.query.plan import Plan
 from shared.search.ranking import fusion
 from shared.search.ranking.candidate_facts import Facts
-from shared.search.ranking.linear_rerank import anchored
+from shared.search.ranking.linear_rerank import shift_to_old_maximum
 from shared.search.ranking.rank import rank
 from shared.search.ranking.ranked_hits import Order
 from shared.settings.search_sections import RerankingSettings
@@ -76,14 +76,14 @@ def test_the_order_is_that_of_the_moved_question_on_the_scale_of_the_asked_one(
     moved = {name: one for name, (_, one) in both.items()}
     found = [meaning(*(hit(name, cosine) for name, cosine in own.items()))]
     fused = fusion.fuse(found, 60, {})
-    near = anchored(fused, {}, moved)
+    near = shift_to_old_maximum(fused, {}, moved)
     assert near.keys() == own.keys()
     if near:
         assert max(near.values()) == pytest.approx(max(own.values()))
     gaps = {name: moved[name] - near[name] for name in near}
     assert all(gap == pytest.approx(next(iter(gaps.values()))) for gap in gaps.values())
     # Of what was not moved, nothing is said.
-    assert anchored(fused, {}, {}) == {}
+    assert shift_to_old_maximum(fused, {}, {}) == {}
 
 
 def test_how_far_a_question_moves_is_a_setting_from_nothing_to_all_of_the_mean() -> (

@@ -17,7 +17,7 @@ from shared.search.absence.coverage import (
     Coverage,
     SourceCompleteness,
     Unknown,
-    unknown,
+    list_unknown_times,
 )
 from shared.search.absence.near_misses import NearMisses
 from shared.search.jobs.outcome import Outcome
@@ -55,7 +55,7 @@ PLAN = make_plan(
 def covered(
     *standings: SourceCompleteness, entries: int = 12, age: float = 0.0
 ) -> Coverage:
-    found = [one for s in standings for one in unknown(s, None, None)]
+    found = [one for s in standings for one in list_unknown_times(s, None, None)]
     counted = AgedCount({("operations", "logbook"): entries}, age)
     return Coverage(counted, standings, tuple(found))
 
@@ -74,7 +74,9 @@ def told(
 def spans(
     standing: SourceCompleteness, since: datetime | None, until: datetime | None
 ) -> list[tuple[str, datetime | None, datetime | None]]:
-    return [(o.why, o.since, o.until) for o in unknown(standing, since, until)]
+    return [
+        (o.why, o.since, o.until) for o in list_unknown_times(standing, since, until)
+    ]
 
 
 @pytest.mark.requirement("I05")
@@ -183,7 +185,7 @@ def test_no_moment_that_is_asked_for_is_called_known_where_it_is_not(
     loading: bool,  # noqa: FBT001
 ) -> None:
     standing = replace(LIVE, complete_from=first, complete_to=last, is_loading=loading)
-    found: list[Unknown] = [*unknown(standing, since, until)]
+    found: list[Unknown] = [*list_unknown_times(standing, since, until)]
     for one in found:
         assert one.since is None or one.until is None or one.since <= one.until
     begin = since or NOW - 4000 * HOUR

@@ -118,7 +118,7 @@ def test_all_failed_is_retriable_only_if_every_failure_was() -> None:
 
 def test_equal_endings_have_equal_hashes_and_empty_ones_are_answers() -> None:
     ended = conclude(PLAN, {0: [EMPTY], 1: [EMPTY]})
-    parts = response_parts.unread(PLAN, ended)
+    parts = response_parts.parts_without_reading(PLAN, ended)
     one = respond(PLAN, uuid7(), ended, [], parts, {})
     two = respond(PLAN, uuid7(), ended, [], parts, {})
     assert one.stability_hash == two.stability_hash
