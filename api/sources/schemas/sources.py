@@ -21,7 +21,7 @@ from shared.times.rfc3339 import timestamp
 RunKind = Literal["tail", "reconcile", "backfill", "reparse"]
 RunState = Literal["queued", "running", "done", "partial", "failed"]
 # What of its capabilities concerns whoever reads the source.
-_CAN = ("edits", "deletes", "replies", "attachments", "readers")
+_CAN = ("order", "edits", "deletes", "replies", "attachments", "readers")
 
 
 class Loose(BaseModel):

@@ -253,7 +253,7 @@ def test_the_command_line_shows_and_runs_sources(system, admin):
     code, text = run("source", "show", "ring")
     assert "complete back to" in text
     code, text = run("source", "check", "ring")
-    assert (code, "It answers" in text) == (0, True)
+    assert (code, "It answers" in text) == (0, True), text
     assert re.search("^  deletions +there are none$", text, re.MULTILINE)
     assert re.search("^  time zone +", text, re.MULTILINE)
     code, text = run("ingest", "ring", "--no-wait", "--json")

@@ -200,9 +200,9 @@ def test_the_server_of_a_killed_supervisor_is_taken_over(place: StackFolders) ->
 START_AND_WAIT = textwrap.dedent("""
     import sys, pathlib
     from local.postgres import EmbeddedPostgres
-    from local.server import Place
+    from local.place import StackFolders
     home = pathlib.Path(sys.argv[1])
-    server = EmbeddedPostgres(Place(home, home), int(sys.argv[2]), sys.argv[3])
+    server = EmbeddedPostgres(StackFolders(home, home), int(sys.argv[2]), sys.argv[3])
     server.start()
     server.wait_ready(60)
     print(server.pid, flush=True)

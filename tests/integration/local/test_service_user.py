@@ -29,12 +29,13 @@ RUN_BOTH = textwrap.dedent("""
     from local import service_user
     service_user.SHARED = pathlib.Path(sys.argv[2])
     from local.postgres import EmbeddedPostgres
-    from local.server import Place, free_port
+    from local.place import StackFolders
+    from local.server import free_port
     from local.valkey import EmbeddedValkey
     home = pathlib.Path(sys.argv[1])
     users = {}
     for kind in (EmbeddedPostgres, EmbeddedValkey):
-        server = kind(Place(home, home), free_port(), "secret")
+        server = kind(StackFolders(home, home), free_port(), "secret")
         server.start()
         server.wait_ready(60)
         process = psutil.Process(server.pid)

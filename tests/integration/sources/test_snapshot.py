@@ -20,12 +20,13 @@ from workers.adapters.kit.stored import Stock
 from workers.adapters.kit.stub import StubEntry
 
 NAME = "ring"
-NOW = datetime.now(UTC).replace(microsecond=0)
 NOWHERE = "http://127.0.0.1:1"
 
 
 def entry(number: int, **fields: Any) -> StubEntry:
-    when = NOW - timedelta(minutes=30) + timedelta(seconds=number)
+    # Of this moment, not of the run's start: half an hour later it is history.
+    now = datetime.now(UTC).replace(microsecond=0)
+    when = now - timedelta(minutes=30) + timedelta(seconds=number)
     return StubEntry(number, when, f"Title {number}", f"Text {number}", **fields)
 
 

@@ -36,8 +36,9 @@ def logbook(asking: Asking) -> Asking:
 
 def again(logbook: Asking, job: StoredJob, **fields: Any) -> StoredJob:
     plan = Plan.from_values(job.plan)
+    plan = replace(plan, **fields)
     record = replace(plan.record, replay_of=str(job.id))
-    return logbook.ended(replace(plan, record=record, **fields))
+    return logbook.ended(replace(plan, record=record))
 
 
 def compared(logbook: Asking, old: StoredJob, new: StoredJob) -> dict[str, Any]:
@@ -108,7 +109,9 @@ def test_a_changed_configuration_is_named(logbook: Asking) -> None:
     plan = logbook.plan("cavity tripped")
     plan = replace(plan, record=replace(plan.record, config_hash="a"))
     job = logbook.ended(plan)
-    found = compared(logbook, job, again(logbook, job, config_hash="b"))
+    found = compared(
+        logbook, job, again(logbook, job, record=replace(plan.record, config_hash="b"))
+    )
     assert found["changed"] == [{"input": "config", "from": "a", "to": "b"}]
 
 

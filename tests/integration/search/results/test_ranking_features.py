@@ -195,7 +195,7 @@ def test_a_model_that_is_known_already_is_not_asked_for_again(
     read = ranking_features.load_ranking_features(world.context, plan, told, 1000)
     assert models.live() is not None
     assert models.named("another model") is None
-    monkeypatch.delattr(vector_tables, "registered")
+    monkeypatch.delattr(vector_tables, "find_model")
     assert (
         ranking_features.load_ranking_features(world.context, plan, told, 1000) == read
     )
