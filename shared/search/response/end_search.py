@@ -121,7 +121,7 @@ def end_search(
     answer = answer_question(plan, hits)
     took = {
         "facts": facts_ms,
-        "rank": _ms(ranked_at - began) - facts_ms,
+        "rank": round(_ms(ranked_at - began) - facts_ms, 3),
         "hydrate": _ms(time.perf_counter() - ranked_at),
         "total": _ms(context.now() - job.created),
     }

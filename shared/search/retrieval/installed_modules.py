@@ -76,32 +76,37 @@ def list_parameters(names: Sequence[str]) -> list[ParameterDescriptor]:
 
 def unit_of(name: str) -> str:
     """Return what a module's scores are called; nothing where it cannot be used."""
-    one = find_modules().get(name)
-    return one.descriptor.unit if isinstance(one, Installed) else ""
+    known = _descriptor(name)
+    return known.unit if known else ""
 
 
 def family_of(name: str) -> str:
     """Return the family of a module: its own name where it is not installed here."""
-    one = find_modules().get(name)
-    return one.descriptor.search_mode if isinstance(one, Installed) else name
+    known = _descriptor(name)
+    return known.search_mode if known else name
 
 
 def compares_words(name: str) -> bool:
     """Tell whether a module of this name compares the words of a question."""
-    one = find_modules().get(name)
-    return isinstance(one, Installed) and one.descriptor.compares_words
+    known = _descriptor(name)
+    return known is not None and known.compares_words
 
 
 def stages_of(name: str) -> tuple[str, ...]:
     """Return the stages that an entry must have passed for a module to find it."""
-    one = find_modules().get(name)
-    return one.descriptor.needs_stages if isinstance(one, Installed) else ()
+    known = _descriptor(name)
+    return known.needs_stages if known else ()
 
 
 def engine_of(name: str) -> Engine:
     """Return which server answers a module; a pipeline's is its package's affair."""
+    known = _descriptor(name)
+    return known.engine if known else "package"
+
+
+def _descriptor(name: str) -> SearchToolDescriptor | None:
     one = find_modules().get(name)
-    return one.descriptor.engine if isinstance(one, Installed) else "package"
+    return one.descriptor if isinstance(one, Installed) else None
 
 
 def _load(point: EntryPoint) -> Installed | ConfigurationError:
