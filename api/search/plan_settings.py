@@ -68,6 +68,7 @@ def limits_of(settings: Settings) -> PlanLimits:
         fuzzy_threshold=(
             settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None
         ),
+        synthesis=settings.synthesis.enabled,
     )
 
 

@@ -21,7 +21,7 @@ from api.search.glossaries import Glossaries
 from api.search.mailbox import Mailbox, Waiter
 from api.search.plan_settings import calendar_of, config_hash, facility_of, limits_of
 from api.server import metrics
-from shared.answers import sentences
+from shared.answers.answer_question import answer_question
 from shared.errors import CapacityError, LogchordError, SearchTimeoutError
 from shared.ids import uuid7
 from shared.log import get_logger
@@ -340,9 +340,7 @@ class Searches:
         for number, name in enumerate(plan.branches):
             if number not in arrived:
                 metrics.branch_missed(name, plan.deadline_ms / 1000)
-        return end_search.end_search(
-            self.context, job, plan, arrived, sentences.answer_question
-        )
+        return end_search.end_search(self.context, job, plan, arrived, answer_question)
 
     def _close(self, job: Job, ended: EndedSearch) -> None:
         if end_search.store(self._pool, job, ended):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from shared.answers import sentences
+from shared.answers.answer_question import answer_question
 from shared.log import get_logger
 from shared.messaging.task_names import END_SEARCH
 from shared.search.jobs import job as jobs
@@ -37,9 +37,7 @@ def end_job(
 ) -> None:
     """End a search with these outcomes: tell the API that waits, then store it."""
     ctx.checkpoint("before_answer", job.job_id)
-    ended = ending.end_search(
-        ctx.search_context, job, plan, outcomes, sentences.answer_question
-    )
+    ended = ending.end_search(ctx.search_context, job, plan, outcomes, answer_question)
     mailbox = ctx.headers.get("mailbox")
     if mailbox:
         ending.tell(ctx.redis, mailbox, job, ended)

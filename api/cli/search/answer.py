@@ -11,7 +11,7 @@ import click
 from api.cli import output
 from api.cli.render.terminal import local, plain
 from api.cli.render.text_layout import LABEL, labelled, wrapped
-from api.cli.search import absence, debug, facets
+from api.cli.search import absence, debug, facets, sentences
 from api.cli.search.hit import HitLayout, render_hit
 
 # So many are counted of what a time among the words keeps out.
@@ -30,6 +30,8 @@ def print_answer(
 ) -> None:
     """Print an answer so that it fits the terminal."""
     page = HitLayout.here()
+    for line in sentences.lines(answer, page):
+        out.data(line)
     for result in answer["results"]:
         out.data(render_hit(result, page, explain=explain))
     if not answer["results"]:
@@ -89,8 +91,9 @@ def _closing(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
     if outside and outside["count_outside"]:
         yield _outside(outside, page)
     said = answer.get("context_answer") or {}
-    for question in said.get("questions", ()):
-        yield told("asks", plain(question))
+    if not answer["answer"]:
+        for question in said.get("questions", ()):
+            yield told("asks", plain(question))
     if answer["degraded"]:
         warning = "degraded: a part of the search failed"
         yield click.style(warning, fg="yellow")

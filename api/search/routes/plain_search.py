@@ -108,11 +108,10 @@ def question_of(
         fault=fault,
         any_word=True,
         read_by_model=True,
-        synthesis=(
-            Synthesis(settings.synthesis.max_sources, marked=body.include_citations)
-            if settings.synthesis.enabled
-            else None
+        synthesis=Synthesis(
+            settings.synthesis.max_sources, body.include_citations, "numeric"
         ),
+        synthesize=settings.synthesis.enabled,
         ordering={
             "min_relevance_score": (
                 settings.search.min_relevance_score if least is None else least

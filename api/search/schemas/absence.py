@@ -82,14 +82,33 @@ class Relaxation(BaseModel):
     )
 
 
+class EvidenceSentence(BaseModel):
+    """A sentence that an answer rests on, and where it stands."""
+
+    entry_id: str
+    revision: int
+    quote: str = Field(description="Word for word as the entry has it.")
+    score: float
+    start: int | None = Field(
+        description="In the entry's text as it is read; null: its title."
+    )
+    end: int | None
+
+
 class ContextAnswer(BaseModel):
-    """What an empty answer means, in words."""
+    """What an answer is worth, or what an empty one means, in words."""
 
     status: Literal["grounded", "clarify", "insufficient"]
     code: str
     summary: str
     reason: str
     grade: Literal["A", "B", "C", "D"]
-    evidence: list[dict[str, Any]]
+    evidence: list[EvidenceSentence]
     citations: list[str]
-    questions: list[str]
+    questions: list[str] = Field(description="What the entries answer sooner.")
+    unsupported: list[str] = Field(
+        description="Words of the question that stand in no entry."
+    )
+    slots: dict[str, Any] = Field(
+        description="What is asked for, and whether the answer has it."
+    )

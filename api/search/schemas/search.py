@@ -27,7 +27,7 @@ from shared.search.query.fault import Fault
 from shared.search.query.list_by_time import Sort
 from shared.search.query.modes import ALIASES as MODE_ALIASES
 from shared.search.query.plan import SearchQuery
-from shared.search.query.result_detail import Amount, Detail
+from shared.search.query.result_detail import Amount, Detail, Synthesis
 from shared.search.response.search_answer import SearchAnswer
 from shared.suggest import hint
 from shared.text import door
@@ -37,9 +37,6 @@ _ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
 # nothing: any other is refused, none is ignored.
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "validation_threshold": (None,),
-    "synthesize": (None, False),
-    "include_citations": (None, True),
-    "citation_style": (None, "id"),
     "validate": (None, True),
 }
 _MODES = ("auto", "keyword", "semantic", "hybrid", "vector")
@@ -167,7 +164,17 @@ class SearchRequest(BaseModel):
     debug: StrictBool | None = Field(
         None, description="Adds `plan` and `score_trace` to the answer."
     )
-    synthesize: Literal[False] | None = Field(None, description="Not built in yet.")
+    synthesize: Literal["deterministic"] | StrictBool | None = Field(
+        None,
+        description="An answer in sentences of entries: of `auto` and `hybrid` unless"
+        " false, of others where it is asked for.",
+    )
+    include_citations: StrictBool | None = Field(
+        None, description="False: no list of what is cited, and no marks."
+    )
+    citation_style: Literal["id", "numeric"] | None = Field(
+        None, description="`[#label@revision]`, or `[n]` by place among the results."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -182,6 +189,9 @@ class SearchRequest(BaseModel):
             if name in resolved and not _is_same(name, resolved[name], value):
                 message = f"{name} is given twice"
                 raise ValueError(message)
+            if name == "synthesize" and value == "llm":
+                message = "Answers by a model are not built in yet."
+                raise ModuleNotEnabledError(message, module_name=name)
             if name in _NEUTRAL:
                 _refuse_unbuilt(name, value)
                 continue
@@ -211,6 +221,11 @@ class SearchRequest(BaseModel):
             modules=self.modules,
             parameters=self.parameters,
             by_thread=self.collapse == "thread",
+            synthesis=Synthesis(
+                marked=self.include_citations is not False,
+                style=self.citation_style or "id",
+            ),
+            synthesize=None if self.synthesize is None else bool(self.synthesize),
             asks_rerank=self.rerank is True,
             amount=self._amount(),
             request=self._request(),

@@ -113,6 +113,8 @@ def build_absence(
         "evidence": [],
         "citations": [],
         "questions": list(plan.time.asks),
+        "unsupported": [],
+        "slots": {},
     }
     return Absence(body, relaxation, answer)
 
@@ -130,6 +132,8 @@ def asked_back(plan: Plan) -> dict[str, Any] | None:
         "evidence": [],
         "citations": [],
         "questions": list(plan.time.asks),
+        "unsupported": [],
+        "slots": {},
     }
 
 

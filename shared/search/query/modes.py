@@ -16,6 +16,8 @@ Later: TypeAlias = Literal["rag", "agentic"]
 _FOR: dict[Later, str] = {"rag": "a question", "agentic": "several parts"}
 AUTO = "auto"
 MIN_DEADLINE_MS = 100
+# What is answered in sentences unless a request says otherwise.
+ANSWERED = frozenset({AUTO, "hybrid"})
 
 
 @dataclass(frozen=True, slots=True)

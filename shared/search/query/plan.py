@@ -41,7 +41,7 @@ from shared.search.query.plan_parts import (
     read_time,
     read_words,
 )
-from shared.search.query.result_detail import WHOLE, Amount, Synthesis
+from shared.search.query.result_detail import ANSWER, WHOLE, Amount, Synthesis
 from shared.search.query.times import resolve_times
 from shared.text.facility.facility import PLAIN, Facility
 from shared.times.calendar import NO_CLOCK, Clock
@@ -84,8 +84,9 @@ class SearchQuery:
     asks_rerank: bool = False
     # How much the answer tells of its results.
     amount: Amount = WHOLE
-    # An answer in sentences, made of the hits; None: the hits alone.
-    synthesis: Synthesis | None = None
+    # How an answer in sentences is to look; and whether there is one, None: by mode.
+    synthesis: Synthesis = ANSWER
+    synthesize: bool | None = None
     any_word: bool = False  # is enough, although no other branch asks besides
     read_by_model: bool = False  # if one is installed, although one branch finds all
     request: Mapping[str, object] | None = None  # as it was given
@@ -115,6 +116,7 @@ class PlanLimits:
     facet_budget_ms: int = facet_request.BUDGET_MS
     acl_honesty: bool = False
     fuzzy_threshold: float | None = ALIKE
+    synthesis: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +285,7 @@ def make_plan(
             by_thread=question.by_thread,
             amount=question.amount,
             acl_honesty=limits.acl_honesty,
-            synthesis=question.synthesis,
+            synthesis=_synthesis(question, limits, chosen.asked),
         ),
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
@@ -299,6 +301,19 @@ def make_plan(
         limits,
         clock,
     )
+
+
+def _synthesis(
+    question: SearchQuery, limits: PlanLimits, mode: str
+) -> Synthesis | None:
+    """Return what is wanted of an answer; None: the hits alone."""
+    if question.synthesize and not limits.synthesis:
+        message = "Answers are switched off here (`synthesis.enabled`)."
+        raise ModuleNotEnabledError(message, module_name="synthesis")
+    wanted = question.synthesize
+    if wanted is None:
+        wanted = limits.synthesis and mode in modes.ANSWERED
+    return question.synthesis if wanted else None
 
 
 def _is_open(question: SearchQuery, chosen: modes.Chosen) -> bool:

@@ -109,6 +109,11 @@ def read_detail(values: Mapping[str, Any]) -> PlanDetail:
             **select_known_fields(PlanDetail, values),
             "amount": Amount.from_values(values.get("amount", {})),
             "counting": Counting.from_values(counting) if counting else None,
-            "synthesis": Synthesis(**synthesis) if synthesis else None,
+            "synthesis": read_synthesis(synthesis),
         }
     )
+
+
+def read_synthesis(values: Mapping[str, Any] | None) -> Synthesis | None:
+    """Read what is wanted of an answer back; a newer release may want more."""
+    return Synthesis(**select_known_fields(Synthesis, values)) if values else None

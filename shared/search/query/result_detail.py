@@ -39,10 +39,16 @@ WHOLE = Amount()
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """What is wanted of an answer in sentences: from how many hits, and with marks."""
+    """What is wanted of an answer in sentences: from how many hits, and its marks."""
 
-    max_sources: int
+    # Of the results in `numeric` style; in the other one an answer reads ten.
+    max_sources: int = 5
     marked: bool = True
+    # `numeric`: cited by place among the results.
+    style: Literal["id", "numeric"] = "id"
+
+
+ANSWER = Synthesis()
 
 
 @dataclass

@@ -29,14 +29,14 @@ from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import MAILBOX_SECONDS, Outcome
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
+from shared.search.response.answer import Answer
 from shared.search.response.respond import respond
 from shared.search.response.response_parts import build_response_parts
 from shared.search.response.search_answer import SearchAnswer
 from shared.search.results import paging, ranking_features, rerank_with_model
 from shared.search.results.conclude import Conclusion, conclude
-from shared.search.results.hit import Hit
 from shared.search.results.mark_passages import make_marker, mark_passages
-from shared.search.results.result_page import read_page
+from shared.search.results.result_page import ResultPage, read_page
 
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
@@ -50,15 +50,22 @@ FACTS_SHARE = 0.4
 
 
 class AnswerQuestion(Protocol):
-    """The fourth step: an answer made of the hits, where the plan asks for one."""
+    """The fourth step: an answer made of the page, where the plan asks for one."""
 
-    def __call__(self, plan: Plan, hits: Sequence[Hit]) -> str | None:
+    def __call__(
+        self,
+        context: SearchContext,
+        plan: Plan,
+        conclusion: Conclusion,
+        page: ResultPage,
+        timeout_ms: int,
+        /,
+    ) -> Answer | None:
         """Return the answer; None: the plan asks for none, or there is none."""
 
 
-def no_answer(plan: Plan, hits: Sequence[Hit]) -> str | None:  # noqa: ARG001
+def no_answer(*_: object) -> None:
     """Answer nothing: the hits speak for themselves."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ class EndedSearch:
     conclusion: Conclusion
     answer: SearchAnswer | None
     error: LogchordError | None
+    # As it is kept with the job.
+    sentences: Answer | None = None
 
     @property
     def state(self) -> str:
@@ -82,7 +91,11 @@ class EndedSearch:
         return Ending(
             self.state,
             self.conclusion.branches,
-            {**self.conclusion.window, "stability_hash": digest},
+            {
+                **self.conclusion.window,
+                "stability_hash": digest,
+                **({"answer": self.sentences.to_json()} if self.sentences else {}),
+            },
             error,
         )
 
@@ -116,9 +129,11 @@ def end_search(
             context, plan, conclusion, hits, marker, _left_ms(context, job)
         )
         following = paging.following(context.signer, plan, job.job_id, runs, page)
+        answer = answer_question(
+            context, plan, conclusion, page, _left_ms(context, job)
+        )
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         return EndedSearch(conclusion, None, exc)
-    answer = answer_question(plan, hits)
     took = {
         "facts": facts_ms,
         "rank": round(_ms(ranked_at - began) - facts_ms, 3),
@@ -128,7 +143,7 @@ def end_search(
     response = respond(
         plan, job.job_id, conclusion, hits, parts, took, following, answer
     )
-    return EndedSearch(conclusion, response, None)
+    return EndedSearch(conclusion, response, None, answer)
 
 
 def _conclude(

@@ -26,6 +26,7 @@ from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.rank import SCORE_DECIMALS, rank
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 from shared.search.response import response_parts
+from shared.search.response.pinned_answer import read_pinned_answer
 from shared.search.response.respond import is_cut, is_under_window, respond
 from shared.search.response.search_answer import SearchAnswer, branch_body, trimmed
 from shared.search.results import highlights, paging, ranking_features
@@ -117,7 +118,10 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     parts = response_parts.build_response_parts(
         reader.context, plan, conclusion, hits, marker, READ_MS
     )
-    return respond(plan, stored.id, conclusion, hits, parts, took, following)
+    answer = read_pinned_answer(
+        reader.context.pool, plan.scope, (stored.ranked or {}).get("answer"), READ_MS
+    )
+    return respond(plan, stored.id, conclusion, hits, parts, took, following, answer)
 
 
 def _counted_again(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,6 +18,7 @@ from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.ranked_hits import Order, Ranked
 from shared.search.response import response_parts, score_trace
+from shared.search.response.answer import Answer
 from shared.search.response.response_parts import ResponseParts
 from shared.search.response.search_answer import SearchAnswer, TotalCandidates
 from shared.search.results.conclude import Conclusion
@@ -36,7 +38,7 @@ def respond(
     parts: ResponseParts,
     took_ms: Mapping[str, float],
     next_cursor: str | None = None,
-    answer: str | None = None,
+    answer: Answer | None = None,
 ) -> SearchAnswer:
     """Return the answer to a search that ended `done` or `partial`."""
     heard = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
@@ -86,14 +88,28 @@ def respond(
         vector_model=next((b.model for b in searched if b.model), None),
         coverage=absent.coverage,
         relaxation=absent.relaxation,
-        context_answer=absent.context_answer or absence.asked_back(plan),
+        context_answer=_context_answer(plan, parts, answer),
         facets=next((b.counts for b in heard if b.counts), {}),
-        answer=answer,
-        citations=[],
+        answer=answer.text if answer else None,
+        answer_source=answer.source if answer else None,
+        sources=[one.label for one in answer.citations] if answer else [],
+        citations=answer.citations if answer else [],
+        citation_mode=answer.citation_mode if answer else "none",
+        synthesis_duration_ms=answer.took_ms if answer else 0.0,
         hidden_count=parts.hidden,
         counts_hidden=plan.detail.acl_honesty,
         **debug,
     )
+
+
+def _context_answer(
+    plan: Plan, parts: ResponseParts, answer: Answer | None
+) -> Mapping[str, Any] | None:
+    """Return what the answer is worth; a time that comes twice is asked back."""
+    told = parts.absence.context_answer or absence.asked_back(plan)
+    if told is not None or answer is None:
+        return told
+    return asdict(answer.context)
 
 
 def nothing_asked(plan: Plan) -> SearchAnswer:

@@ -11,6 +11,7 @@ from shared.search.jobs.outcome import Diagnostic, Outcome
 from shared.search.query import result_detail
 from shared.search.query.result_detail import WHOLE, Amount
 from shared.search.ranking.ranked_hits import Suppressed
+from shared.search.response.answer import AnswerSource, Citation, CitationMode
 from shared.search.results.hit import Hit
 
 State = Literal["done", "partial"]
@@ -67,8 +68,12 @@ class SearchAnswer:
         Mapping[str, Any],
         "By the names asked for; of each whether its counts are exact.",
     ]
-    answer: str | None
-    citations: Sequence[Mapping[str, Any]]
+    answer: Annotated[str | None, "Sentences of entries, each with its mark."]
+    answer_source: AnswerSource | None
+    sources: Annotated[Sequence[str], "The labels of what is cited, in order."]
+    citations: Sequence[Citation]
+    citation_mode: CitationMode
+    synthesis_duration_ms: float
     # Only with `debug`: the plan, and the steps that each hit's score took.
     plan: Annotated[Mapping[str, Any] | None, "Only with `debug`."] = None
     score_trace: Annotated[Sequence[Mapping[str, Any]] | None, "Only with `debug`."] = (
@@ -104,6 +109,7 @@ class SearchAnswer:
             "branches": [branch_body(one, self.query) for one in self.branches],
             "diagnostics": [asdict(one) for one in self.diagnostics],
             "suppressed": asdict(self.suppressed),
+            "citations": [asdict(one) for one in self.citations],
         }
 
     @classmethod
@@ -118,9 +124,22 @@ class SearchAnswer:
                 "branches": [_outcome(one) for one in values["branches"]],
                 "diagnostics": [Diagnostic(**one) for one in values["diagnostics"]],
                 "suppressed": Suppressed(**values["suppressed"]),
+                **_answer_fields(values),
             },
             counts_hidden="hidden_count" in values,
         )
+
+
+def _answer_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Read an answer's fields; the release before says less of it."""
+    cited = values["citations"]
+    return {
+        "answer_source": values.get("answer_source"),
+        "sources": values.get("sources", []),
+        "citation_mode": values.get("citation_mode", "none"),
+        "synthesis_duration_ms": values.get("synthesis_duration_ms", 0.0),
+        "citations": [Citation(**select_known_fields(Citation, one)) for one in cited],
+    }
 
 
 def trimmed(

@@ -46,8 +46,7 @@ class HitRow:
     states_values: bool = False
 
 
-_ROWS: LiteralString = (
-    """
+_SHOWN: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.category,
            e.origin, r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors,
            e.logbooks, e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id,
@@ -58,11 +57,22 @@ _ROWS: LiteralString = (
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
-     WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL"""
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+_ROWS: LiteralString = (
+    _SHOWN
     + rights.SEEN
     + """
+       AND e.id = ANY (%(ids)s::uuid[])
      LIMIT 1000"""
+)
+# Of a thread that never ends, its first entries.
+_THREADS: LiteralString = (
+    _SHOWN
+    + rights.SEEN
+    + """
+       AND e.thread_id = ANY (%(ids)s::uuid[])
+     ORDER BY e.entry_time, e.id
+     LIMIT 60"""
 )
 
 
@@ -70,10 +80,27 @@ def hydrate(
     conn: Connection[Any], ids: Sequence[UUID], scope: Scope, timeout_ms: int
 ) -> dict[UUID, HitRow]:
     """Return the rows that the caller may see now, whatever a branch said."""
+    rows = _read(conn, _ROWS, ids, scope, timeout_ms)
+    return {row.entry_id: row for row in rows}
+
+
+def hydrate_threads(
+    conn: Connection[Any], threads: Sequence[UUID], scope: Scope, timeout_ms: int
+) -> list[HitRow]:
+    """Return the entries of threads that the caller may see, oldest first."""
+    return _read(conn, _THREADS, threads, scope, timeout_ms)
+
+
+def _read(
+    conn: Connection[Any],
+    statement: LiteralString,
+    ids: Sequence[UUID],
+    scope: Scope,
+    timeout_ms: int,
+) -> list[HitRow]:
     if not ids:
-        return {}
+        return []
     statement_deadline.limit_time(conn, max(1, timeout_ms), one_plan=True)
     given = {"ids": format_array(ids), **scope.params}
     with conn.cursor(row_factory=class_row(HitRow)) as cur:
-        rows = cur.execute(_ROWS, given, prepare=True).fetchall()
-    return {row.entry_id: row for row in rows}
+        return cur.execute(statement, given, prepare=True).fetchall()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
@@ -203,9 +204,9 @@ def test_of_more_than_are_wanted_so_many_are_given_and_five_are_read(
     )
     body = ask(admin, **asked)
     assert body["total_results"] == len(body["results"]) == len(body["citations"]) == 10
-    said = body["synthesis"]
-    assert "[5]" in said
-    assert "[6]" not in said
+    marks = {int(one) for one in re.findall(r"\[(\d+)\]", body["synthesis"])}
+    assert marks
+    assert marks <= {1, 2, 3, 4, 5}
 
 
 @pytest.mark.requirement("S1-08", "S1-37", "C13")

@@ -1,0 +1,44 @@
+"""The answer in sentences above the hits: what it says, how sure, and of whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from api.cli.render.terminal import plain
+from api.cli.render.text_layout import cut, labelled, wrapped
+from api.cli.search.hit import HitLayout
+
+_COLOURS = {"grounded": "green", "clarify": "yellow", "insufficient": "yellow"}
+_PINNED = re.compile(r"\[#([^\[\]\s@]+)(?:@\d+)?\]")
+_TITLE = 60
+
+
+def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
+    """Yield an answer's paragraphs, its status and grade, and the entries it cites."""
+    text, said = answer["answer"], answer["context_answer"]
+    if not text or not said:
+        return
+    for paragraph in text.split("\n\n"):
+        yield from wrapped(plain(_PINNED.sub(r"[\1]", paragraph)), page.text)
+    status = click.style(said["status"], fg=_COLOURS[said["status"]])
+    yield labelled(
+        "answer", [status, f"grade {said['grade']}", said["code"]], page.facts
+    )
+    for one in answer["citations"]:
+        title = cut(plain(one["title"]), _TITLE) or "(no title)"
+        yield labelled(
+            "cites", f"{plain(one['label'])}  {title}{_since(one)}", page.facts
+        )
+    for question in said["questions"]:
+        yield labelled("ask", plain(question), page.facts)
+    yield ""
+
+
+def _since(one: dict[str, Any]) -> str:
+    if one["removed_at"]:
+        return " (removed since)"
+    return " (changed since)" if one["changed_since"] else ""

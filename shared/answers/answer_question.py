@@ -1,0 +1,231 @@
+"""The answer to a search without a model: sentences of what was found, or a refusal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from shared.answers import compose_answer, refusal
+from shared.answers.choice.choose_sentences import MOST_CHARACTERS
+from shared.answers.choice.part_answer import PartAnswer, answer_part
+from shared.answers.choice.sentence_meaning import make_meanings
+from shared.answers.choice.sentence_score import ScoredSentence
+from shared.answers.compose_answer import Marks
+from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.evidence.load_evidence import load_evidence
+from shared.answers.evidence.unwritten_words import find_unwritten_words
+from shared.answers.question import question_parts, question_scope
+from shared.answers.question.question import Question, read_part, read_question
+from shared.postgres.statement_deadline import Deadline
+from shared.search.absence.absence import list_unsearched
+from shared.search.query.plan import Plan
+from shared.search.response.answer import Answer, ContextAnswer, Grade, Status
+from shared.search.results.conclude import Conclusion
+from shared.search.results.result_page import ResultPage
+from shared.search.results.superseded import Other
+
+if TYPE_CHECKING:
+    from shared.search.retrieval.search_context import SearchContext
+
+# Shown beside a refusal.
+_NEAREST = 3
+_WORST_FIRST: tuple[Status, ...] = ("insufficient", "clarify", "grounded")
+
+
+def answer_question(
+    context: SearchContext,
+    plan: Plan,
+    conclusion: Conclusion,
+    page: ResultPage,
+    timeout_ms: int,
+) -> Answer | None:
+    """Answer from a page of hits; None: none is asked for, or there are no hits."""
+    asked = plan.detail.synthesis
+    if asked is None or not page:
+        return None
+    began = time.perf_counter()
+    left = Deadline.after(timeout_ms)
+    facility = context.facility
+    entries = load_evidence(context.pool, plan, facility, page, left.left_ms)
+    if asked.style == "numeric":
+        # A number is a place among the results.
+        entries = [
+            one for one in entries if one.is_hit and one.rank <= asked.max_sources
+        ]
+    labels = compose_answer.make_labels(entries, asked.style)
+    writer = _Writer(
+        plan,
+        entries,
+        Marks(labels, asked.style, asked.marked),
+        {one.row.entry_id: one.values.superseded_by for one in page},
+        _say_unsearched(conclusion),
+    )
+    outside = question_scope.find_outside(plan.query)
+    if outside is not None:
+        return writer.refuse(
+            refusal.say_outside(outside), "not_a_logbook_question", began
+        )
+    parts = question_parts.split_question(plan.query)
+    read = (
+        [read_question(plan, facility)]
+        if len(parts) == 1
+        else [read_part(one, one, facility) for one in parts]
+    )
+    meanings = make_meanings(context, plan, conclusion)
+
+    def unwritten(one: Question, words: Sequence[str]) -> tuple[str, ...]:
+        return find_unwritten_words(context.pool, one, words, plan.scope, left.left_ms)
+
+    answered = [
+        answer_part(one, entries, meanings, unwritten, MOST_CHARACTERS // len(read))
+        for one in read
+    ]
+    return writer.write(answered, began)
+
+
+class _Writer:
+    """Puts what was chosen into words, for one search."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        entries: Sequence[EvidenceEntry],
+        marks: Marks,
+        values: Mapping[UUID, Sequence[Other]],
+        unsearched: str,
+    ) -> None:
+        self._plan = plan
+        self._entries = entries
+        self._marks = marks
+        self._values = values
+        self._unsearched = unsearched
+
+    def write(self, parts: Sequence[PartAnswer], began: float) -> Answer:
+        """Return the answer to all parts, a paragraph each."""
+        chosen = [one for part in parts for one in part.chosen]
+        worst = min(parts, key=lambda part: _WORST_FIRST.index(part.judgement.status))
+        paragraphs = [self._paragraph(part) for part in parts]
+        said = [
+            refusal.say_refusal(
+                part.question, part.judgement, part.unnamed, self._entries
+            )
+            for part in parts
+            if part.judgement.status != "grounded"
+        ]
+        is_blended = len(parts) > 1 and worst.judgement.status == "grounded"
+        replaced = any(compose_answer.is_replaced(one, self._values) for one in chosen)
+        grade: Grade = worst.judgement.grade
+        if grade == "A" and (replaced or self._unsearched):
+            grade = "B"
+        listed = [
+            one
+            for part in parts
+            for one in refusal.list_questions(
+                part.question, part.judgement, part.unnamed, self._entries
+            )
+        ]
+        told = " ".join(" ".join(said).split()) or " ".join(
+            " ".join(one.candidate.text.split()) for one in chosen
+        )
+        return self._answer(
+            "\n\n".join(paragraphs),
+            chosen or self._nearest(),
+            ContextAnswer(
+                status=worst.judgement.status,
+                code="blended" if is_blended else worst.judgement.code,
+                summary=" ".join(filter(None, (told, self._unsearched))),
+                reason=self._plan.reasoning,
+                grade=grade,
+                evidence=compose_answer.list_evidence(chosen),
+                questions=listed[: refusal.MOST_QUESTIONS],
+                unsupported=[w for part in parts for w in part.judgement.unsupported],
+                slots=_slots(parts),
+            ),
+            began,
+        )
+
+    def refuse(self, said: str, code: str, began: float) -> Answer:
+        """Return why there is no answer, and what came nearest all the same."""
+        context = ContextAnswer(
+            status="insufficient",
+            code=code,
+            summary=said,
+            reason=self._plan.reasoning,
+            grade="D",
+        )
+        nearest = self._nearest()
+        return self._answer(self._beside(said, nearest), nearest, context, began)
+
+    def _paragraph(self, part: PartAnswer) -> str:
+        if part.judgement.status == "grounded":
+            return self._sentences(part.chosen)
+        said = refusal.say_refusal(
+            part.question, part.judgement, part.unnamed, self._entries
+        )
+        return self._beside(said, part.chosen or self._nearest())
+
+    def _beside(self, said: str, nearest: Sequence[ScoredSentence]) -> str:
+        return f"{said} Nearest: {self._sentences(nearest)}" if nearest else said
+
+    def _sentences(self, chosen: Sequence[ScoredSentence]) -> str:
+        return compose_answer.write_sentences(
+            chosen, self._marks, self._values, self._plan.time.zone
+        )
+
+    def _nearest(self) -> list[ScoredSentence]:
+        """Return the titles of the best hits, or how their texts begin."""
+        firsts = (
+            next(iter(one.candidates()), None) for one in self._entries[:_NEAREST]
+        )
+        return [
+            ScoredSentence(one, 0.0, 0.0, is_of_kind=False)
+            for one in firsts
+            if one is not None
+        ]
+
+    def _answer(
+        self,
+        text: str,
+        cited: Sequence[ScoredSentence],
+        context: ContextAnswer,
+        began: float,
+    ) -> Answer:
+        citations = compose_answer.list_citations(
+            cited, self._marks.labels, self._plan.scope.tenant
+        )
+        labels = [one.label for one in citations]
+        return Answer(
+            text=text,
+            source="deterministic",
+            citation_mode="cited" if citations else "none",
+            citations=citations if self._marks.is_shown else [],
+            context=_with_citations(context, labels),
+            took_ms=round((time.perf_counter() - began) * 1000, 3),
+        )
+
+
+def _with_citations(context: ContextAnswer, labels: Sequence[str]) -> ContextAnswer:
+    return replace(context, citations=list(labels[: compose_answer.MOST_EVIDENCE]))
+
+
+def _slots(parts: Sequence[PartAnswer]) -> dict[str, object]:
+    """Return what the question asks for, and whether the answer has it."""
+    unnamed = {one.written for part in parts for one in part.unnamed}
+    names = [one.written for part in parts for one in part.question.called]
+    return {
+        "kind": [
+            {"asked": part.question.kind, "filled": part.is_of_kind} for part in parts
+        ],
+        "names": [{"asked": one, "filled": one not in unnamed} for one in names],
+    }
+
+
+def _say_unsearched(conclusion: Conclusion) -> str:
+    failed = list_unsearched(conclusion.branches)
+    if not failed:
+        return ""
+    names = ", ".join(f"{one.name} ({one.error_code or one.reason})" for one in failed)
+    return f"Not everything could be searched: {names}. There may be more."

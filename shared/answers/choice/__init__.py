@@ -1,0 +1,1 @@
+"""Which sentences answer a question, and whether they do."""

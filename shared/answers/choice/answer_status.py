@@ -1,0 +1,102 @@
+"""Whether an answer is grounded: the one function that answers, chips and cards ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shared.answers.choice.sentence_score import ScoredSentence
+
+Status = Literal["grounded", "clarify", "insufficient"]
+Grade = Literal["A", "B", "C", "D"]
+# Of the best so many one must be of the kind that is asked for.
+BEST_OF_KIND = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What an answer must have of the question: of its words, and of its meaning.
+
+    Meaning is the calibrated cosine, so that they hold for another model, too.
+    """
+
+    least_coverage: float = 0.35
+    least_meaning: float = 0.5
+    # With so many of the words the least of meaning is enough, and the other way round.
+    sure_coverage: float = 0.6
+    sure_meaning: float = 0.75
+    # A sentence that has so many of them by itself need not be alike in meaning.
+    whole_coverage: float = 0.9
+    # A word that nobody has written is another word for what was found.
+    same_meaning: float = 0.8
+
+
+SHIPPED = Thresholds()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What an answer is worth, and which slot of the question was not filled."""
+
+    status: Status
+    code: str
+    grade: Grade
+    # Words of the question that stand in no entry.
+    unsupported: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What is known of an answer when it is judged."""
+
+    # No thread among the evidence names all that the question names.
+    is_gated: bool
+    # The share of the question's words, by their rarity, that one entry has.
+    coverage: float
+    # The same of one sentence, read with the title of its entry.
+    best_sentence: float
+    meaning: float
+    # Without a model at hand words alone decide.
+    is_compared: bool = True
+    unsupported: tuple[str, ...] = ()
+
+
+def ground(
+    scored: Sequence[ScoredSentence],
+    chosen: Sequence[ScoredSentence],
+    support: Support,
+    thresholds: Thresholds = SHIPPED,
+    *,
+    needs_kind: bool = True,
+) -> Judgement:
+    """Judge an answer by its slots first: similarity alone cannot refuse.
+
+    Why something happened is told in too many ways: no sentence need say `because`.
+    """
+    unsupported = support.unsupported
+    if support.is_gated:
+        return Judgement("insufficient", "unknown_name", "D", unsupported)
+    if not chosen:
+        return Judgement("insufficient", "no_results", "D", unsupported)
+    if needs_kind and not any(one.is_of_kind for one in scored[:BEST_OF_KIND]):
+        return Judgement("insufficient", "missing_kind", "D", unsupported)
+    covers = support.coverage >= thresholds.sure_coverage
+    is_near = (
+        support.meaning >= thresholds.least_meaning
+        or support.best_sentence >= thresholds.whole_coverage
+        or not support.is_compared
+    )
+    is_meant = (
+        support.coverage >= thresholds.least_coverage
+        and support.meaning >= thresholds.sure_meaning
+    )
+    if support.coverage < thresholds.least_coverage and not is_near:
+        return Judgement("insufficient", "unsupported_words", "D", unsupported)
+    if unsupported and not (covers or support.meaning >= thresholds.same_meaning):
+        return Judgement("clarify", "unsupported_words", "D", unsupported)
+    if not ((covers and is_near) or is_meant):
+        return Judgement("clarify", "ambiguous_query", "D", unsupported)
+    entries = {one.candidate.entry.row.entry_id for one in chosen}
+    code = "single_lead" if len(entries) == 1 else "blended"
+    return Judgement("grounded", code, "A" if covers else "B", unsupported)

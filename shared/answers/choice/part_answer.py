@@ -1,0 +1,104 @@
+"""Answer one question, or one part of it, from evidence that was read; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from shared.answers.choice import answer_status
+from shared.answers.choice.answer_status import Judgement, Support
+from shared.answers.choice.choose_sentences import choose_sentences
+from shared.answers.choice.sentence_score import ScoredSentence, SentenceScores
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.question.numbered_things import NumberedThing
+from shared.answers.question.question import Question, QuestionName
+
+# How alike in meaning each of some candidates is to the question, 0..1; nothing where
+# no model is at hand.
+Meanings = Callable[[Question, Sequence[Candidate]], dict[Candidate, float]]
+# Which of some words stand in no entry at all.
+Unwritten = Callable[[Question, Sequence[str]], tuple[str, ...]]
+# So many of the best by words are compared by meaning, too.
+COMPARED = 8
+# A best hit so far ahead of all other threads is the answer alone.
+CLEAR_LEAD = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """What was chosen for a question, and what it is worth."""
+
+    question: Question
+    chosen: list[ScoredSentence]
+    judgement: Judgement
+    # Names that no entry at hand has.
+    unnamed: tuple[QuestionName | NumberedThing, ...] = ()
+    is_of_kind: bool = False
+
+
+def answer_part(
+    question: Question,
+    entries: Sequence[EvidenceEntry],
+    meanings: Meanings,
+    unwritten: Unwritten,
+    characters: int,
+) -> PartAnswer:
+    """Choose sentences for a question and judge them."""
+    scores = SentenceScores(question, entries)
+    scored = scores.score_by_words()
+    known: dict[Candidate, float] = {}
+    if question.kind != "why":
+        known = meanings(question, [one.candidate for one in scored[:COMPARED]])
+        scored = scores.add_cosines(scored, known)
+    led = _led(scored) if question.kind == "why" else scored
+    is_typed = question.kind not in {"why", "which", "what"}
+    chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
+    if question.kind == "why" and chosen:
+        known = meanings(question, [one.candidate for one in chosen])
+    missing = [word for word in question.words if not scores.is_written(word)]
+    support = Support(
+        is_gated=scores.is_gated,
+        coverage=_coverage(scores, chosen),
+        best_sentence=max((one.coverage for one in chosen), default=0.0),
+        meaning=max((known.get(one.candidate, 0.0) for one in chosen), default=0.0),
+        is_compared=bool(known),
+        unsupported=unwritten(question, missing),
+    )
+    judgement = answer_status.ground(
+        scored, chosen, support, needs_kind=question.kind != "why"
+    )
+    return PartAnswer(
+        question,
+        chosen,
+        judgement,
+        scores.unnamed,
+        any(one.is_of_kind for one in chosen),
+    )
+
+
+def _led(scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+    """Return the sentences of the thread that clearly leads; of none, all."""
+    best: dict[str, float] = {}
+    for one in scored:
+        entry = one.candidate.entry
+        best[entry.thread] = max(best.get(entry.thread, 0.0), entry.score)
+    order = sorted(best.items(), key=lambda one: -one[1])
+    if len(order) > 1 and order[1][1] >= order[0][1] * (1 - CLEAR_LEAD):
+        return list(scored)
+    return (
+        [one for one in scored if one.candidate.entry.thread == order[0][0]]
+        if order
+        else []
+    )
+
+
+def _coverage(scores: SentenceScores, chosen: Sequence[ScoredSentence]) -> float:
+    """Return how much of the question the best of the chosen entries has."""
+    best = 0.0
+    for one in chosen:
+        entry = one.candidate.entry
+        terms = entry.context_terms.union(
+            *(two.candidate.terms for two in chosen if two.candidate.entry is entry)
+        )
+        best = max(best, scores.coverage(entry, terms))
+    return best

@@ -1,0 +1,170 @@
+"""How well a sentence answers: by the words of the question, its kind and place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry, order_in_threads
+from shared.answers.question import answer_kinds, numbered_things
+from shared.answers.question.numbered_things import NumberedThing
+from shared.answers.question.question import Question, QuestionName
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each sign of an answer counts."""
+
+    coverage: float = 1.6
+    entry: float = 1.0
+    kind: float = 0.15
+    # Of why-questions alone: what was written later tells the cause.
+    reply: float = 0.3
+    title: float = 0.3
+    # Of all others.
+    cosine: float = 1.5
+
+
+# Fitted on the sample logbook and on a year of event notifications together
+# (`make bench-answers` prints what each half makes of the other's).
+SHIPPED = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSentence:
+    """A candidate with what it is worth, and why."""
+
+    candidate: Candidate
+    score: float
+    # The share of the question's words, by their rarity, in it and its title.
+    coverage: float
+    is_of_kind: bool
+    cosine: float | None = None
+
+
+class SentenceScores:
+    """Scores the sentences of some entries for one question."""
+
+    def __init__(
+        self,
+        question: Question,
+        entries: Sequence[EvidenceEntry],
+        weights: Weights = SHIPPED,
+    ) -> None:
+        self._question = question
+        self._weights = weights
+        self._threads = order_in_threads(entries)
+        self._names = {
+            thread: frozenset[str]().union(*(one.names for one in members))
+            for thread, members in self._threads.items()
+        }
+        named = {one for one in self._threads if self._names_all(one)}
+        self._entries = [one for one in entries if one.thread in named]
+        self._held = {word: self._count_holders(word) for word in question.words}
+        self._rarity = {
+            word: math.log(1 + (len(entries) + 1) / (held + 0.5))
+            for word, held in self._held.items()
+        }
+        self._people = frozenset(
+            part.casefold()
+            for one in entries
+            for author in one.row.authors
+            for part in author.split()
+            if len(part) > 2  # noqa: PLR2004 - no initials
+        )
+
+    @property
+    def is_gated(self) -> bool:
+        """Tell whether no entry's thread names all that the question names."""
+        return not self._entries
+
+    @property
+    def unnamed(self) -> tuple[QuestionName | NumberedThing, ...]:
+        """Return the names of the question that no thread at hand has."""
+        question = self._question
+        return tuple(
+            one
+            for one in question.called
+            if not any(self._has_name(thread, one) for thread in self._threads)
+        )
+
+    def is_written(self, word: str) -> bool:
+        """Tell whether any of the entries has a word of the question."""
+        return self._held[word] > 0
+
+    def score_by_words(self, *, with_titles: bool = True) -> list[ScoredSentence]:
+        """Return the sentences of every entry that names enough, best first."""
+        scored = [
+            self._score(one)
+            for entry in self._entries
+            for one in entry.candidates(with_title=with_titles)
+        ]
+        return sorted(scored, key=_best_first)
+
+    def add_cosines(
+        self, scored: Sequence[ScoredSentence], cosines: Mapping[Candidate, float]
+    ) -> list[ScoredSentence]:
+        """Return them with what is known of their meaning counted, best first."""
+        told = [
+            one
+            if one.candidate not in cosines
+            else ScoredSentence(
+                one.candidate,
+                one.score + self._weights.cosine * cosines[one.candidate],
+                one.coverage,
+                one.is_of_kind,
+                cosines[one.candidate],
+            )
+            for one in scored
+        ]
+        return sorted(told, key=_best_first)
+
+    def _score(self, one: Candidate) -> ScoredSentence:
+        entry, weights = one.entry, self._weights
+        coverage = self.coverage(entry, one.terms | entry.context_terms)
+        of_kind = answer_kinds.is_of_kind(
+            self._question.kind, one.text, entry.row.language, self._people
+        )
+        score = weights.coverage * coverage + weights.entry * entry.score
+        score += weights.kind * of_kind
+        if self._question.kind == "why":
+            score += weights.reply * entry.is_reply + weights.title * (
+                one.start is None
+            )
+        return ScoredSentence(one, score, coverage, of_kind)
+
+    def coverage(self, entry: EvidenceEntry, terms: frozenset[str]) -> float:
+        """Return the share of the question's words that are among terms."""
+        wanted = self._question.terms_in(entry.language)
+        if not wanted:
+            return 0.0
+        whole = sum(self._rarity[word] for word in wanted)
+        return (
+            sum(self._rarity[w] for w, term in wanted.items() if term in terms) / whole
+        )
+
+    def _names_all(self, thread: str) -> bool:
+        """Tell whether a thread names all that the question names."""
+        question = self._question
+        return all(self._has_name(thread, one) for one in question.called)
+
+    def _has_name(self, thread: str, one: QuestionName | NumberedThing) -> bool:
+        names = self._names[thread]
+        if isinstance(one, QuestionName):
+            return one.term in names
+        members = self._threads[thread]
+        text = "\n".join(f"{entry.row.title}\n{entry.row.text}" for entry in members)
+        return numbered_things.is_named(one, text, names)
+
+    def _count_holders(self, word: str) -> int:
+        """Return how many of the entries have a word of the question."""
+        return sum(
+            self._question.terms_in(entry.language).get(word) in entry.terms
+            for members in self._threads.values()
+            for entry in members
+        )
+
+
+def _best_first(one: ScoredSentence) -> tuple[float, tuple[str, int]]:
+    return -one.score, one.candidate.place

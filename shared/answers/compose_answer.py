@@ -1,0 +1,172 @@
+"""Put chosen sentences into words: each with its mark, in order of time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from shared.answers.choice.choose_sentences import order_in_time
+from shared.answers.choice.sentence_score import ScoredSentence
+from shared.answers.evidence.evidence import EvidenceEntry
+from shared.entries.identity import permalink, source_uri
+from shared.search.response.answer import Citation, Evidence
+from shared.search.results.superseded import Other
+from shared.text.reading.quantities import UNIT_OF, find_quantities
+from shared.times.rfc3339 import on_clock
+
+CitationStyle = Literal["id", "numeric"]
+MOST_EVIDENCE = 5
+# What an entry writes as a citation, ours would be taken for.
+_CITED = re.compile(r"\[(\s*(?:#[^\[\]]{0,64}|\d[\d\s,;-]{0,64}))\]")
+_FIT = re.compile(r"[^\[\]\s@]{1,64}")
+_CLOSED = re.compile(r"[.!?:;,\s]*$")
+_ANSWERS = re.compile(r"\A(?:re|aw|fwd?)\s*:\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """How entries are cited: by their labels, or by their places among the results."""
+
+    labels: Mapping[UUID, str]
+    style: CitationStyle = "id"
+    is_shown: bool = True
+
+    def of(self, entry: EvidenceEntry) -> str:
+        """Return the mark of an entry; nothing where none are wanted."""
+        if not self.is_shown:
+            return ""
+        label = self.labels[entry.row.entry_id]
+        if self.style == "numeric":
+            return f"[{label}]"
+        return f"[#{label}@{entry.row.revision}]"
+
+
+def make_labels(
+    entries: Sequence[EvidenceEntry], style: CitationStyle = "id"
+) -> dict[UUID, str]:
+    """Return what each entry is cited by: the shortest that fits and is unique."""
+    if style == "numeric":
+        return {one.row.entry_id: str(one.rank) for one in entries if one.is_hit}
+    counts: dict[str, int] = {}
+    for one in entries:
+        counts[one.row.external_id] = counts.get(one.row.external_id, 0) + 1
+    labels = {}
+    for one in entries:
+        row = one.row
+        named = f"{row.source}/{row.external_id}"
+        if _FIT.fullmatch(row.external_id) and counts[row.external_id] == 1:
+            labels[row.entry_id] = row.external_id
+        else:
+            labels[row.entry_id] = named if _FIT.fullmatch(named) else str(row.entry_id)
+    return labels
+
+
+def write_sentences(
+    chosen: Sequence[ScoredSentence],
+    marks: Marks,
+    values: Mapping[UUID, Sequence[Other]],
+    zone: str,
+) -> str:
+    """Return sentences as one paragraph, oldest first, each with its mark.
+
+    What a newer entry says otherwise is said behind a sentence that states the value.
+    """
+    return " ".join(
+        _close(_plain(one), marks.of(one.candidate.entry))
+        + _replaced(one, values, zone)
+        for one in order_in_time(chosen)
+    )
+
+
+def list_citations(
+    chosen: Sequence[ScoredSentence], labels: Mapping[UUID, str], tenant: str
+) -> list[Citation]:
+    """Return the entries cited, in order of first appearance."""
+    found: dict[UUID, Citation] = {}
+    for one in order_in_time(chosen):
+        row = one.candidate.entry.row
+        found.setdefault(
+            row.entry_id,
+            Citation(
+                label=labels[row.entry_id],
+                entry_id=str(row.entry_id),
+                revision=row.revision,
+                source_uri=source_uri(tenant, row.source, row.external_id),
+                permalink=permalink(row.source, row.external_id),
+                title=row.title,
+                quote=one.candidate.text,
+            ),
+        )
+    return list(found.values())
+
+
+def list_evidence(chosen: Sequence[ScoredSentence]) -> list[Evidence]:
+    """Return what the answer rests on, best first."""
+    return [
+        Evidence(
+            entry_id=str(one.candidate.entry.row.entry_id),
+            revision=one.candidate.entry.row.revision,
+            quote=one.candidate.text,
+            score=round(one.score, 6),
+            start=one.candidate.start,
+            end=one.candidate.end,
+        )
+        for one in chosen[:MOST_EVIDENCE]
+    ]
+
+
+def is_replaced(one: ScoredSentence, values: Mapping[UUID, Sequence[Other]]) -> bool:
+    """Tell whether a newer entry says another value than the sentence states."""
+    return _newer_value(one, values) is not None
+
+
+def _newer_value(
+    one: ScoredSentence, values: Mapping[UUID, Sequence[Other]]
+) -> Other | None:
+    row = one.candidate.entry.row
+    others = values.get(row.entry_id, ())
+    if not others:
+        return None
+    said = [
+        (found.dimension, round(float(found.value), 9))
+        for found in find_quantities(one.candidate.text, row.language)
+    ]
+    return next(
+        (
+            other
+            for other in others
+            if (other.dimension, round(float(other.stated), 9)) in said
+        ),
+        None,
+    )
+
+
+def _replaced(
+    one: ScoredSentence, values: Mapping[UUID, Sequence[Other]], zone: str
+) -> str:
+    newer = _newer_value(one, values)
+    if newer is None:
+        return ""
+    unit = UNIT_OF.get(newer.dimension, "")
+    when = on_clock(newer.said_at, ZoneInfo(zone))
+    return f" (replaced on {when}: {newer.value:g} {unit})".replace(" )", ")")
+
+
+def _plain(one: ScoredSentence) -> str:
+    text = " ".join(one.candidate.text.split())
+    if one.candidate.start is None:
+        while answers := _ANSWERS.match(text):
+            text = text[answers.end() :]
+    # A text cites nobody.
+    return _CITED.sub(r"(\1)", text).replace("[#", "(#")
+
+
+def _close(sentence: str, mark: str) -> str:
+    bare = _CLOSED.sub("", sentence)
+    end = sentence[len(bare) :].strip()
+    end = end if end in {"!", "?"} else "."
+    return f"{bare} {mark}{end}" if mark else f"{bare}{end}"

@@ -1,0 +1,138 @@
+"""What an answer may be made of: entries that were found, and their threads."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from shared.answers.evidence.sentences import split_sentences
+from shared.search.results.hydrate import HitRow
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import PLAIN, Facility
+from shared.text.words.character_runs import Token
+from shared.text.words.folding import STEMMED_LANGUAGES
+from shared.vocabulary.expand import UNSTEMMED
+
+# Of one text so much is read: what is longer is a dump, not a report.
+MAX_CHARACTERS = 20_000
+# What is shorter heads a form, or tells nothing by itself.
+_LEAST_WORDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A sentence, or a title, that an answer may be made of."""
+
+    entry: EvidenceEntry
+    text: str
+    # Where in the entry's text; None: it is the title.
+    start: int | None
+    end: int | None
+    # Of the sentence, names by all that they are found by.
+    terms: frozenset[str]
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return what breaks ties: the entry, then the place in it; a title first."""
+        return str(self.entry.row.entry_id), -1 if self.start is None else self.start
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceEntry:
+    """An entry that was found, or stands in the thread of one that was."""
+
+    row: HitRow
+    # Of the best hit in its thread, where it is none itself.
+    score: float
+    rank: int
+    is_hit: bool = True
+    # Whether it was written after another one of its thread.
+    is_reply: bool = False
+    facility: Facility = PLAIN
+
+    @property
+    def time(self) -> datetime:
+        """Return when it happened, or was written."""
+        return self.row.event_time or self.row.entry_time
+
+    @property
+    def thread(self) -> str:
+        """Return what it is told in: its thread, or itself alone."""
+        return str(self.row.thread_id or self.row.entry_id)
+
+    @property
+    def language(self) -> str:
+        """Return the language in which its words are compared."""
+        known = self.row.language in STEMMED_LANGUAGES
+        return self.row.language if known else UNSTEMMED
+
+    @cached_property
+    def text(self) -> str:
+        """Return as much of its text as is read."""
+        return self.row.text[:MAX_CHARACTERS]
+
+    @cached_property
+    def _tokens(self) -> list[Token]:
+        return self._scan(self.text)
+
+    @cached_property
+    def _around(self) -> list[Token]:
+        """Return the tokens of its title and tags, with which each sentence is read."""
+        row = self.row
+        return self._scan("\n".join((row.title, *row.tags, *row.logbooks)))
+
+    @cached_property
+    def context_terms(self) -> frozenset[str]:
+        """Return the terms of its title and tags."""
+        return _terms(self._around)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Return the terms of title, tags and text."""
+        return self.context_terms | _terms(self._tokens)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Return the words and names of all that is told of it, not stemmed."""
+        row = self.row
+        values = (str(one) for one in row.metadata.values())
+        beside = self._scan("\n".join((*row.authors, *values)))
+        tokens = (*self._tokens, *self._around, *beside)
+        surfaces = {one.surface for one in tokens if one.surface}
+        return (
+            _terms(one for one in tokens if not one.surface)
+            | surfaces
+            | {ident for one in tokens for ident in one.idents}
+        )
+
+    def candidates(self, *, with_title: bool = True) -> Iterator[Candidate]:
+        """Yield its title and its sentences, in order."""
+        title = self.row.title.strip()
+        if with_title and len(title.split()) >= _LEAST_WORDS:
+            yield Candidate(self, title, None, None, _terms(self._scan(title)))
+        starts = [one.start for one in self._tokens]
+        for start, end in split_sentences(self.text):
+            inside = self._tokens[bisect_left(starts, start) : bisect_left(starts, end)]
+            if len(inside) < _LEAST_WORDS:
+                continue
+            yield Candidate(self, self.text[start:end], start, end, _terms(inside))
+
+    def _scan(self, text: str) -> list[Token]:
+        return list(scan(text, self.language, self.facility))
+
+
+def order_in_threads(
+    entries: Sequence[EvidenceEntry],
+) -> dict[str, list[EvidenceEntry]]:
+    """Return the entries by thread, in each in order of time."""
+    threads: dict[str, list[EvidenceEntry]] = {}
+    for one in sorted(entries, key=lambda e: (e.row.entry_time, str(e.row.entry_id))):
+        threads.setdefault(one.thread, []).append(one)
+    return threads
+
+
+def _terms(tokens: Iterable[Token]) -> frozenset[str]:
+    return frozenset(one for token in tokens for one in (token.term, *token.idents))

@@ -1,0 +1,109 @@
+"""Read the threads of the best hits: a reply often tells what an entry asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from shared.answers.evidence.evidence import EvidenceEntry
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.search.query.plan import Plan
+from shared.search.results.hydrate import HitRow, hydrate_threads
+from shared.search.results.result_page import Shown
+from shared.text.facility.facility import Facility
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+log = get_logger()
+
+MOST_HITS, THREADS_READ = 10, 3
+
+
+def load_evidence(
+    pool: Pool,
+    plan: Plan,
+    facility: Facility,
+    page: Sequence[Shown],
+    timeout_ms: int,
+) -> list[EvidenceEntry]:
+    """Return the best hits, and what else was written in the threads of the first.
+
+    Without the threads there is less evidence; the hits are there in any case.
+    """
+    best = list(page[:MOST_HITS])
+    threads = [one.row.thread_id for one in best[:THREADS_READ] if one.row.thread_id]
+    others: list[HitRow] = []
+    # What a filter excludes is not brought back by its thread.
+    if threads and timeout_ms > 0 and not _is_narrowed(plan):
+        try:
+            with connection(pool) as conn:
+                others = hydrate_threads(
+                    conn, list(dict.fromkeys(threads)), plan.scope, timeout_ms
+                )
+        except (DatabaseConnectionError, DatabaseQueryError) as exc:
+            log.warning("threads_not_read", code=exc.error_code)
+    return join_evidence(best, others, facility)
+
+
+def join_evidence(
+    page: Sequence[Shown], others: Sequence[HitRow], facility: Facility
+) -> list[EvidenceEntry]:
+    """Return hits and their threads' entries, each with what it is worth."""
+    scores: dict[UUID, tuple[float, int]] = {}
+    firsts: dict[UUID, HitRow] = {}
+    for rank, one in enumerate(page, 1):
+        thread = one.row.thread_id
+        if thread is not None and thread not in scores:
+            scores[thread] = (one.item.relevance_score, rank)
+    for row in (*(one.row for one in page), *others):
+        if row.thread_id is not None:
+            first = firsts.get(row.thread_id)
+            if first is None or _moment(row) < _moment(first):
+                firsts[row.thread_id] = row
+    found = [
+        EvidenceEntry(
+            one.row,
+            one.item.relevance_score,
+            rank,
+            is_reply=_is_reply(one.row, firsts),
+            facility=facility,
+        )
+        for rank, one in enumerate(page, 1)
+    ]
+    known = {one.row.entry_id for one in page}
+    for row in others:
+        if row.entry_id not in known and row.thread_id in scores:
+            score, rank = scores[row.thread_id]
+            found.append(
+                EvidenceEntry(
+                    row,
+                    score,
+                    rank,
+                    is_hit=False,
+                    is_reply=_is_reply(row, firsts),
+                    facility=facility,
+                )
+            )
+    return found
+
+
+def _moment(row: HitRow) -> tuple[object, str]:
+    return row.entry_time, str(row.entry_id)
+
+
+def _is_reply(row: HitRow, firsts: dict[UUID, HitRow]) -> bool:
+    first = None if row.thread_id is None else firsts.get(row.thread_id)
+    return first is not None and first.entry_id != row.entry_id
+
+
+def _is_narrowed(plan: Plan) -> bool:
+    """Tell whether more than a time was asked for, which a reply need not keep to."""
+    timeless = replace(
+        plan.filters, since=None, until=None, happened_since=None, happened_until=None
+    )
+    return bool(timeless)

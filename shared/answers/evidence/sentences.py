@@ -1,0 +1,95 @@
+"""Where the sentences of a logbook's texts begin and end, whoever broke the lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# A sentence of a log that never ends is cut between two words.
+MAX_CHARACTERS = 300
+_SOFT_END = re.compile(r"[;:]\s|\s[-\u2013]\s|,\s")
+_LINE = re.compile(r"[^\n]+")
+_END = re.compile(r"[.!?]+[\"')\]\u201c\u201d]*\s+(?=[^a-z\s])")
+# What ends in a point and no sentence with it.
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:no|nr|dr|mr|mrs|st|vs|ca|cf|eg|ie|approx|incl|max|min|temp|fig|sec|bzw"
+    r"|ggf|evtl|usw|etc|inkl|vgl|abt|tel|op|rev|z\.b|d\.h|u\.a|e\.g|i\.e)|\b[A-Z])\.\Z",
+    re.IGNORECASE,
+)
+# A new point of a list begins a sentence.
+_LISTED = re.compile(r"\s*(?:[-*\u2022>+#]|\d{1,2}[.)]\s|\d{1,2}:\d{2})")
+# Where an editor broke lines, most reach nearly as far as the longest one.
+_MOST_WRAPPED, _LEAST_WRAPPED, _REACHES = 100, 40, 0.6
+
+
+class Span(NamedTuple):
+    """A stretch of a text."""
+
+    start: int
+    end: int
+
+
+def split_sentences(text: str) -> Iterator[Span]:
+    """Yield where each sentence stands, in order; blanks belong to none."""
+    for start, end in _paragraphs(text):
+        begin = start
+        for match in _END.finditer(text, start, end):
+            last = match.start() + 1
+            if not _ABBREVIATED.search(text, max(begin, last - 8), last):
+                yield from _pieces(text, begin, match.end())
+                begin = match.end()
+        yield from _pieces(text, begin, end)
+
+
+def _paragraphs(text: str) -> Iterator[Span]:
+    """Yield lines, those joined that an editor has broken."""
+    lines = [match.span() for match in _LINE.finditer(text)]
+    longest = max((end - start for start, end in lines), default=0)
+    is_wrapped = _LEAST_WRAPPED <= longest <= _MOST_WRAPPED
+    begin = last = None
+    for start, end in lines:
+        if begin is not None and last is not None:
+            goes_on = (
+                is_wrapped
+                and start - last.end == 1
+                and _is_broken(text, last, start, longest)
+                and not _LISTED.match(text, start, end)
+            )
+            if not goes_on:
+                yield Span(begin, last.end)
+                begin = start
+        else:
+            begin = start
+        last = Span(start, end)
+    if begin is not None and last is not None:
+        yield Span(begin, last.end)
+
+
+def _is_broken(text: str, line: Span, following: int, longest: int) -> bool:
+    """Tell whether a line ends where its sentence does not."""
+    last = text[line.end - 1]
+    if last in ".!?:":
+        # A sentence may end there, and is looked for in what is joined.
+        return line.end - line.start >= _REACHES * longest
+    reaches = line.end - line.start >= _REACHES * longest
+    return reaches or last == "," or text[following].islower()
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield a sentence without the blanks around it; one without end in pieces."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    while end - start > MAX_CHARACTERS:
+        most = start + MAX_CHARACTERS
+        ends = [one.end() for one in _SOFT_END.finditer(text, start, most)]
+        cut = ends[-1] if ends and ends[-1] - start > MAX_CHARACTERS // 3 else 0
+        cut = cut or text.rfind(" ", start + 1, most) + 1 or most
+        yield Span(start, len(text[:cut].rstrip()))
+        start = cut
+        while start < end and text[start].isspace():
+            start += 1
+    if start < end:
+        yield Span(start, end)

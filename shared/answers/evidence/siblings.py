@@ -1,0 +1,43 @@
+"""What there is in place of a name that no entry has: `turbine 1`, for `turbine 5`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.question.numbered_things import NumberedThing
+from shared.answers.question.question import QuestionName
+
+MOST = 3
+_LETTERS = re.compile(r"[A-Za-z]+(?=[-_ ]?\d)")
+
+
+def find_siblings(
+    asked: QuestionName | NumberedThing, entries: Sequence[EvidenceEntry]
+) -> list[tuple[str, int]]:
+    """Return the likes of a name with how many of the entries have them, most first."""
+    form = _form_of(asked)
+    if form is None:
+        return []
+    found: Counter[str] = Counter()
+    for one in entries:
+        text = f"{one.row.title}\n{one.row.text}"
+        found.update({_as_one(match[0]) for match in form.finditer(text)})
+    own = _as_one(asked.written)
+    return [(name, count) for name, count in found.most_common() if name != own][:MOST]
+
+
+def _form_of(asked: QuestionName | NumberedThing) -> re.Pattern[str] | None:
+    if isinstance(asked, NumberedThing):
+        head = re.escape(asked.written.rpartition(" ")[0])
+        return re.compile(rf"\b{head}\s+\d{{1,4}}\b", re.IGNORECASE)
+    letters = _LETTERS.match(asked.written)
+    if letters is None:
+        return None
+    return re.compile(rf"\b{letters[0]}[-_ ]?\d{{1,4}}[A-Z]?\b")
+
+
+def _as_one(written: str) -> str:
+    return " ".join(written.lower().split()) if " " in written else written

@@ -1,0 +1,62 @@
+"""Which words of a question stand in no entry that its caller may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, LiteralString
+
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.answers.question.question import Question
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres import statement_deadline
+from shared.postgres.pool import connection
+from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+log = get_logger()
+
+_WRITTEN: LiteralString = (
+    """
+    SELECT w.place
+      FROM unnest(%(asked)s::text[]) WITH ORDINALITY AS w (asked, place)
+     WHERE EXISTS (
+           SELECT FROM entry_text t
+             JOIN entry e ON e.id = t.entry_id
+            WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
+              AND t.tsv @@ w.asked::tsquery AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """)
+     LIMIT 64"""
+)
+
+
+def find_unwritten_words(
+    pool: Pool,
+    question: Question,
+    words: Sequence[str],
+    scope: Scope,
+    timeout_ms: int,
+) -> tuple[str, ...]:
+    """Return those of the words that are in no entry; what is not known is in one."""
+    if not words or timeout_ms <= 0:
+        return ()
+    asked = [_in_any_language(question, word) for word in words]
+    try:
+        with connection(pool) as conn:
+            statement_deadline.limit_time(conn, timeout_ms)
+            rows = conn.execute(_WRITTEN, {"asked": asked, **scope.params}).fetchall()
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        log.warning("unwritten_words_not_read", code=exc.error_code)
+        return ()
+    written = {place for (place,) in rows}
+    return tuple(word for place, word in enumerate(words, 1) if place not in written)
+
+
+def _in_any_language(question: Question, word: str) -> str:
+    terms = {terms[word] for terms in question.terms.values() if word in terms}
+    forms = sorted({*terms, *(f"{IDENT_PREFIX}{term}" for term in terms)})
+    return " | ".join(map(quote_lexeme, forms))

@@ -1,0 +1,1 @@
+"""What a question asks for: its kind, its names and words, its parts."""

@@ -1,0 +1,137 @@
+"""What kind of answer a question asks for, and which sentences are of that kind."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from shared.text.reading.quantities import find_quantities
+
+AnswerKind = Literal[
+    "why", "when", "how_long", "how_much", "who", "where", "which", "what"
+]
+# Tried in this order: `how long` is no `how`.
+_ASKS: dict[AnswerKind, re.Pattern[str]] = {
+    "why": re.compile(
+        r"\b(?:why|how come|warum|wieso|weshalb|weswegen|wodurch|pourquoi|perch\u00e9"
+        r"|por qu\u00e9)\b|\b(?:what|which|who) (?:\w+ ){0,2}?caused?\b"
+        r"|\bcauses? (?:of|for)\b|\breasons? (?:for|of|why)\b|\bdamaged\b"
+        r"|\bursachen?\b|\bverursacht|\bgrund f\u00fcr\b",
+        re.IGNORECASE,
+    ),
+    "how_long": re.compile(
+        r"\bhow long\b|\bhow many (?:seconds|minutes|hours|days|weeks|months)\b"
+        r"|\bwie lange?\b|\bwie viele (?:sekunden|minuten|stunden|tage|wochen)\b"
+        r"|\bcombien de temps\b|\bquanto tempo\b|\bcu\u00e1nto tiempo\b",
+        re.IGNORECASE,
+    ),
+    "how_much": re.compile(
+        r"\bhow (?:much|many|deep|full|high|low|large|big|far|fast|hot|cold|strong)\b"
+        r"|\bwie (?:viele?|hoch|tief|gro\u00df|voll|weit|hei\u00df|kalt|stark)\b"
+        r"|\b(?:at )?(?:what|which) (?:fraction|share|percentage|current|voltage"
+        r"|pressure|temperature|limit|value|price|cost|rate|size|availability|noise"
+        r"|length|energy|budget|emittance|(?:\w+ ){1,2}emittance)\b"
+        r"|\bwhat (?:is|was|were) the (?:\w+ ){0,4}?(?:limit|value|gap|availability"
+        r"|price|cost|length|pressure|temperature|current|voltage|energy|noise|size"
+        r"|budget|rate|number|level|dose|emittance|lifetime)\b|\bcombien\b|\bquanto\b"
+        r"|\bcu\u00e1nt[oa]s?\b",
+        re.IGNORECASE,
+    ),
+    "when": re.compile(
+        r"\b(?:when|since when|wann|seit wann|quand|quando|cu\u00e1ndo)\b"
+        r"|\b(?:at )?what (?:time|date|day)\b|\bon which day\b",
+        re.IGNORECASE,
+    ),
+    "who": re.compile(
+        r"\b(?:who|whom|whose|wer|wem|wen|wessen|qui|chi|qui\u00e9n)\b"
+        r"|\bwhich (?:company|operator|person|group|team|firm|vendor)\b"
+        r"|\bwelche (?:firma|person|gruppe)\b|\bwie hei\u00dft der\b",
+        re.IGNORECASE,
+    ),
+    "where": re.compile(
+        r"\b(?:where|wo|wohin|woher|o\u00f9|dove|d\u00f3nde)\b"
+        r"|\bin (?:which|what) (?:room|sector|cell|building|hall|rack)\b",
+        re.IGNORECASE,
+    ),
+    "which": re.compile(
+        r"\b(?:which|welche[mnrs]?|quel(?:le)?s?|quale)\b", re.IGNORECASE
+    ),
+}
+_NUMBER_WORDS = (
+    r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen"
+    r"|twenty|thirty|forty|sixty|ninety|half an?|an?|several|few|ein(?:e|en|er)?|zwei"
+    r"|drei|vier|f\u00fcnf|sechs|sieben|acht|neun|zehn|zw\u00f6lf|zwanzig)"
+)
+_DURATION = re.compile(
+    rf"\b{_NUMBER_WORDS}(?:\s*(?:to|bis|-|\u2013)\s*{_NUMBER_WORDS})?"
+    r"[\s-]*(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|h|hr?s?|hours?|days?|weeks?|months?"
+    r"|years?|shifts?|sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?)\b"
+    r"|\b(?:overnight|all (?:night|day|week))\b",
+    re.IGNORECASE,
+)
+_DIGIT = re.compile(r"\d")
+# What says why, in no logbook's own words.
+_REASON = re.compile(
+    r"\b(?:because|due to|caus(?:e|ed|es|ing)|since|reason"
+    r"|result(?:ed|ing)? (?:of|from|in)|as a result"
+    r"|root|culprit|trac(?:ed|k)|turned out|found|owing|thanks to|led to|explain\w*"
+    r"|blam\w+|so that|after (?:a|the|it|he|she|they|we)|triggered"
+    r"|from (?:a|the)|weil|da\u00df|wegen|durch|ursach\w+|grund|verursach\w+"
+    r"|ausgel\u00f6st|deshalb"
+    r"|daher|aufgrund|lag (?:an|am)|gefunden|nachdem|parce|cause|perch\u00e9"
+    r"|causa|porque|debido)\b",
+    re.IGNORECASE,
+)
+_MOMENT = re.compile(
+    r"\b\d{1,2}[:.]\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{0,4}|\b\d{4}-\d{2}-\d{2}\b"
+    r"|\b\d{1,2}(?:st|nd|rd|th|\.)? (?:jan|feb|m[a\u00e4]r|apr|ma[iy]|jun|jul|aug|sep"
+    r"|o[ck]t|nov|de[cz])\w*"
+    r"|\b(?:today|yesterday|tonight|this (?:morning|evening|night)|noon|midnight"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|heute|gestern"
+    r"|mittag|mitternacht|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(
+    r"\b(?:operator|crew|shift leader|electrician|technician|physicist|engineer|group"
+    r"|team|company|firm|vendor|supplier|manufacturer|GmbH|Inc|Ltd|contractor|firma"
+    r"|gruppe|lieferant|hersteller|elektriker|techniker|schichtleiter)\b",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(
+    r"\b(?:in|at|on|behind|under|above|below|beside|between|near|next to|into|onto|from"
+    r"|through|inside|outside|im|am|an|auf|hinter|unter|\u00fcber|neben|zwischen|bei|aus"
+    r"|durch) (?:the |a |an |der |die |das |dem |den )?\w+",
+    re.IGNORECASE,
+)
+
+
+def find_kind(question: str) -> AnswerKind:
+    """Return what kind of answer a question asks for; of what says nothing, `what`."""
+    for kind, asks in _ASKS.items():
+        if asks.search(question):
+            return kind
+    return "what"
+
+
+def is_of_kind(
+    kind: AnswerKind, sentence: str, language: str, people: frozenset[str]
+) -> bool:
+    """Tell whether a sentence can be such an answer; `people` are folded names."""
+    match kind:
+        case "why":
+            return bool(_REASON.search(sentence))
+        case "how_long":
+            return bool(_DURATION.search(sentence))
+        case "how_much":
+            return bool(_DIGIT.search(sentence)) or any(
+                find_quantities(sentence, language)
+            )
+        case "when":
+            return bool(_MOMENT.search(sentence))
+        case "who":
+            words = {word.strip(".,;:!?()'\"").casefold() for word in sentence.split()}
+            return bool(words & people) or bool(_PERSON.search(sentence))
+        case "where":
+            return bool(_PLACE.search(sentence))
+        case "which" | "what":
+            return True

@@ -1,0 +1,149 @@
+"""A question as an answer is measured by it: its kind, its names, its words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from shared.answers.question import answer_kinds, numbered_things
+from shared.answers.question.answer_kinds import AnswerKind
+from shared.answers.question.numbered_things import NumberedThing
+from shared.search.query import name_query
+from shared.search.query.language.tree import Node, Pattern
+from shared.search.query.plan import Plan
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import Facility
+from shared.text.words import function_words
+from shared.text.words.character_runs import Token
+from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface
+from shared.vocabulary import common_words
+from shared.vocabulary.expand import UNSTEMMED
+
+# What asks, tells or refers, and is in no answer: by the folded form.
+_ASKING_WORDS = """
+    why when how long much many who whom whose where which what did do does done was
+    were is are be been will would could should can must need needs happen happened
+    happens cause caused causes reason reasons tell show find about there get got go
+    went anybody somebody someone anyone itself now still yet please read set right in
+    on by to up towards at with full warum wann wie lange viel viele wer wem wen wo
+    wohin woher welche welcher welches ist sind war waren wurde wurden wird hat haben
+    kann konnte soll muss noch jetzt gab gibt ursache grund passiert geschah zeige sage
+"""
+_ASKING = frozenset(_ASKING_WORDS.split())
+
+_LEAST_LETTERS = 3
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|dem|den|des|ein|eine|und|ist|war|wurde|warum|wie|wo|wann|welche"
+    r"|wer|im|am|zu|auf|von)\b",
+    re.IGNORECASE,
+)
+_MONTH = re.compile(
+    r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri"
+    r"|Satur|Sun)[a-z]*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionName:
+    """A name in a question: as it is compared, and as it is written."""
+
+    term: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an answer has to tell."""
+
+    text: str
+    kind: AnswerKind
+    names: tuple[QuestionName, ...]
+    things: tuple[NumberedThing, ...]
+    # By the language of an entry: of each content word its term there.
+    terms: dict[str, dict[str, str]] = field(hash=False)
+
+    @property
+    def called(self) -> tuple[QuestionName | NumberedThing, ...]:
+        """Return all that it calls by a name or a number."""
+        return (*self.names, *self.things)
+
+    def terms_in(self, language: str) -> dict[str, str]:
+        """Return the content words, as texts of a language have them."""
+        return self.terms.get(language) or self.terms[UNSTEMMED]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the content words as they are written."""
+        return tuple(self.terms[UNSTEMMED])
+
+
+def read_question(plan: Plan, facility: Facility) -> Question:
+    """Read the question of a plan; words that were read as a time are none of it."""
+    text = " ".join(_wanted(plan.tree)) or plan.query
+    return read_part(plan.query, text, facility)
+
+
+def read_part(asked: str, text: str, facility: Facility) -> Question:
+    """Read a question, or one of several in it; `text` is without its times."""
+    tokens = [*scan(text, UNSTEMMED, facility)]
+    names = [
+        QuestionName(one.term, text[one.start : one.end])
+        for one in tokens
+        if one.is_name or _is_proper(text, one, tokens[0])
+    ]
+    things = numbered_things.find_things(text, {one.written for one in names})
+    return Question(
+        text=asked,
+        kind=answer_kinds.find_kind(asked),
+        names=tuple(dict.fromkeys(names)),
+        things=tuple(things),
+        terms=_content_words(text, facility),
+    )
+
+
+def _is_proper(text: str, token: Token, first: Token) -> bool:
+    """Tell whether a word is written as a name, and not as any German noun is."""
+    written = text[token.start : token.end]
+    return (
+        token is not first
+        and token.kind is None
+        and written.istitle()
+        and len(written) >= _LEAST_LETTERS
+        and _is_content(token.surface or "")
+        and not _MONTH.fullmatch(written)
+        and not _GERMAN.search(text)
+    )
+
+
+def _wanted(node: Node | None) -> list[str]:
+    if node is None:
+        return []
+    found = name_query.wanted_words(node)
+    return [one.text for one in found if not isinstance(one, Pattern)]
+
+
+def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
+    """Return by language the terms of what neither joins, asks, refers nor counts."""
+    words = {
+        (token.start, token.end)
+        for token in scan(text, UNSTEMMED, facility)
+        if token.is_name or (token.kind is None and _is_content(token.surface or ""))
+    }
+    return {
+        language: {
+            text[token.start : token.end]: token.term
+            for token in scan(text, language, facility)
+            if (token.start, token.end) in words
+        }
+        for language in (*STEMMED_LANGUAGES, UNSTEMMED)
+    }
+
+
+def _is_content(word: str) -> bool:
+    if len(word) < 2 or not re.search(r"[^\W\d_]", word):  # noqa: PLR2004 - a letter
+        return False
+    folded = fold_surface(word, "en")
+    return folded not in _ASKING and not any(
+        function_words.joins(folded, one) or common_words.is_common(folded, one)
+        for one in ("en", "de")
+    )

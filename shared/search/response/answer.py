@@ -1,0 +1,92 @@
+"""An answer in sentences beside the hits: what it says, of whom, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Literal, Self
+
+from shared.search.jobs.compatibility import select_known_fields
+
+Status = Literal["grounded", "clarify", "insufficient"]
+Grade = Literal["A", "B", "C", "D"]
+AnswerSource = Literal["deterministic", "llm"]
+CitationMode = Literal["cited", "fallback_all", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """An entry that an answer cites, in the revision that was read."""
+
+    label: Annotated[str, "As it stands in the answer, in `[#...]` or `[n]`."]
+    entry_id: str
+    revision: int
+    source_uri: str
+    permalink: str
+    title: str
+    quote: Annotated[str, "The words of the entry that are cited first."]
+    changed_since: Annotated[str | None, "When it was changed after it was read."] = (
+        None
+    )
+    removed_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A sentence that an answer rests on, and where it stands."""
+
+    entry_id: str
+    revision: int
+    quote: Annotated[str, "Word for word as the entry has it."]
+    score: float
+    start: Annotated[int | None, "In the entry's text as it is read; null: its title."]
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextAnswer:
+    """What an answer is worth, or why there is none, in words."""
+
+    status: Status
+    code: str
+    summary: str
+    reason: str
+    grade: Grade
+    evidence: Sequence[Evidence] = ()
+    citations: Sequence[str] = ()
+    questions: Sequence[str] = ()
+    # Words of the question that stand in no entry.
+    unsupported: Sequence[str] = ()
+    # What the question asks for, by kind of slot, and whether the answer has it.
+    slots: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer, whoever worded it."""
+
+    text: str | None
+    source: AnswerSource | None
+    citation_mode: CitationMode
+    citations: Sequence[Citation]
+    context: ContextAnswer
+    took_ms: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        return asdict(self)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Read it back; what a newer release says besides is left out."""
+        known = select_known_fields(cls, values)
+        known["citations"] = [
+            Citation(**select_known_fields(Citation, one)) for one in known["citations"]
+        ]
+        context = select_known_fields(ContextAnswer, known["context"])
+        context["evidence"] = [
+            Evidence(**select_known_fields(Evidence, one))
+            for one in context["evidence"]
+        ]
+        known["context"] = ContextAnswer(**context)
+        return cls(**known)

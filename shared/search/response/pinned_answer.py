@@ -1,0 +1,78 @@
+"""A stored answer, shown again: pinned to the revisions that it read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.postgres import statement_deadline
+from shared.postgres.pool import connection, format_array
+from shared.search.response.answer import Answer, Citation
+from shared.times.rfc3339 import timestamp
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+_CITED: LiteralString = (
+    """
+    SELECT e.id, e.deleted_at,
+           (SELECT min(r.seen_at) FROM revision r
+             WHERE r.entry_id = e.id AND r.number > c.revision) AS changed
+      FROM unnest(%(ids)s::uuid[], %(revisions)s::int[]) AS c (id, revision)
+      JOIN entry e ON e.id = c.id
+     WHERE e.tenant = %(tenant)s"""
+    + rights.SEEN
+    + """
+     LIMIT 100"""
+)
+
+
+def read_pinned_answer(
+    pool: Pool, scope: Scope, stored: Mapping[str, Any] | None, timeout_ms: int
+) -> Answer | None:
+    """Return a job's answer as its reader may see it now, or None.
+
+    An entry that was changed or removed since is marked. One that is purged, or that
+    they may see no more, takes the answer with it: its words are in it.
+    """
+    if stored is None:
+        return None
+    answer = Answer.from_values(stored)
+    if not answer.citations:
+        # Without marks nobody knows whose words they are.
+        return None if answer.context.evidence else answer
+    with connection(pool) as conn:
+        statement_deadline.limit_time(conn, timeout_ms)
+        known = _read(conn, scope, answer)
+    if any(UUID(one.entry_id) not in known for one in answer.citations):
+        return None
+    marked = [_marked(one, known[UUID(one.entry_id)]) for one in answer.citations]
+    return replace(answer, citations=marked)
+
+
+def _read(
+    conn: Connection[Any], scope: Scope, answer: Answer
+) -> dict[UUID, tuple[datetime | None, datetime | None]]:
+    given = {
+        "ids": format_array([UUID(one.entry_id) for one in answer.citations]),
+        "revisions": [one.revision for one in answer.citations],
+        **scope.params,
+    }
+    rows = conn.execute(_CITED, given).fetchall()
+    return {entry_id: (deleted, changed) for entry_id, deleted, changed in rows}
+
+
+def _marked(one: Citation, since: tuple[datetime | None, datetime | None]) -> Citation:
+    removed, changed = since
+    return replace(
+        one,
+        removed_at=timestamp(removed),
+        changed_since=timestamp(changed),
+    )

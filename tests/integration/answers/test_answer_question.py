@@ -1,0 +1,271 @@
+"""Answers made of what was found: cited, pinned, graded, or refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.access.scope import Scope
+from shared.answers.answer_question import answer_question
+from shared.entries.draft import EntryDraft
+from shared.postgres.pool import connection
+from shared.search.jobs import job as jobs
+from shared.search.query.plan import Plan
+from shared.search.query.result_detail import Synthesis
+from shared.search.response.end_search import end_search, store
+from shared.search.response.job_answer import JobReader, read_answer
+from shared.search.response.search_answer import SearchAnswer
+from tests.support.ended_searches import job_of
+from tests.support.fixtures.asking import ANNA, BEN, Asking
+
+BEGIN = datetime(2026, 3, 2, 6, tzinfo=UTC)
+VALVE = (
+    "11:04 gate valve 8 closed with beam in the machine. Beam lost at 400 mA. "
+    "Vacuum looks clean on both sides."
+)
+CAUSE = (
+    "Gate valve 8 closed because the compressed air had sagged to 3 bar: an O ring of "
+    "the dryer leaks. Replaced it."
+)
+
+
+def draft(name: str, text: str, hours: int = 0, **more: Any) -> EntryDraft:
+    at = BEGIN + timedelta(hours=hours)
+    return EntryDraft("api", name, text, entry_time=at, **more)
+
+
+def write_logbook(asking: Asking) -> None:
+    asking.write(
+        draft("OPS-1", VALVE, title="Gate valve 8 closed, beam lost"),
+        draft("OPS-2", CAUSE, 5, title="Re: Gate valve 8 closed", reply_to="OPS-1"),
+        draft("OPS-3", "Turbine 2 of the cold box stopped on bearing.", 9),
+        draft("OPS-4", "Turbine 1 of the cold box was greased.", 10),
+        draft("OPS-5", "Coffee machine repaired.", 11),
+    )
+
+
+def answer(
+    asking: Asking, query: str, scope: Scope = ANNA, **more: Any
+) -> SearchAnswer:
+    plan = asking.plan(query, scope, **{"mode": "hybrid", **more})
+    ended = end_search(
+        asking.context,
+        job_of(asking.context, plan),
+        plan,
+        asking.carried_out(plan),
+        answer_question,
+    )
+    assert ended.answer is not None
+    return ended.answer
+
+
+@pytest.mark.requirement("S4-29", "S1-12", "S4-36")
+def test_the_cause_is_told_in_the_words_of_the_reply_with_its_mark(
+    asking: Asking,
+) -> None:
+    write_logbook(asking)
+    told = answer(asking, "Why did gate valve 8 close?")
+
+    assert told.answer is not None
+    assert "an O ring of the dryer leaks [#OPS-2@1]." in told.answer
+    assert told.answer_source == "deterministic"
+    assert told.citation_mode == "cited"
+    context = told.context_answer
+    assert context is not None
+    assert (context["status"], context["grade"]) == ("grounded", "A")
+    texts = {"OPS-1": VALVE, "OPS-2": CAUSE}
+    names = {one.entry_id: one.label for one in told.citations}
+    for one in context["evidence"]:
+        if one["start"] is not None:
+            text = texts[names[one["entry_id"]]]
+            assert text[one["start"] : one["end"]] == one["quote"]
+    marks = re.findall(r"\[#(\S+)@1\]", told.answer)
+    assert len(marks) == len(context["evidence"])
+    assert list(dict.fromkeys(marks)) == list(told.sources)
+
+
+def test_the_same_question_twice_has_the_same_answer(asking: Asking) -> None:
+    write_logbook(asking)
+    first, second = (answer(asking, "Why did gate valve 8 close?") for _ in range(2))
+    assert first.answer == second.answer
+    assert first.context_answer == second.context_answer
+    assert first.stability_hash == second.stability_hash
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "said"),
+    [
+        (
+            "Why did turbine 5 of the cold box stop?",
+            "unknown_name",
+            "No entry that was found names turbine 5; there are",
+        ),
+        (
+            "Why did turbine 2 of the cold box explode?",
+            "unsupported_words",
+            "No entry has \u201cexplode\u201d.",
+        ),
+        (
+            "What is the beam energy right now?",
+            "not_a_logbook_question",
+            "A logbook tells what was written",
+        ),
+    ],
+)
+def test_a_slot_that_nothing_fills_is_named_and_the_nearest_is_shown(
+    asking: Asking, query: str, code: str, said: str
+) -> None:
+    write_logbook(asking)
+    told = answer(asking, query)
+    context = told.context_answer
+    assert context is not None
+    assert context["code"] == code
+    assert context["status"] != "grounded"
+    assert context["grade"] == "D"
+    assert context["summary"].startswith(said)
+    assert told.answer is not None
+    assert "Nearest: " in told.answer
+    assert told.citations
+
+
+def test_another_number_of_the_same_thing_is_offered(asking: Asking) -> None:
+    write_logbook(asking)
+    context = answer(asking, "Why did turbine 5 of the cold box stop?").context_answer
+    assert context is not None
+    assert set(context["questions"]) == {
+        "Why did turbine 1 of the cold box stop?",
+        "Why did turbine 2 of the cold box stop?",
+    }
+
+
+def test_what_the_caller_may_not_see_is_no_evidence_and_no_word(asking: Asking) -> None:
+    asking.write(
+        draft("OPS-1", VALVE, title="Gate valve 8 closed"),
+        draft(
+            "OPS-2",
+            CAUSE,
+            5,
+            title="Re: Gate valve 8 closed",
+            reply_to="OPS-1",
+            readers=("anna",),
+        ),
+    )
+    assert "dryer" in (answer(asking, "Why did gate valve 8 close?").answer or "")
+    other = answer(asking, "Why did gate valve 8 close at the dryer?", BEN)
+    assert "O ring" not in (other.answer or "")
+    assert [one.label for one in other.citations] == ["OPS-1"]
+    assert other.context_answer is not None
+    # A word of an entry that they may not see is, for them, written nowhere.
+    assert "dryer" in other.context_answer["unsupported"]
+
+
+@pytest.mark.requirement("S1-44", "S1-27")
+def test_numbers_are_places_among_the_results_and_marks_can_be_left_off(
+    asking: Asking,
+) -> None:
+    write_logbook(asking)
+    numbered = Synthesis(2, style="numeric")
+    told = answer(asking, "Why did gate valve 8 close?", synthesis=numbered)
+    assert told.answer is not None
+    places = {int(one.label) for one in told.citations}
+    assert places <= {1, 2}
+    assert all(f"[{place}]" in told.answer for place in places)
+    bare = answer(
+        asking, "Why did gate valve 8 close?", synthesis=replace(numbered, marked=False)
+    )
+    assert bare.answer is not None
+    assert "[" not in bare.answer
+    assert bare.citations == []
+
+
+@pytest.mark.parametrize(("mode", "is_there"), [("keyword", False), ("hybrid", True)])
+def test_modes_say_whether_there_is_an_answer_and_a_request_says_it_first(
+    asking: Asking, mode: str, *, is_there: bool
+) -> None:
+    write_logbook(asking)
+    assert (answer(asking, "valve", mode=mode).answer is not None) is is_there
+    asked = answer(asking, "valve", mode=mode, synthesize=not is_there)
+    assert (asked.answer is not None) is not is_there
+
+
+@pytest.mark.requirement("S1-51")
+def test_nothing_found_is_no_answer(asking: Asking) -> None:
+    write_logbook(asking)
+    told = answer(asking, "author:nobody zebra")
+    assert told.results == []
+    assert told.answer is None
+    assert told.citations == []
+
+
+@pytest.mark.requirement("S4-66")
+def test_two_sides_of_a_comparison_have_a_paragraph_each(asking: Asking) -> None:
+    write_logbook(asking)
+    told = answer(asking, "turbine 1 vs turbine 2")
+    assert told.answer is not None
+    first, second = told.answer.split("\n\n")
+    assert "OPS-4" in first
+    assert "OPS-3" in second
+
+
+def stored(asking: Asking, plan: Plan) -> Any:
+    job = job_of(asking.context, plan)
+    ended = end_search(
+        asking.context, job, plan, asking.carried_out(plan), answer_question
+    )
+    store(asking.pool, job, ended)
+    with connection(asking.pool) as conn:
+        return jobs.find_own_job(conn, plan.scope, job.job_id)
+
+
+@pytest.mark.requirement("I11")
+def test_an_answer_stays_pinned_and_marks_what_was_changed_since(
+    asking: Asking,
+) -> None:
+    write_logbook(asking)
+    plan = asking.plan("Why did gate valve 8 close?", mode="hybrid")
+    kept = stored(asking, plan)
+    reader = JobReader(asking.context, ANNA)
+    before = read_answer(reader, kept)
+    asking.write(
+        draft(
+            "OPS-2",
+            "It was the timer.",
+            5,
+            title="Re: Gate valve 8 closed",
+            reply_to="OPS-1",
+        )
+    )
+
+    after = read_answer(reader, kept)
+
+    assert before is not None
+    assert after is not None
+    assert after.answer == before.answer
+    changed = {one.label: one.changed_since is not None for one in after.citations}
+    assert changed["OPS-2"] is True
+    assert not any(one.changed_since for one in before.citations)
+
+
+def test_who_may_see_a_cited_entry_no_more_is_not_told_its_words(
+    asking: Asking,
+) -> None:
+    write_logbook(asking)
+    kept = stored(asking, asking.plan("Why did gate valve 8 close?", mode="hybrid"))
+    asking.write(
+        draft(
+            "OPS-2",
+            CAUSE,
+            5,
+            title="Re: Gate valve 8 closed",
+            reply_to="OPS-1",
+            readers=("ben",),
+        )
+    )
+    told = read_answer(JobReader(asking.context, ANNA), kept)
+    assert told is not None
+    assert told.answer is None
+    assert told.citations == []

@@ -1,0 +1,114 @@
+"""What a question asks for: its kind, its names, its numbered things, its parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.answers.question.answer_kinds import find_kind
+from shared.answers.question.numbered_things import find_things, is_named
+from shared.answers.question.question import read_part
+from shared.answers.question.question_parts import split_question
+from shared.answers.question.question_scope import find_outside
+from shared.text.facility.facility import PLAIN
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Why did gate valve 8 close?", "why"),
+        ("What caused the ground fault?", "why"),
+        ("Warum klemmt der Schalter?", "why"),
+        ("How long does the gun need?", "how_long"),
+        ("How many litres did it cost?", "how_much"),
+        ("What is the alarm limit for the rack?", "how_much"),
+        ("When was the mouse caught?", "when"),
+        ("Wann wurde die Sperre entfernt?", "when"),
+        ("Who bridged the switch?", "who"),
+        ("Where did the water go?", "where"),
+        ("Which tag is on pump P-201?", "which"),
+        ("rf trip", "what"),
+    ],
+)
+def test_a_question_asks_for_a_kind_of_answer(text: str, kind: str) -> None:
+    assert find_kind(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "things"),
+    [
+        ("Why did gate valve 8 close?", ["valve 8"]),
+        ("turbine 2 of the cold box", ["turbine 2"]),
+        ("Why was it down on 31 January?", []),
+        ("stuck at 18.4 mm after 20 minutes", []),
+        ("What happened at 3?", []),
+    ],
+)
+def test_numbered_things_are_no_sizes_and_no_dates(
+    text: str, things: list[str]
+) -> None:
+    assert [one.written for one in find_things(text, frozenset())] == things
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "is_there"),
+    [
+        ("turbine 2 stopped", [], True),
+        ("turbines 1 and 2 stopped", [], True),
+        ("Turbine no. 2 stopped", [], True),
+        ("turbine 20 stopped", [], False),
+        ("turbine 1, 2.5 bar", [], False),
+        ("the second one", ["trb2"], True),
+        ("the second one", ["trb3"], False),
+        ("the second one", ["kly2"], False),
+    ],
+)
+def test_a_thing_is_named_so_in_a_row_or_by_its_abbreviation(
+    text: str, names: list[str], *, is_there: bool
+) -> None:
+    (thing,) = find_things("Why did turbine 2 stop?", frozenset())
+    assert is_named(thing, text, frozenset(names)) is is_there
+
+
+def test_names_are_what_the_analyser_knows_and_what_is_written_as_one() -> None:
+    asked = "Why did Oskar reset RFC2 in January?"
+    question = read_part(asked, asked, PLAIN)
+    assert [one.written for one in question.names] == ["Oskar", "RFC2"]
+    german = "Warum hat die Pumpe den Strom verloren?"
+    assert read_part(german, german, PLAIN).names == ()
+
+
+def test_words_that_ask_or_join_are_no_content() -> None:
+    asked = "What did the night shift report about the laser?"
+    assert read_part(asked, asked, PLAIN).words == ("night", "shift", "report", "laser")
+
+
+@pytest.mark.parametrize(
+    ("text", "outside"),
+    [
+        ("What is the beam energy right now?", "live_value"),
+        ("What is the current beam energy?", "live_value"),
+        ("Set the quadrupole current to 5 A", "control_action"),
+        ("How does a free electron laser work?", "general_knowledge"),
+        ("What is the alarm limit for the rack temperature now?", None),
+        ("set screw of the tuner", None),
+        ("what happened last time the injector failed", None),
+        ("Warum fiel Kicker 2 aus?", None),
+    ],
+)
+def test_what_no_logbook_answers_is_told_apart(text: str, outside: str | None) -> None:
+    assert find_outside(text) == outside
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Why did A trip and why did B stop?", ["Why did A trip", "why did B stop?"]),
+        ("RFC2 vs RFC3", ["RFC2", "RFC3"]),
+        ("compare the gun with the linac", ["gun", "the linac"]),
+        ("Why did oil and water mix?", ["Why did oil and water mix?"]),
+    ],
+)
+def test_a_question_of_several_parts_is_taken_apart(
+    text: str, parts: list[str]
+) -> None:
+    assert split_question(text) == parts
