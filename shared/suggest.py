@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 # Comparing takes longer the longer a name is; none of ours is nearly so long.
 MAX_CHARACTERS = 100
-_LIKENESS = 0.5
+_LIKENESS = 0.6
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -48,13 +48,18 @@ class HTTPReply:
 
     def text(self) -> str:
         """Return the body as text, repaired where it must be."""
-        return decoding.decode(self.body, self.charset).text
+        try:
+            return decoding.decode(self.body, self.charset).text
+        except MemoryError as exc:
+            raise _too_much(self.body) from exc
 
     def json(self) -> Any:
         """Return the body as JSON, or raise `unexpected_shape`."""
         text = self.text()
         try:
             return _parsed(text)
+        except MemoryError as exc:
+            raise _too_much(self.body) from exc
         except (ValueError, RecursionError) as exc:
             what = "a web page" if text.lstrip()[:1] == "<" else "something else"
             where = failures.mask_url(httpx.URL(self.url))
@@ -129,6 +134,15 @@ def _unpacker(codings: str) -> Unpacker | None:
             reason="unasked_encoding",
         )
     return Unpacker(_CODINGS[coding])
+
+
+def _too_much(body: bytes) -> IngestionError:
+    """Say so of what is within its bound, and more than a worker holds once read."""
+    return IngestionError(
+        f"An answer of {len(body)} bytes takes more memory than a worker has: ask for"
+        " less at once (`page_size`, `args.chunk_days`), or raise `worker_memory_mb`.",
+        reason="too_large",
+    )
 
 
 def _too_large(most: int) -> IngestionError:

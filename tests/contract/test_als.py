@@ -13,6 +13,7 @@ import pytest
 
 from shared.adapter_contract.contract import RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError, SourceUnreachableError
+from shared.text.markup import plain_text
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.als import AlsStub
 from workers.adapters.kit.stub import StubEntry
@@ -43,10 +44,10 @@ def polled(stub: AlsStub, **more: Any) -> Poller:
     return Poller(stub.settings(), history_start="2024-01-01", **more)
 
 
-def read(**changes: Any) -> Any:
+def read(args: dict[str, Any] | None = None, **changes: Any) -> Any:
     given = {"adapter": "als", "base_url": "https://elog.test/php/data.php"}
     item = RawItem("20417", {**RECORD, **changes})
-    return Poller(given).open().adapter.parse(item)
+    return Poller(given, args=args or {}).open().adapter.parse(item)
 
 
 def test_a_record_is_read_as_its_logbook_means_it() -> None:
@@ -66,6 +67,43 @@ def test_zero_is_no_tag_and_no_parent_and_a_summary_is_of_its_kind() -> None:
     assert entry.metadata == {"loto_tag": "1184"}
     assert (entry.reply_to, entry.kind) == (None, "shift_summary")
     assert (entry.level, entry.authors) == ("shift_summary", ())
+
+
+@pytest.mark.parametrize(
+    ("details", "said"),
+    [
+        ("Retuned&lt;br /&gt;Beam back at 400 mA", "Retuned\nBeam back at 400 mA"),
+        ("&lt;p&gt;Below &amp;lt; 2e-9&amp;nbsp;Torr&lt;/p&gt;", "Below < 2e-9 Torr"),
+        ("<![CDATA[<html><div>Test, disregard</div></html>]]>", "Test, disregard"),
+        ("See &lt;a href=\\&quot;https://t.test/7\\&quot;&gt;7&lt;/a&gt;", "See 7"),
+        ("Orbit x<y, R&D\n  tune 5 < 6", "Orbit x<y, R&D\n  tune 5 < 6"),
+        ("Below &lt; 5 A\nReset.", "Below < 5 A\nReset."),
+        (r"It didn\'t trip on \"I\".", 'It didn\'t trip on "I".'),
+        (r"He didn\\\'t.", "He didn't."),
+        (r"Saved to Z:\\ops\\new.vi, C:\temp", r"Saved to Z:\ops\new.vi, C:\temp"),
+    ],
+)
+def test_a_text_is_as_it_was_written_before_the_logbook_escaped_it(
+    details: str, said: str
+) -> None:
+    entry = read(details=details)
+    assert plain_text.to_plain(entry.text, entry.text_format).startswith(said)
+    # Whoever says how texts are marked up has them as they come.
+    asked = read(details=details, args={"text_format": "markdown"})
+    assert (asked.text, asked.text_format) == (details, "markdown")
+
+
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [
+        ("Vacuum &amp;amp; RF", "Vacuum & RF"),
+        (r"Spot \&quot;smeared\&quot;", 'Spot "smeared"'),
+        (r"It won\'t", "It won't"),
+        ("R&D: x<y", "R&D: x<y"),
+    ],
+)
+def test_a_title_is_as_it_was_written(subject: str, said: str) -> None:
+    assert read(subject=subject).title == said
 
 
 @pytest.mark.parametrize("stamp", ["soon", None, {}, True, "99999999999999"])

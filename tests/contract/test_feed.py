@@ -100,7 +100,9 @@ def test_every_linked_part_is_read_and_the_window_alone_afterwards(
 
     assert ids(first) == known[::-1]
     entry = feed.parse(first[0].items[0])
-    assert (entry.title, entry.text, entry.text_format) == ("T40", "Entry 40", "html")
+    # Atom says of which kind a text is; of RSS one without markup is none.
+    kind = "html" if form == "atom" else "plain"
+    assert (entry.title, entry.text, entry.text_format) == ("T40", "Entry 40", kind)
     assert entry.entry_time == NOON + timedelta(minutes=40)
     assert entry.authors == ("a.author",)
     assert asked == 3
@@ -279,6 +281,28 @@ def test_a_text_cut_in_the_middle_of_a_character_says_so(
 
     assert entry.text.startswith("Prüfung der Kühlung")
     assert "truncated_by_source" in entry.flags
+
+
+@pytest.mark.parametrize(
+    ("text", "is_html"),
+    [
+        ("Pump tripped, I < 5 A & rising\nsee below", False),
+        ("[b]Tripped[/b] at 06:05\n", False),
+        ("<p>Tripped</p>", True),
+        ("Above 4 &mu;A", True),
+    ],
+)
+def test_a_text_without_markup_keeps_its_lines(
+    make_stub: MakeStub, io: PlainIO, text: str, *, is_html: bool
+):
+    stub = make_stub(is_plain=True)
+    stub.add(StubEntry(1, NOON, text=text))
+    feed = adapter(stub, io)
+
+    entry = feed.parse(walk(feed)[0].items[0])
+
+    assert entry.text == text.strip()
+    assert entry.text_format == ("html" if is_html else "plain")
 
 
 def test_enclosures_become_attachments_with_absolute_addresses(

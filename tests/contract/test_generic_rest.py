@@ -386,6 +386,30 @@ def test_details_are_asked_for_one_by_one(make_stub: MakeStub, io: PlainIO):
     assert not isinstance(adapter(make_stub(), io), Fetches)
 
 
+@pytest.mark.parametrize("said", [{"entry": None}, {"error": "gone"}, {"entry": {}}])
+def test_an_entry_that_is_gone_may_be_nothing_with_status_200(
+    make_stub: MakeStub, io: PlainIO, said: Any
+):
+    stub = make_stub(detail=True, item_path="/entries/{id}", item_pointer="/entry")
+    (known,) = fill(stub, 1)
+    rest = adapter(stub, io)
+    stub.delete(known)
+    stub.says_of_gone = said
+    assert rest.fetch(known) is None
+    stub.says_of_gone = {"entry": "?"}
+    with pytest.raises(IngestionError):
+        rest.fetch(known)
+
+
+def test_a_place_of_the_entry_that_is_wrong_is_no_entry_without_details(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub(detail=True, item_path="/entries/{id}", item_pointer="/item")
+    fill(stub, 1)
+    with pytest.raises(IngestionError):
+        walk(adapter(stub, io))
+
+
 def test_a_list_may_be_asked_for_by_post(make_stub: MakeStub, io: PlainIO):
     stub = make_stub(cap=2, method="POST")
     known = fill(stub, 5)

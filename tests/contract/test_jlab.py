@@ -61,6 +61,12 @@ def test_an_entry_of_a_list_is_read_as_received() -> None:
     assert entry.url == "https://log.test/entry/4410233"
 
 
+def test_either_spelling_of_what_wants_attention_is_one() -> None:
+    assert read(needsAttention="1").metadata["needs_attention"] == "1"
+    assert read(needsAttention="1") == read(needsattention="1", numattachments=0)
+    assert "needs_attention" not in read(needsAttention=None).metadata
+
+
 def test_counts_are_no_content_and_times_may_be_numbers_or_only_text() -> None:
     assert read(numcomments=7) == read(
         numComments="8", created={"timestamp": 1718005500}
@@ -100,7 +106,8 @@ def test_pages_are_walked_to_the_oldest_and_then_only_what_is_new(
     assert {"1", "2", "3", "4", "5"} <= set(found.ids())
     assert found.ids() == ["12"]
     assert found.entries["3"].text == "Text"
-    asked = [parse_qs(urlsplit(one.partition(" ")[2]).query) for one in stub.requests()]
+    lists = [one for one in stub.requests() if "?" in one]
+    asked = [parse_qs(urlsplit(one.partition(" ")[2]).query) for one in lists]
     assert all("body" in one["field"] for one in asked)
     assert all(int(one["startdate"][0]) < int(one["enddate"][0]) for one in asked)
 
@@ -118,6 +125,19 @@ def test_comments_become_entries_below_theirs(stub: JLabStub) -> None:
     assert found.entries[odd].authors == ()
     singles = [one for one in stub.requests() if one.endswith("/entries/1")]
     assert len(singles) == 1
+    # Lists do not count comments: each entry is asked for its own.
+    assert any(one.endswith("/entries/2") for one in stub.requests())
+
+
+def test_an_entry_whose_list_counts_no_comment_is_not_asked_for_any(
+    stub: JLabStub,
+) -> None:
+    stub.counts_comments = True
+    stub.add(StubEntry(1, START))
+    stub.add(StubEntry(2, START))
+    comment = stub.add(StubEntry(3, START, title="Me too", text="Seen", reply_to=1))
+    assert set(polled(stub).ids()) == {"1", "2", comment}
+    assert any(one.endswith("/entries/1") for one in stub.requests())
     assert not any(one.endswith("/entries/2") for one in stub.requests())
 
 
@@ -146,6 +166,10 @@ def test_what_is_fetched_alone_is_as_the_lists_have_it(stub: JLabStub) -> None:
             )
         assert adapter.fetch("99") is None
         assert adapter.fetch("1#c:0123456789abcdef") is None
+        # By its number the server shows it still; lists, and readers, do not.
+        stub.unpublish("1")
+        assert adapter.fetch("1") is None
+        assert adapter.fetch(comment) is None
 
 
 @pytest.mark.parametrize("mode", ["html_error", "login_page", "cut_listing"])

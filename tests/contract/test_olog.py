@@ -167,6 +167,7 @@ def test_a_listing_cut_short_is_read_on_from_where_it_ended(
 ) -> None:
     for number in range(20):
         stub.add(_entry(number, timedelta(seconds=number)))
+    list(_adapter(stub, io).pages(None))
     stub.fault("cut_listing")
     pages = list(_adapter(stub, io).pages(None))
     assert len(set(_ids(pages))) == 20
@@ -200,6 +201,81 @@ def test_the_first_owner_stays_the_author_of_what_others_edit(
     list(adapter.pages(None))
     # The archive is asked once only.
     assert len(stub.requests()) == asked + 1
+
+
+def test_the_archive_of_other_logs_whose_number_begins_alike_names_no_author(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    adapter = _adapter(stub, io)
+    for number in (40, 4, 41):
+        stub.add(_entry(number, author=f"of.{number}"))
+        stub.edit(str(number), text="Corrected")
+    entries = _entries(adapter, list(adapter.pages(None)))
+    assert {key: entry.authors for key, entry in entries.items()} == {
+        "40": ("of.40",),
+        "4": ("of.4",),
+        "41": ("of.41",),
+    }
+
+
+def test_a_version_that_the_archive_leaves_out_makes_nobody_else_the_author(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    for number in (*range(40, 50), 4):
+        stub.add(_entry(number, author=f"of.{number}"))
+        stub.edit(str(number), text="Corrected")
+    adapter = _adapter(stub, io)
+    entries = _entries(adapter, list(adapter.pages(None)))
+    # Eleven versions are of logs whose number begins with 4, and ten are answered.
+    assert entries["4"].authors == ("e.editor",)
+    assert entries["49"].authors == ("of.49",)
+
+
+def test_an_archive_that_cannot_be_searched_ends_no_walk(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    stub.has_archive = False
+    stub.add(_entry(1, author="a.first"))
+    stub.edit("1", text="Corrected")
+    adapter = _adapter(stub, io)
+    assert _entries(adapter, list(adapter.pages(None)))["1"].authors == ("e.editor",)
+    # What was not to be learned is asked again.
+    stub.has_archive = True
+    assert _entries(adapter, list(adapter.pages(None)))["1"].authors == ("a.first",)
+
+
+@pytest.mark.parametrize(
+    "zone", ["America/Los_Angeles", "Asia/Kolkata", "Pacific/Auckland", "Etc/GMT+12"]
+)
+def test_a_server_that_reads_times_in_its_own_zone_hides_nothing(
+    stub: OlogStub, io: PlainIO, zone: str
+) -> None:
+    stub.heeds_tz, stub.zone = False, zone
+    adapter = _adapter(stub, io)
+    stub.add(StubEntry(number=1, time=io.now() - timedelta(hours=1)))
+    cursor = list(adapter.pages(None))[-1].cursor
+    stub.add(StubEntry(number=2, time=io.now()))
+    asked = len(stub.requests())
+    pages = list(adapter.pages(cursor))
+    assert "2" in _ids(pages)
+    # What was learned is remembered, and little is read twice.
+    assert len(stub.requests()) == asked + 1
+    stub.add(StubEntry(number=3, time=io.now() - timedelta(hours=6)))
+    assert "3" not in _ids(list(adapter.pages(pages[-1].cursor)))
+
+
+def test_windows_of_a_server_with_a_zone_of_its_own_join_without_a_gap(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    stub.heeds_tz, stub.zone = False, "America/New_York"
+    for hour in range(48):
+        stub.add(_entry(hour, timedelta(hours=hour)))
+    middle = _NOON + timedelta(hours=20)
+    adapter = _adapter(stub, io)
+    before = _ids(list(adapter.pages(None, Window(_NOON, middle))))
+    after = _ids(list(adapter.pages(None, Window(middle, _NOON + timedelta(days=2)))))
+    assert before == [str(hour) for hour in range(20)]
+    assert after == [str(hour) for hour in range(20, 48)]
 
 
 def test_one_log_is_fetched_by_its_number(stub: OlogStub, io: PlainIO) -> None:

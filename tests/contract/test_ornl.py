@@ -62,6 +62,14 @@ def test_logbooks_may_be_several_and_times_numbers() -> None:
     assert entry.flags == ()
 
 
+def test_an_id_may_be_written_small(tmp_path: Path) -> None:
+    record = {**RECORD, "id": RECORD["ID"]}
+    del record["ID"]
+    (tmp_path / "log.json").write_text(json.dumps([record]))
+    found = Poller({"adapter": "ornl", "path": str(tmp_path / "log.json")})
+    assert found.ids() == ["SNS-2024-0917"]
+
+
 @pytest.mark.parametrize("envelope", ['{"entries": [%s]}', "[%s]"])
 def test_a_file_holds_either_envelope(envelope: str, tmp_path: Path) -> None:
     (tmp_path / "log.json").write_text(envelope % json.dumps(RECORD))

@@ -30,6 +30,7 @@ from shared.adapter_contract.contract import (
 )
 from shared.adapter_contract.entry import Entry, TextFormat
 from shared.errors import IngestionError
+from workers.adapters import als_text
 from workers.adapters.files import json_records
 from workers.adapters.files.file_progress import PathFiles
 from workers.adapters.files.first_record import by_keys, first_record
@@ -82,7 +83,11 @@ class AlsArgs(AdapterArgs):
     chunk_days: int = Field(
         365, ge=1, description="Days asked for at once; fewer after a time-out."
     )
-    text_format: TextFormat = Field("plain", description="How texts are marked up.")
+    text_format: TextFormat | None = Field(
+        None,
+        description="How texts are marked up, as they come; none: the escapes that the"
+        " logbook adds are undone, and each text tells whether it is HTML.",
+    )
 
 
 class Als:
@@ -91,7 +96,7 @@ class Als:
     descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
         name="als",
         title="ALS eLog",
-        version=1,
+        version=2,
         args=AlsArgs,
         capabilities=Capabilities(
             order="created_asc",
@@ -116,7 +121,7 @@ class Als:
         self._base = self._args.attachment_base or urljoin(self._url, "/")
         self._map = FieldMap(
             _FIELDS,
-            text_format=self._args.text_format,
+            text_format=self._args.text_format or "plain",
             attachment_base=self._base,
         )
 
@@ -151,7 +156,9 @@ class Als:
             json_records.refuse_oversized(raw.payload, self._most_line)
             malformed("wrong_type", f"A {type(record).__name__} is no record.")
         record = {**record, "attachments": _slashed(record.get("attachments"))}
+        text_format = self._args.text_format or self._unescape(record)
         entry = self._map.entry(record, raw.external_id, flags=flags)
+        entry = replace(entry, text_format=text_format)
         if entry.metadata.get("loto_tag", "").strip() == "0":
             del entry.metadata["loto_tag"]
         if entry.level == _SHIFT_SUMMARY:
@@ -249,6 +256,16 @@ class Als:
         except IngestionError:
             reply = self._io.http.get(self._url, params=params)
             return reply, _records(reply)
+
+    def _unescape(self, record: dict[str, Any]) -> TextFormat:
+        """Undo what the logbook adds to title and text, and say what the text is."""
+        title, text = record.get("subject"), record.get("details")
+        if isinstance(title, str):
+            record["subject"] = als_text.read_title(title)
+        if not isinstance(text, str):
+            return "plain"
+        record["details"], text_format = als_text.read_text(text)
+        return text_format
 
     def _identify(self, payload: Any) -> str | None:
         if type(payload) is not dict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
@@ -15,6 +15,7 @@ from shared.adapter_contract.contract import (
     SourceIO,
 )
 from shared.adapter_contract.entry import Entry
+from workers.adapters.files import json_records
 from workers.adapters.files.fetched_file import FetchedFile
 from workers.adapters.files.file_progress import Files
 from workers.adapters.files.first_record import by_keys, first_record
@@ -22,7 +23,7 @@ from workers.adapters.files.generic_json import GenericJSON, JSONArgs
 from workers.adapters.files.json_records import JSONForm
 from workers.adapters.mapping.map_settings import Selector
 
-_HAS_FILE = "attachment"
+_ID, _HAS_FILE = "ID", "attachment"
 _KEYS = frozenset(("ID", "entry_time", "content"))
 
 
@@ -47,7 +48,7 @@ class Ornl(GenericJSON):
         place="either",
     )
     fields: ClassVar[Mapping[str, Selector]] = {
-        "external_id": "ID",
+        "external_id": _ID,
         "entry_time": "entry_time",
         "event_time": "event_time",
         "authors": "author",
@@ -80,6 +81,14 @@ class Ornl(GenericJSON):
         """Know a path by the keys of its first record."""
         found = first_record(url, io, JSONForm())
         return by_keys(url, found, _KEYS, "records of ORNL")
+
+    def _identify(self, payload: Any) -> str | None:
+        """Return its `ID`, which some records write small."""
+        if type(payload) is not dict:
+            payload, _ = json_records.value_of(payload, None)
+        if isinstance(payload, dict) and _ID not in payload:
+            payload = {**payload, _ID: payload.get(_ID.lower())}
+        return super()._identify(payload)
 
     def _files(self) -> Files:
         if not self._url:

@@ -1,8 +1,15 @@
-"""An ALS eLog as it answers: JSON that calls itself HTML, and a page for nothing."""
+"""An ALS eLog as it answers: JSON that calls itself HTML, and a page for nothing.
+
+Nobody of us has seen it, and its source is not public. All that is known was read in a
+client, als-apg/osprey: `als.py` (addresses, windows, the page, what "0" means) and
+`als_olog_encoded_entries.jsonl` (how texts are escaped).
+"""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -97,12 +104,12 @@ class AlsStub:
             "id": external_id,
             "timestamp": {"spoilt": 1} if external_id in self._malformed else stamp,
             "author": entry.author,
-            "subject": self._marked(external_id, "title", entry.title),
-            "details": self._marked(external_id, "text", entry.text),
+            "subject": self._marked(external_id, "title", _escaped(entry.title)),
+            "details": self._marked(external_id, "text", _as_html(entry.text)),
             "category": ",".join(entry.tags),
             "tag": "0",
             "linkedto": str(entry.reply_to or 0),
-            "level": "entry",
+            "level": "Info",
             "attachments": [{"url": self._link(entry, file)} for file in entry.files],
             **entry.metadata,
         }
@@ -122,6 +129,21 @@ class AlsStub:
 
     def _marked(self, external_id: str, name: str, text: str) -> str:
         return _mark(name) if (external_id, name) in self._bytes else text
+
+
+def _as_html(text: str) -> str:
+    """Return a text as the logbook's page sends it."""
+    written = html.escape(text, quote=False).replace("\n", "<br />")
+    return html.escape(_slashed(written))
+
+
+def _escaped(title: str) -> str:
+    """Return a title, which is escaped twice."""
+    return html.escape(html.escape(_slashed(title), quote=False))
+
+
+def _slashed(text: str) -> str:
+    return re.sub(r"([\\'\"])", r"\\\1", text)
 
 
 def _mark(name: str) -> str:

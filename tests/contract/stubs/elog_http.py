@@ -27,10 +27,13 @@ from workers.adapters.elog import login
 from workers.adapters.kit.stub import StubEntry
 
 WALL_TIME = elog_message.WALL_TIME
-_HTML = "text/html;charset=ISO-8859-1"
-_PLAIN = "text/plain;charset=ISO-8859-1"
+# Seen: of pages, of the listing, and of messages; older ones say ISO-8859-1 of all.
+_HTML, _LISTING, _TEXT = (
+    *("text/html;charset=UTF-8", "text/plain;charset=ISO-8859-1"),
+    "text/plain",
+)
 _CONFIGURATION = "0123456789ABCDEF0123456789ABCDEF"
-_FIRST_OF_ITS_CENTURY = 1990
+_FIRST_OF_ITS_CENTURY, _FIRST_YEAR = 1990, 1970
 _NEW_USER = (
     b'<html><head><title>ELOG new user</title></head><body><form method="POST">'
     b'<input type="password" name="newpwd"></form></body></html>'
@@ -223,14 +226,16 @@ class ElogServerStub:
         elif mode == "cut_listing":
             lines = lines[: max(1, len(lines) // 2)]
         return StubAnswer(
-            "".join(f"{line}\n" for line in lines).encode(), media_type=_PLAIN
+            "".join(f"{line}\n" for line in lines).encode(), media_type=_LISTING
         )
 
     def _raw(
         self, book: Mapping[int, Message], params: Mapping[str, str]
     ) -> StubAnswer:
+        years = [int(params[name]) for name in ("ya", "yb") if name in params]
         first, last = _day(params, "a"), _day(params, "b")
-        if first is not None and last is not None and first > last:
+        is_turned = first is not None and last is not None and first > last
+        if is_turned or min(years, default=_FIRST_YEAR) < _FIRST_YEAR:
             return StubAnswer(_ERROR_PAGE, 404, _HTML)
         found = [
             message
@@ -239,7 +244,7 @@ class ElogServerStub:
             and (last is None or message.written.date() <= last)
         ]
         body = b"".join(message.in_bulk(self.unconfigured) for message in found)
-        return StubAnswer(body, media_type=_PLAIN)
+        return StubAnswer(body, media_type=self._text)
 
     def _download(self, book: Mapping[int, Message], number: str) -> StubAnswer:
         message = None
@@ -248,13 +253,17 @@ class ElogServerStub:
         elif number.isdecimal():
             message = book.get(int(number))
         if message is not None and message.entry.number not in self.never_answers:
-            return StubAnswer(message.block(), media_type=_PLAIN)
+            return StubAnswer(message.block(), media_type=self._text)
         # Seen: of a message that is gone, and of the last one of an empty logbook, the
         # connection is closed without a byte; older ones send nothing or a page.
         if self.says_missing_in_html:
             return StubAnswer(_ERROR_PAGE, media_type=_HTML)
         takes_over = None if self.is_old else say_nothing
-        return StubAnswer(b"", media_type=_PLAIN, takes_over=takes_over)
+        return StubAnswer(b"", media_type=self._text, takes_over=takes_over)
+
+    @property
+    def _text(self) -> str:
+        return _LISTING if self.is_old else _TEXT
 
     def _file(self, book: Mapping[int, Message], stored: str) -> StubAnswer:
         for message in book.values():
@@ -271,7 +280,7 @@ def make_stub() -> ElogServerStub:
 
 
 def _day(params: Mapping[str, str], which: str) -> date | None:
-    """Return a day as elogd reads it: seen, 1975 was 2075, and 1969 was refused."""
+    """Return a day as elogd reads it (`retrieve_date`): seen, 1975 was 2075."""
     try:
         year, month, day = (int(params[f"{part}{which}"]) for part in "ymd")
     except (KeyError, ValueError):

@@ -1,4 +1,9 @@
-"""A feed as logbooks write them: a short window, no guid, and edits in place."""
+"""A feed as logbooks write them: a short window, no guid, and edits in place.
+
+Read in vetlewi/elog, `elogd.cxx: show_rss_feed` (15 items, a text cut at 2048 bytes, a
+plain text as it is, no guid, blanks in its elements) and Olog/phoebus-olog,
+`RssFeedUtil` (a plain text, no guid). Parts, tombstones and Atom are of their RFCs.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +49,7 @@ class FeedStub:
         cut_at_bytes: int | None = None,
         leaves_tombstones: bool = False,
         declared: str = "utf-8",
+        is_plain: bool = False,
     ) -> None:
         self._form = form
         self._window = window
@@ -52,6 +58,8 @@ class FeedStub:
         self._cut_at_bytes = cut_at_bytes
         self._leaves_tombstones = leaves_tombstones
         self._declared = declared
+        # ELOG and Olog write a text without markup as it is, and nothing says so.
+        self._is_plain = is_plain
         self._offset = timedelta()
         self._entries: dict[str, StubEntry] = {}
         self._bytes: dict[tuple[str, str], bytes] = {}
@@ -187,6 +195,8 @@ class FeedStub:
         title = self._bytes_of(external_id, "title", escape(entry.title))
         # A text without markup becomes HTML, and that becomes XML.
         markup = html.escape(entry.text, quote=False).replace("\n", "<br/>")
+        if self._is_plain:
+            markup = f"\n{entry.text}\n"
         text = self._bytes_of(external_id, "text", escape(markup))
         if self._cut_at_bytes and len(text) > self._cut_at_bytes:
             text = text[: self._cut_at_bytes]

@@ -70,6 +70,8 @@ class RestStub:
         # What a server does that knows no paging, or forgets its tokens.
         self.ignores_paging = False
         self.answers_etag = True
+        # What it says, with status 200, of an entry that is gone; None: 404.
+        self.says_of_gone: Any = None
         # When it says that its list was changed; None: it does not say.
         self.last_modified: datetime | None = None
         self.generation = 0
@@ -164,6 +166,8 @@ class RestStub:
                 return self._list(request, params)
             case ["entries", external_id] if external_id in self._held:
                 return self._send({"entry": self._json(self._held[external_id])})
+            case ["entries", _] if self.says_of_gone is not None:
+                return self._send(self.says_of_gone)
             case ["files", external_id, filename] if external_id in self._held:
                 return self._file(self._held[external_id], filename)
         return StubAnswer(b'{"error":"no such thing"}', 404)

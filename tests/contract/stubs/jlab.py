@@ -1,4 +1,8 @@
-"""A JLab logbook as it answers: bodies only when asked for, and its own 180 days."""
+"""A JLab logbook as its source answers: bodies when asked for, comments uncounted.
+
+Read in JeffersonLab/elog: `inc/api.inc`, `lib/LogentryQuery.inc.php`,
+`lib/AbstractQuery.inc.php` and `load_node_by_lognumber` of `elog.module`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,11 @@ from workers.adapters.kit.stub import StubEntry
 FOREIGN = "http://files.example.org/elsewhere"
 _API = "/api/elog/entries"
 _ALWAYS = ("lognumber", "title", "created", "tags")
-_DEFAULT_DAYS, _DEFAULT_PAGE, _MOST_PAGE = 180, 50, 100
+# `setEndDate` replaces a start that is not before the end by so many days.
+_REPLACED_DAYS, _DEFAULT_DAYS, _DEFAULT_PAGE = 30, 180, 50
+# The last of three headers of one name, which is the one that counts.
+_TYPE = "Access-Control-Allow-Methods: GET"
+_NO_ENTRY = b'{"stat":"error","message":"Unable to retrieve requested entry."}'
 
 
 class JLabStub:
@@ -31,6 +39,10 @@ class JLabStub:
         self._offset = timedelta()
         # Entries that are counted and not shown.
         self.hidden = 0
+        # The query of lists has no column `comments`: `numComments` is null. A site
+        # that has mended this counts them.
+        self.counts_comments = False
+        self._unpublished: set[str] = set()
         self._server = StubServer(self._answer)
         self.fault = self._server.fault
         self.requests = self._server.requests
@@ -65,6 +77,10 @@ class JLabStub:
         if self._comments.pop(external_id, None) is None:
             del self._entries[external_id]
 
+    def unpublish(self, external_id: str) -> None:
+        """Hide an entry from lists; asked for by its number it is still shown."""
+        self._unpublished.add(external_id)
+
     def malform(self, external_id: str) -> None:
         self._malformed.add(external_id)
 
@@ -88,19 +104,23 @@ class JLabStub:
         number = path.removeprefix(f"{_API}/")
         if path.startswith(f"{_API}/") and number in self._entries:
             return _ok({"entry": self._single(number)})
-        return StubAnswer(b'{"stat":"error","message":"not found"}', 404)
+        if path.startswith(f"{_API}/"):
+            # What is gone is an error, and status 200.
+            return StubAnswer(_NO_ENTRY, media_type="text/html")
+        return StubAnswer(b"<html>Page not found</html>", 404, "text/html")
 
     def _list(self, request: StubRequest) -> StubAnswer:
         asked = dict(request.query)
         fields = {value for name, value in request.query if name == "field"}
         start, end = _range(asked)
         page = int(asked.get("page", 0))
-        limit = min(int(asked.get("limit", _DEFAULT_PAGE)), _MOST_PAGE)
+        limit = int(asked.get("limit", _DEFAULT_PAGE))
         found = sorted(
             (
                 external_id
                 for external_id, entry in self._entries.items()
                 if start <= entry.time.timestamp() <= end
+                and external_id not in self._unpublished
             ),
             key=lambda one: (self._entries[one].time, int(one)),
             reverse=True,
@@ -108,6 +128,8 @@ class JLabStub:
         fault = self._server.listing_fault()
         if fault == "empty_listing":
             found = []
+        # A page behind the last is the last (the pager of Drupal 7, not read).
+        page = max(0, min(page, -(-len(found) // limit) - 1))
         shown = found[page * limit : (page + 1) * limit]
         records = [self._record(one, fields | set(_ALWAYS)) for one in shown]
         answer = _ok(
@@ -128,7 +150,6 @@ class JLabStub:
     def _record(self, external_id: str, fields: set[str]) -> dict[str, Any]:
         entry = self._entries[external_id]
         comments = [one for one in self._comments if one.startswith(f"{external_id}#")]
-        count = str(len(comments))
         whole = {
             "lognumber": external_id,
             "title": self._marked(external_id, "title", entry.title),
@@ -141,9 +162,10 @@ class JLabStub:
             "books": [entry.logbook],
             "tags": list(entry.tags),
             "attachments": [self._file(entry, file) for file in entry.files],
-            # Either spelling occurs.
-            "numcomments" if entry.number % 2 else "numComments": count,
-            "entrymakers": [entry.author] if entry.author else [],
+            "numComments": str(len(comments)) if self.counts_comments else None,
+            "needsAttention": None,
+            # Several are one text, joined by commas.
+            "entrymakers": entry.author,
         }
         extra = {} if fields <= set(_ALWAYS) else dict(entry.metadata)
         shown = {name for name in whole if name.lower() in fields}
@@ -154,7 +176,7 @@ class JLabStub:
         whole = self._record(number, {"author", "books", "tags", *_ALWAYS})
         # Only here is the body made into HTML.
         whole["body"] = {"format": "html", "content": f"<p>{entry.text}</p>"}
-        whole["comments"] = [
+        comments = [
             {
                 "title": comment.title,
                 "body": {"format": "text", "content": comment.text},
@@ -165,7 +187,8 @@ class JLabStub:
             for external_id, comment in reversed(self._comments.items())
             if external_id.startswith(f"{number}#")
         ]
-        return whole
+        whole |= {"entrymakers": None, "references": [], "numcomments": len(comments)}
+        return whole | ({"comments": comments} if comments else {})
 
     def _created(self, external_id: str, entry: StubEntry) -> Any:
         if external_id in self._malformed:
@@ -198,15 +221,14 @@ class JLabStub:
 
 def _range(asked: Mapping[str, str]) -> tuple[float, float]:
     now = datetime.now(UTC).timestamp()
-    start = float(asked.get("startdate", 0))
-    end = float(asked.get("enddate", now))
-    if not start or start > end:
-        return now - _DEFAULT_DAYS * 86_400, now
-    return start, end
+    start = float(asked.get("startdate", now - _DEFAULT_DAYS * 86_400))
+    end = float(asked.get("enddate", now + 86_400))
+    return (end - _REPLACED_DAYS * 86_400 if end <= start else start), end
 
 
 def _ok(data: Mapping[str, Any]) -> StubAnswer:
-    return StubAnswer(json.dumps({"stat": "ok", "data": data}).encode())
+    body = json.dumps({"stat": "ok", "data": data}).encode()
+    return StubAnswer(body, media_type=_TYPE)
 
 
 def _mark(external_id: str, name: str) -> str:

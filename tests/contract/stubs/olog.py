@@ -1,4 +1,9 @@
-"""A Phoebus Olog that imitates what its search does to those who trust it."""
+"""A Phoebus Olog that imitates what its search does to those who trust it.
+
+Read in Olog/phoebus-olog: `LogSearchUtil` (bounds, zone, sort), `LogRepository`
+(archive, what is gone), `LogResource` (edits, replies, files by name) and
+`AttachmentResource`. That a search reaches no further than 10,000 is Elasticsearch's.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from tests.contract.stubs.web_socket import ServerSocket, accept
@@ -18,6 +23,8 @@ from workers.adapters.kit.stub import StubEntry
 
 _EDITOR = "e.editor"
 _DEFAULT_SIZE, _MOST_PER_PAGE, _MOST_HITS = 100, 1000, 10_000
+# The archive is searched without a size, and Elasticsearch then answers so many.
+_MOST_ARCHIVED = 10
 _SERVER_ZONE = "Europe/Zurich"
 _FORMATS = ("%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 
@@ -45,6 +52,11 @@ class OlogStub:
         # Who listens, and whether this server is new enough to have a web socket.
         self.listeners: list[ServerSocket] = []
         self.has_socket = True
+        # `tz` is heeded from the end of 2025 on; before, the server's zone counts.
+        self.heeds_tz = True
+        self.zone = _SERVER_ZONE
+        # An archive that was never written to has nothing to sort by.
+        self.has_archive = True
         self._server = StubServer(self._answer)
         self.fault = self._server.fault
         self.requests = self._server.requests
@@ -170,7 +182,12 @@ class OlogStub:
         return self._send(logs if bare else {"hitCount": hits, "logs": logs})
 
     def _matching(self, params: Mapping[str, str]) -> list[_Log]:
-        zone = ZoneInfo(params.get("tz") or _SERVER_ZONE)
+        named = params.get("tz") if self.heeds_tz else None
+        try:
+            zone = ZoneInfo(named or self.zone)
+        except ZoneInfoNotFoundError:
+            # As Java does with a name that it does not know.
+            zone = ZoneInfo("UTC")
         now = datetime.now(UTC) + self._offset
         start = _when(params.get("start"), zone, now) or datetime.fromtimestamp(0, UTC)
         end = _when(params.get("end"), zone, now) or now
@@ -195,17 +212,26 @@ class OlogStub:
             random.Random(len(self._server.requests())).shuffle(found)
 
     def _archive(self, number: str) -> StubAnswer:
-        log = self._find(number)
-        if log is None:
-            return _status(404)
-        return self._send({"hitCount": len(log.archived), "logs": log.archived})
+        if not self.has_archive:
+            return _status(500)
+        # It looks for `number*`, whatever log that may be; never modified comes last.
+        found = [
+            version
+            for one, log in self._logs.items()
+            if str(one).startswith(number)
+            for version in log.archived
+        ]
+        found.sort(key=lambda version: -(version["modifyDate"] or 0))
+        return self._send({"hitCount": len(found), "logs": found[:_MOST_ARCHIVED]})
 
     def _file_by_name(self, number: str, filename: str) -> StubAnswer:
         log = self._find(number)
         files = log.entry.files if log else ()
         named = [file for file in files if file.filename == filename]
-        # Two of one name are told apart by their id alone.
-        if len(named) != 1 or named[0].missing:
+        if log is not None and len(named) != 1:
+            # Two of one name, or none: nothing, and status 200.
+            return StubAnswer(b"", media_type="application/octet-stream")
+        if log is None or named[0].missing:
             return _status(404)
         return StubAnswer(named[0].content, media_type="application/octet-stream")
 

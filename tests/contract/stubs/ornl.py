@@ -1,4 +1,8 @@
-"""Records as ORNL's are known: both envelopes, from a file and from an address."""
+"""Records as ORNL's are known: both envelopes, from a file and from an address.
+
+No server of it is known. The shape of a record was read in a client, als-apg/osprey,
+`ornl.py`; that an address answers the whole list, with an ETag, is believed.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
@@ -84,6 +85,15 @@ def test_every_page_can_be_found():
     }
     lonely = [named(path) for path in DOCS.rglob("*.md") if path not in linked]
     assert [name for name in lonely if name != "docs/README.md"] == []
+
+
+def test_every_adapter_has_a_page_of_what_is_known_of_its_software():
+    parts = ["Observed", "Read in source", "Believed", "To know"]
+    for adapter in entry_points(group="logchord.adapters"):
+        if adapter.value.startswith("workers."):
+            page = (DOCS / "adapters" / f"{adapter.name}.md").read_text("utf-8")
+            said = re.findall(rf"^\*\*({'|'.join(parts)})\*\*", page, re.MULTILINE)
+            assert said == parts, adapter.name
 
 
 def spoken(path: Path) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -56,3 +58,31 @@ def test_what_is_no_json_is_a_wrong_shape(body):
         reply(body).json()
     assert caught.value.reason == "unexpected_shape"
     assert len(caught.value.technical or "") < 500
+
+
+_READS_IN_LITTLE_MEMORY = """
+import resource, sys
+import subprocess
+import sys
+from datetime import UTC, datetime
+from shared.errors import IngestionError
+from shared.http.bounded_response import HTTPReply
+
+body = b"[" + b'{"n": 1},' * 2_000_000 + b"0]"
+reply = HTTPReply(200, "http://log.test/", {}, body, datetime.now(UTC))
+with open("/proc/self/status") as status:
+    used = next(int(line.split()[1]) for line in status if line.startswith("VmData"))
+resource.setrlimit(resource.RLIMIT_DATA, (1024 * used + int(sys.argv[1]), -1))
+try:
+    reply.json()
+except IngestionError as exc:
+    resource.setrlimit(resource.RLIMIT_DATA, (-1, -1))
+    print(exc.reason)
+"""
+
+
+@pytest.mark.parametrize("spare", [1_000_000, 60_000_000], ids=["text", "objects"])
+def test_an_answer_that_a_worker_cannot_hold_is_told_as_too_large(spare: int) -> None:
+    command = [sys.executable, "-c", _READS_IN_LITTLE_MEMORY, str(spare)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stdout == "too_large\n", ended.stderr

@@ -84,7 +84,7 @@ class Feed:
     descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
         name="feed",
         title="RSS or Atom feed",
-        version=1,
+        version=2,
         capabilities=Capabilities(
             order="created_desc",
             edits="rescan",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -39,6 +40,8 @@ _AUTHORS = ("author", f"{{{_DC}}}creator", f"{{{ATOM}}}author")
 _TAGS = ("category", f"{{{_DC}}}subject", f"{{{ATOM}}}category")
 _KNOWN = {*_GUID, *_WRITTEN, *_MODIFIED, *_BODY, *_AUTHORS, *_TAGS, _SUMMARY}
 _KNOWN |= {"title", "link", "enclosure", f"{{{ATOM}}}title", f"{{{ATOM}}}link"}
+# A tag or a reference to a character: without either, lines of a text stay lines.
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,2000}>|&#?\w{1,32};")
 # Writing out a tree of markup goes through Python: what it costs has a bound.
 _MAX_ELEMENTS, _MAX_DEPTH = 8_000, 200
 _MAX_METADATA = 256
@@ -194,7 +197,11 @@ def _body(reading: FeedItem) -> tuple[str, TextFormat]:
             if name.startswith(f"{{{ATOM}}}"):
                 text, text_format = _content(part)
             else:
-                text, text_format = "".join(part.itertext()), "html"
+                text = "".join(part.itertext())
+                # RSS does not say of which kind it is: ELOG and Olog send plain text.
+                text_format = "html" if _MARKUP.search(text) else "plain"
+                # ELOG begins a new line behind each tag.
+                text = text.strip("\r\n")
             if text.strip():
                 return text, text_format
     return "", "html"

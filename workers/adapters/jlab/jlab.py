@@ -40,7 +40,7 @@ from workers.adapters.mapping.field_values import hash_id
 
 _CURSOR_FORMAT = 1
 _API = "/api/elog/entries"
-# Zero would be no start at all, and the server's own 180 days.
+# Zero is no lower bound to the server, and no time to a cursor.
 _FIRST = 631_152_000
 _AHEAD = timedelta(days=3650)
 _RECONCILE_DAYS = 14
@@ -51,7 +51,8 @@ _FIELDS = (
 )
 _KEYS = frozenset(("lognumber", "created"))
 _GONE = (404, 410)
-_NOT_THERE = ("not found", "no such", "does not exist", "unpublished", "invalid")
+# How the server says that an entry is gone, with status 200; other words are trouble.
+_NOT_THERE = "unable to retrieve requested entry"
 _SHOWN = 200
 
 
@@ -59,7 +60,9 @@ class JLabArgs(AdapterArgs):
     """What may be said of a JLab logbook beyond its address."""
 
     comments: bool = Field(
-        default=True, description="Read comments, at one more request an entry."
+        default=True,
+        description="Read comments, at one more request for each entry that has some,"
+        " or for each entry of a server whose lists do not count them.",
     )
 
 
@@ -150,18 +153,16 @@ class JLab:
         whole, reply = self._single(number)
         if whole is None:
             return None
-        if mark:
-            item = RawItem(number, whole, fetched_at=reply.fetched_at)
-            found = {one.external_id: one for one in self._comments_of(whole, item)}
-            return found.get(external_id)
-        # A single entry is rendered, so that its body is another than the list's.
+        item: RawItem | None = RawItem(number, whole, fetched_at=reply.fetched_at)
         stamp = _stamp(whole)
         if stamp is not None:
-            walk = _JlabWalk(stamp - 1, stamp + 1, stamp)
-            for item in self._listed(walk):
-                if item.external_id == number:
-                    return item
-        return RawItem(number, whole, fetched_at=reply.fetched_at)
+            # A single entry has its body rendered, and is shown though unpublished.
+            listed = self._listed(_JlabWalk(stamp - 1, stamp + 1, stamp))
+            item = next((one for one in listed if one.external_id == number), None)
+        if item is None or not mark:
+            return item
+        comments = self._comments_of(whole, item)
+        return next((one for one in comments if one.external_id == external_id), None)
 
     def check(self) -> SourceReport:
         """Ask for the newest entry, and how many there are."""
@@ -291,7 +292,7 @@ class JLab:
             yield item
             if not self._args.comments or not isinstance(record, dict):
                 continue
-            if jlab_entry.comment_count(record) > 0:
+            if jlab_entry.comment_count(record) != 0:
                 whole, _ = self._single(item.external_id)
                 if whole is not None:
                     # Its lists are the entry's own; only the comments are new here.
@@ -319,12 +320,12 @@ class JLab:
         reply = self._io.http.get(url, allow=_GONE)
         if reply.status in _GONE:
             return None, reply
-        answer = reply.json()
-        if isinstance(answer, dict) and answer.get("stat") == "error":
-            said = str(answer.get("message", "")).lower()
-            if any(words in said for words in _NOT_THERE):
-                return None, reply
-        data = answer.get("data") if isinstance(answer, dict) else None
+        told = reply.json()
+        answer = told if isinstance(told, dict) else {}
+        is_error = answer.get("stat") == "error"
+        if is_error and _NOT_THERE in str(answer.get("message", "")).lower():
+            return None, reply
+        data = answer.get("data")
         entry = data.get("entry", data) if isinstance(data, dict) else None
         if not isinstance(entry, dict) or "lognumber" not in entry:
             raise _unexpected(reply)

@@ -30,7 +30,10 @@ _FIELDS: Mapping[str, Selector] = {
     "metadata.needs_attention": "needsattention",
 }
 # Counts move without an edit, and what else is known of a comment is its parent's.
-_LEFT_OUT = ("numcomments", "numComments", "comments", "references", "changed", "body")
+_LEFT_OUT = (
+    *("numcomments", "numComments", "numattachments", "numAttachments"),
+    *("comments", "references", "changed", "body"),
+)
 
 
 def reader(source: Source) -> FieldMap:
@@ -81,20 +84,27 @@ def comment_item(parent: Mapping[str, Any], comment: Any, raw: RawItem) -> RawIt
     )
 
 
-def comment_count(record: Mapping[str, Any]) -> int:
-    """Return how many comments a list says there are; either spelling occurs."""
+def comment_count(record: Mapping[str, Any]) -> int | None:
+    """Return how many comments a list counts; None: it does not say.
+
+    The key is `numComments` in lists and `numcomments` in a single entry. Lists take
+    its value from a column that their query does not have, so that it is null.
+    """
     for name in ("numcomments", "numComments"):
         value = record.get(name)
         if isinstance(value, int):
             return int(value)
         if isinstance(value, str) and value.isascii() and value.isdigit():
             return int(value[:9])
-    return 0
+    return None
 
 
 def _tidied(record: dict[str, Any]) -> dict[str, Any]:
     """Return a record whose body and time are the objects that they mostly are."""
     found = dict(record)
+    # Lists write it in another way than a single entry does.
+    if "needsAttention" in found:
+        found["needsattention"] = found.pop("needsAttention")
     body, created = found.get("body"), found.get("created")
     if isinstance(body, str):
         found["body"] = {"content": body}

@@ -68,14 +68,19 @@ def created_ms(log: Any) -> int | None:
         return None
 
 
-def oldest_owner(answer: Any) -> str | None:
-    """Return who wrote the first of the archived versions, newest first."""
+def first_owner(answer: Any, number: str) -> str | None:
+    """Return who wrote a log, of what the archive answers for its number.
+
+    It answers ten versions at most, of every log whose number begins so; the first
+    version of a log is the one that nobody had modified.
+    """
     versions = answer.get("logs") if isinstance(answer, dict) else answer
-    if not isinstance(versions, list) or not versions:
-        return None
-    oldest = versions[-1]
-    owner = oldest.get("owner") if isinstance(oldest, dict) else None
-    return owner if isinstance(owner, str) and owner else None
+    for one in versions if isinstance(versions, list) else ():
+        if isinstance(one, dict) and one.get("modifyDate") is None:
+            owner = one.get("owner")
+            if identity(one) == number and isinstance(owner, str) and owner:
+                return owner
+    return None
 
 
 def moment(ms: int) -> datetime:

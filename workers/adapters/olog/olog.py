@@ -26,15 +26,14 @@ from shared.adapter_contract.contract import (
 )
 from shared.adapter_contract.entry import AttachmentRef, Entry
 from shared.errors import IngestionError
-from workers.adapters.olog import log_entry, socket
+from workers.adapters.olog import log_entry, server_zone, socket
+from workers.adapters.olog.server_zone import FOR_EVER, ServerZone
 
 _CURSOR_FORMAT = 1
 # What the server clamps to in silence, and what its index can count and skip.
 _MOST_PER_PAGE = 1000
 _MOST_HITS = 10_000
 _RECONCILE = timedelta(days=14)
-# Without an end the server says now, and an entry dated ahead would stay hidden.
-_FOR_EVER = "2200-01-01 00:00:00.000"
 _LAST_MS = 7_258_118_400_000
 
 
@@ -72,6 +71,8 @@ class _OlogWalk:
     last: int | None = None
     over: bool = False
     rebased: bool = False
+    # It stays that of its first page, or `from` would count in another list.
+    zone: ServerZone = server_zone.HEEDS_TZ
 
     def cursor(self, overlap_ms: int) -> Cursor:
         """Return where to go on; only the end of a walk moves the safe place."""
@@ -82,6 +83,7 @@ class _OlogWalk:
                 "began": self.began,
                 "from": self.skip,
                 "last": self.last,
+                "zone": [self.zone.offset_ms, self.zone.slack_ms],
             }
             return {"v": _CURSOR_FORMAT, "at": self.done, "walk": walk}
         if self.last is None:
@@ -215,14 +217,14 @@ class Olog:
         if window is not None:
             start = start if window.start is None else log_entry.epoch_ms(window.start)
             end = None if window.end is None else log_entry.epoch_ms(window.end)
-        walk = _OlogWalk(start, end, now, None)
-        if since is None:
-            return walk
-        at, kept = _read_cursor(since)
-        walk.done = at
+        at, kept = (None, None) if since is None else _read_cursor(since)
         if kept is not None and (window is None or kept.end == end):
             return kept
-        if window is None:
+        zone = server_zone.learn(
+            lambda params: self._ask(params)[0], self._io.memory, self._io.now()
+        )
+        walk = _OlogWalk(start, end, now, at, zone=zone)
+        if since is not None and window is None:
             # What cannot be read is read again from where reconciling begins.
             back = now - _ms_of(_RECONCILE) if at is None else at - self._overlap_ms
             walk.start = back if start is None else max(start, back)
@@ -248,12 +250,16 @@ class Olog:
             ),
             cursor=walk.cursor(self._overlap_ms),
             gaps=gaps,
-            total=None if walk.rebased or hits == _MOST_HITS else hits,
+            total=self._total(walk, hits),
             complete_to=log_entry.moment(self._complete_to(walk))
             if walk.over
             else None,
             is_last=walk.over,
         )
+
+    def _total(self, walk: _OlogWalk, hits: int | None) -> int | None:
+        is_of_more = walk.rebased or walk.zone.slack_ms > 0 or hits == _MOST_HITS
+        return None if is_of_more else hits
 
     def _is_over(self, walk: _OlogWalk, count: int, hits: int | None) -> bool:
         if count == 0:
@@ -269,9 +275,8 @@ class Olog:
     def _params(self, walk: _OlogWalk) -> list[tuple[str, str]]:
         params = [("sort", "up"), ("size", str(self._size)), ("from", str(walk.skip))]
         if walk.start is not None:
-            params.append(("start", _stamp(walk.start)))
-        # The server cuts off what is below a second, so the end is rounded up.
-        end = _FOR_EVER if walk.end is None else _stamp(walk.end + 999)
+            params.append(("start", walk.zone.lower(walk.start)))
+        end = walk.zone.upper(walk.end) if walk.end is not None else FOR_EVER
         return [*params, ("end", end), ("tz", "UTC"), *self._filters()]
 
     def _filters(self) -> list[tuple[str, str]]:
@@ -323,10 +328,14 @@ class Olog:
             return owner if isinstance(owner, str) else None
         url = f"{self._api}/logs/archived/{log_entry.quoted(external_id)}"
         reply = self._io.http.get(
-            url, headers=self._headers(), allow=(400, 403, 404, 405)
+            url, headers=self._headers(), allow=(400, 403, 404, 405, 500)
         )
+        if reply.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            # Its archive cannot be searched just now; its logs could.
+            return None
         has_archive = reply.status == HTTPStatus.OK
-        owner = log_entry.oldest_owner(reply.json()) if has_archive else None
+        archived = reply.json() if has_archive else None
+        owner = log_entry.first_owner(archived, external_id)
         self._io.memory.put(key, {"created": created, "owner": owner})
         return owner
 
@@ -350,9 +359,10 @@ def _read_cursor(since: Cursor) -> tuple[int | None, _OlogWalk | None]:
         return at, None
     if began is None or not _is_ms(began) or not isinstance(skip, int):
         return at, None
-    if not 0 <= skip <= _MOST_HITS:
+    zone = ServerZone.read(walk.get("zone"))
+    if not 0 <= skip <= _MOST_HITS or zone is None:
         return at, None
-    return at, _OlogWalk(start, end, began, at, skip=skip, last=last)
+    return at, _OlogWalk(start, end, began, at, skip=skip, last=last, zone=zone)
 
 
 def _is_ms(value: Any, *, missing: bool = False) -> bool:
@@ -370,10 +380,6 @@ def _within(log: Any, window: Window | None) -> bool:
     if window.start is not None and time < log_entry.epoch_ms(window.start):
         return False
     return window.end is None or time < log_entry.epoch_ms(window.end)
-
-
-def _stamp(ms: int) -> str:
-    return f"{log_entry.moment(ms):%Y-%m-%d %H:%M:%S}.000"
 
 
 def _maybe(ms: int | None) -> datetime | None:

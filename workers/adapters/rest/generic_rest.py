@@ -25,7 +25,7 @@ from shared.adapter_contract.contract import (
     Window,
 )
 from shared.adapter_contract.entry import Entry
-from shared.errors import IngestionError, MalformedEntryError
+from shared.errors import MalformedEntryError
 from workers.adapters.mapping.field_map import FieldMap
 from workers.adapters.mapping.field_values import hash_id
 from workers.adapters.mapping.map_settings import canonical
@@ -143,7 +143,8 @@ class GenericREST:
             ids = [one.raw.external_id for one in listed]
             turn = pager.after(place.position, reply, document, ids, total)
             if turn.problem is None:
-                last = self._in_order(listed, last)
+                times = (one.at for one in listed)
+                last = list_answer.hold_to_order(self.args, times, last)
             is_end = turn.is_end or self._is_known(listed, place, window)
             place = self._further(place, listed, began)
             if is_end:
@@ -173,15 +174,9 @@ class GenericREST:
 
     def fetch(self, external_id: str) -> RawItem | None:
         """Return the entry as its own address tells it; None: it is gone."""
-        path = (self.args.item_path or "").replace("{id}", quote(external_id, ""))
-        url = _joined(self._source.base_url or "", path)
-        reply = self._io.http.get(url, allow=_GONE)
-        if reply.status in _GONE:
-            return None
-        item = Pointer(self.args.item_pointer).first(reply.json())
-        if not isinstance(item, dict):
-            raise list_answer.unexpected(reply, "the entry is no object")
-        return RawItem(external_id, item, fetched_at=reply.fetched_at)
+        reply, item = self._single(external_id)
+        # Some say with status 200, and no entry, that it is gone.
+        return self._raw(external_id, item, reply) if item else None
 
     def check(self) -> SourceReport:
         """Read the first page, and say what it holds."""
@@ -287,24 +282,6 @@ class GenericREST:
         counted[own] += 1
         return own if counted[own] == 1 else f"{own}#{counted[own]}"
 
-    def _in_order(
-        self, listed: list[_Listed], last: datetime | None
-    ) -> datetime | None:
-        """Hold an ascending source to its order: a cursor would skip what it breaks."""
-        if not self.args.is_ascending or not self.args.params.since:
-            return None
-        for one in listed:
-            if one.at is None:
-                continue
-            if last is not None and one.at < last:
-                raise IngestionError(
-                    f"The list is not in the order of {self.args.order}: look at"
-                    " `order` and at the parameters that ask for it.",
-                    reason="unexpected_shape",
-                )
-            last = one.at
-        return last
-
     def _is_known(
         self, listed: list[_Listed], place: RestCursor, window: Window | None
     ) -> bool:
@@ -374,7 +351,23 @@ class GenericREST:
     def _detailed(self, raw: RawItem) -> RawItem:
         """Return the item as its own address tells it; one that is gone, as listed."""
         own = self._map.external_id(raw.payload)
-        return (self.fetch(own) if own else None) or raw
+        if own is None:
+            return raw
+        reply, item = self._single(own)
+        return raw if reply.status in _GONE else self._raw(own, item, reply)
+
+    def _single(self, external_id: str) -> tuple[Reply, Any]:
+        path = (self.args.item_path or "").replace("{id}", quote(external_id, ""))
+        url = _joined(self._source.base_url or "", path)
+        reply = self._io.http.get(url, allow=_GONE)
+        if reply.status in _GONE:
+            return reply, None
+        return reply, Pointer(self.args.item_pointer).first(reply.json())
+
+    def _raw(self, external_id: str, item: Any, reply: Reply) -> RawItem:
+        if not isinstance(item, dict) or not item:
+            raise list_answer.unexpected(reply, "the entry is no object")
+        return RawItem(external_id, item, fetched_at=reply.fetched_at)
 
     def _gaps(
         self, place: RestCursor, window: Window | None, problem: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -72,3 +72,22 @@ def unexpected(reply: Reply, why: str) -> IngestionError:
         reason="unexpected_shape",
         technical=f"{why}: {shown!r}",
     )
+
+
+def hold_to_order(
+    args: RestArgs, times: Iterable[datetime | None], last: datetime | None
+) -> datetime | None:
+    """Hold an ascending source to its order: a cursor would skip what it breaks."""
+    if not args.is_ascending or not args.params.since:
+        return None
+    for at in times:
+        if at is None:
+            continue
+        if last is not None and at < last:
+            raise IngestionError(
+                f"The list is not in the order of {args.order}: look at `order` and"
+                " at the parameters that ask for it.",
+                reason="unexpected_shape",
+            )
+        last = at
+    return last

@@ -32,6 +32,18 @@ def test_an_unknown_filter_is_refused_with_the_nearest_name(
         filters.parse({name: "x"}, max_values=1)
 
 
+def test_an_attribute_of_the_logbook_is_told_how_it_is_asked_for() -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        filters.parse({"Severity": "Alarm"}, max_values=1)
+    # And no name is guessed that has nothing to do with it.
+    assert caught.value.message == (
+        "There is no filter 'Severity'. An attribute of the logbook is asked for as"
+        " 'metadata.Severity'."
+    )
+    assert filters.is_known("metadata.Severity")
+    filters.parse({"metadata.Severity": "Alarm"}, max_values=1)
+
+
 def test_an_unknown_facet_and_parameter_are_refused_with_the_nearest_name() -> None:
     with pytest.raises(InvalidRequestError, match=r"Did you mean system\?"):
         facet_request.check(["sytem"])
