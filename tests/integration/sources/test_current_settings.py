@@ -11,6 +11,7 @@ from shared.entries.saving.save import save_page
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records
 from shared.sources.runs import sync_config
 from shared.work import chore_records, schedule
 from workers.tasks import chores
@@ -71,3 +72,19 @@ def test_a_changed_language_is_read_by_without_a_restart(
 
 def due(conn: Connection[TupleRow]) -> list[str]:
     return schedule.list_due_kinds(conn, schedule.INSTALLATION)
+
+
+def test_changed_readers_have_what_is_here_read_anew(committing):
+    def is_due(**readers: list[str] | None) -> bool:
+        args = {"logbooks": ["RF"], **({"readers": readers} if readers else {})}
+        reload(committing, adapter="elog_http", args=args)
+        kinds = schedule.list_due_kinds(committing, "ring")
+        committing.execute(
+            "UPDATE source_schedule SET next_run_at = 'infinity' WHERE kind = 'reparse'"
+        )
+        return run_records.REPARSE in kinds
+
+    assert not is_due()
+    assert is_due(RF=["rf"])
+    assert not is_due(RF=["rf"])
+    assert is_due(RF=None)
