@@ -63,6 +63,7 @@ def bodies(
                 linked.get(key, ()),
                 attached.get(key, ()),
                 digests.get((key, entry.revision), findings_shown.NO_DIGEST),
+                source_removed=ctx.searches.context.is_removed(entry.source),
             )
         )
     return made
@@ -83,7 +84,8 @@ def answer(
         if old is None:
             raise NotFoundError
         entry = revisions.as_it_was(entry, old)
-    headers = {"ETag": tag_of(entry)}
+    removed = ctx.searches.context.is_removed(entry.source)
+    headers = {"ETag": tag_of(entry, source_removed=removed)}
     if {"*", headers["ETag"]}.intersection(_given(if_none_match)):
         return Response(status_code=304, headers=headers)
     (body,) = bodies(ctx, conn, scope, [entry])
@@ -101,9 +103,10 @@ def names(header: str | None, revision: int) -> bool:
     )
 
 
-def tag_of(entry: EntryView) -> str:
-    """Return what changes with the revision, and with what its reading came to."""
-    return f'"{"+".join([f"r{entry.revision}", *entry.read_flags])}"'
+def tag_of(entry: EntryView, *, source_removed: bool = False) -> str:
+    """Return what changes with the revision, its reading, and the end of its source."""
+    removed = ["source_removed"] if source_removed else []
+    return f'"{"+".join([f"r{entry.revision}", *entry.read_flags, *removed])}"'
 
 
 def _given(header: str | None) -> list[str]:

@@ -205,6 +205,8 @@ class SourceReport:
     timezone_guess: str | None = None
     entries: int | None = None
     restricted: tuple[str, ...] = ()
+    # Books whose entries nobody may read here, as it is configured.
+    hidden: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 

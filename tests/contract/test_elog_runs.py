@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from shared.postgres.pool import connection
 from shared.sources import run_records
 from shared.sources.admin import admin_actions
 from workers.adapters.kit.keeping import TENANT, Keeping, keeping
+from workers.adapters.kit.stub import StubEntry
 
 
 @pytest.fixture(params=["elog_http", "elog_files"])
@@ -35,6 +38,22 @@ def test_a_deletion_arrives_at_the_second_poll_with_one_listing_each(elog):
     asked = elog.stub.requests()[before:]
     assert sum("GetMD5" in one for one in asked) <= 2
     assert len(asked) <= 4
+
+
+@pytest.mark.parametrize("elog", ["elog_http"], indirect=True)
+@pytest.mark.parametrize("entries", [300, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_a_poll_at_rest_lists_each_logbook_once_and_asks_nothing_else(elog, entries):
+    for number in range(entries):
+        book = ("Operations", "RF")[number % 2]
+        when = elog.recent - timedelta(minutes=number)
+        elog.stub.add(StubEntry(number + 1, when, text=f"Note {number}", logbook=book))
+    elog.load()
+    assert len(elog.live()) == entries
+    for _ in range(3):
+        before = len(elog.stub.requests())
+        _poll(elog)
+        asked = elog.stub.requests()[before:]
+        assert sorted(asked) == ["GET /Operations/?cmd=GetMD5", "GET /RF/?cmd=GetMD5"]
 
 
 def test_a_message_that_comes_back_in_time_was_never_away(elog):

@@ -23,6 +23,7 @@ from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.retrieval.search_context import SearchContext, make_search_context
 from shared.settings.settings import Settings
+from shared.sources.current_settings import CurrentSettings
 from shared.text.facility.facility import Facility
 from shared.text.facility.facility import load as load_facility
 from shared.vocabulary.learn_words import SeenWords
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     import redis
     from celery import Celery
     from opensearchpy import OpenSearch
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
 
 
 def database_url(settings: Settings) -> str:
@@ -142,6 +145,12 @@ class Context:
             )
 
         return resources.once("pool", make)  # type: ignore[no-any-return]
+
+    def current_settings(self, conn: Connection[TupleRow]) -> Settings:
+        """Return the settings with every source as it is by now."""
+        make = functools.partial(CurrentSettings, self.settings)
+        known: CurrentSettings = self._resources.once("current_settings", make)
+        return known.read(conn)
 
     @property
     def redis(self) -> redis.Redis:

@@ -144,7 +144,7 @@ def retry_or_quarantine(
     with connection(ctx.pool) as conn:
         if give_up:
             is_aside = failed_work.put_aside(
-                conn, claim, error, ctx.settings, lambda: ctx.facility
+                conn, claim, error, ctx.current_settings(conn), lambda: ctx.facility
             )
         else:
             is_ours = due_work.retry_later(

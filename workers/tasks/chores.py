@@ -122,6 +122,8 @@ _EMBEDDED_TO_THE_END = {"embedded_to": _END, "anew": []}
 
 
 def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
+    with connection(ctx.pool) as conn:
+        settings = ctx.current_settings(conn)
     if chore.cursor is not None and stage_versions.is_begun(chore.cursor):
         found = chore.cursor["found"]
         return stage_versions.prepare(
@@ -131,12 +133,12 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
         by = chore.cursor.get(reanalyse.READ_BY)
         return _then_versions(
             ctx,
-            not_embedded.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done),
+            not_embedded.prepare(ctx.pool, settings, chore.cursor, chore.done),
             by,
         )
     finders = installed_stages.finders(ctx.settings, ctx.facility)
     effect = reanalyse.prepare(
-        ctx.pool, ctx.settings, chore.cursor, chore.done, ctx.facility, finders
+        ctx.pool, settings, chore.cursor, chore.done, ctx.facility, finders
     )
 
     # Of its first page: with another file since then it is not done for that one.

@@ -11,6 +11,7 @@ from shared.entries.reading.read_entries import Content
 from shared.entries.saving import attachment_rows
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.postgres.pool import connection
+from shared.settings.settings import Settings
 from shared.settings.text_expectations import find_expectations
 from shared.stages import entry_stages
 from shared.text.reading.typed_metadata import Declared
@@ -26,7 +27,9 @@ KEPT_ENTRIES = 32
 
 def extract_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
     """Read those that there is time for; the others go back untouched."""
-    read = functools.partial(_read, ctx)
+    with connection(ctx.pool) as conn:
+        settings = ctx.current_settings(conn)
+    read = functools.partial(_read, ctx, settings)
     keep = functools.partial(_keep, ctx)
     # What is gone makes other work due than its neighbours do: in one commit, the rows
     # of work would be locked out of order.
@@ -38,11 +41,11 @@ def _is_gone(one: EntryResult[Extracted]) -> bool:
 
 
 def _read(
-    ctx: Context, claim: Claim, content: Content | None
+    ctx: Context, settings: Settings, claim: Claim, content: Content | None
 ) -> EntryResult[Extracted]:
     if content is None or content.deleted:
         return EntryResult(claim)
-    known = find_expectations(ctx.settings, content.source, content.tenant)
+    known = find_expectations(settings, content.source, content.tenant)
     declared = Declared(known.metadata, known.zone)
     files = _texts_of_files(ctx, content)
     found = metadata.extract(

@@ -19,6 +19,7 @@ from shared.embedding.vectors.not_embedded import Reason
 from shared.entries.reading import parent_excerpt
 from shared.entries.reading.read_entries import Content
 from shared.postgres.pool import connection
+from shared.settings.settings import Settings
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
 from workers.tasks import batch_commit
@@ -44,18 +45,25 @@ def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
         with connection(ctx.pool) as conn:
             return input_digests.load_digests(conn, model, tenant, ids)
 
-    make = functools.partial(_make, ctx, model, known)
+    with connection(ctx.pool) as conn:
+        settings = ctx.current_settings(conn)
+    make = functools.partial(_make, ctx, settings, model, known)
     keep = functools.partial(_keep, ctx, model)
     batch_commit.work(ctx, claims, make, keep, most=KEPT_CHUNKS)
 
 
 def _make(
-    ctx: Context, model: str, known: Known, claim: Claim, content: Content | None
+    ctx: Context,
+    settings: Settings,
+    model: str,
+    known: Known,
+    claim: Claim,
+    content: Content | None,
 ) -> EntryResult[Judged]:
     made: EntryResult[Judged] = EntryResult(claim)
     if content is not None:
         encoder = ctx.encoder(model)
-        why = not_embedded.reason(content, model, ctx.settings)
+        why = not_embedded.reason(content, model, settings)
         found = embed_entry.nothing(encoder)
         if why is None:
             before = known(content.tenant).get(content.entry_id)

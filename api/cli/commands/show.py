@@ -179,6 +179,7 @@ def _head(entry: Mapping[str, Any], zone: ZoneInfo, width: int) -> Iterator[str]
     facts = (
         local(entry["entry_time"], zone),
         f"{entry['source']}/{entry['external_id']}",
+        "source removed" if entry.get("source_removed") else "",
         ", ".join(entry["logbooks"]),
         ", ".join(entry["authors"]),
         f"revision {entry['revision']}" if entry["revision"] > 1 else "",

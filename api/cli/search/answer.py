@@ -75,6 +75,8 @@ def _closing(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
         "branches", *([branch_told(one) for one in answer["branches"]] or ["none"])
     )
     yield told("as of", as_of)
+    if answer.get("sources_behind"):
+        yield told("behind", *map(plain, _behind(answer, page)))
     # It is there to be copied: no line ends in the middle of it.
     yield labelled("job", [answer["job_id"] or "none"], page.facts, column=_id_at(page))
     yield told(
@@ -97,6 +99,15 @@ def _closing(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
     if answer["degraded"]:
         warning = "degraded: a part of the search failed"
         yield click.style(warning, fg="yellow")
+
+
+def _behind(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
+    """Yield which sources may have something newer, and where it is said why."""
+    for one in answer["sources_behind"]:
+        last = one["answered_at"]
+        since = f"last read {local(last, page.zone)}" if last else "never read"
+        yield f"{one['source']} ({one['why'].replace('_', ' ')}, {since})"
+    yield "see `logchord source list`"
 
 
 def _id_at(page: HitLayout) -> int:

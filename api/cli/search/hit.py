@@ -40,7 +40,8 @@ def render_hit(
     when = local(result["entry_time"], page.zone)
     found_by = "found by " + ", ".join(result["found_by"])
     alike = f"{result['similar_count']} similar" if result["similar_count"] else ""
-    facts = (when, place, books, result["author"], found_by, alike)
+    removed = "source removed" if result.get("source_removed") else ""
+    facts = (when, place, removed, books, result["author"], found_by, alike)
     told = [plain(fact) for fact in facts if fact]
     about = [click.style(line, dim=True) for line in joined(told, width)]
     for one in result.get("superseded_by", ()):

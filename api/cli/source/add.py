@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -53,6 +54,17 @@ _MAPS = frozenset({"args.map", "args.columns"})
     help="Which column or key holds a field of an entry; several of one are joined.",
 )
 @click.option("--time-format", help="How its times are written, such as '%d/%m/%Y'.")
+@click.option(
+    "--readers",
+    "readers",
+    multiple=True,
+    metavar="LOGBOOK=GROUP",
+    help="Who may read a logbook here, * for whoever may read the source; one that is"
+    " not named is hidden then. Repeat it.",
+)
+@click.option(
+    "--force", is_flag=True, help="Add it although a part is hidden, or wants a login."
+)
 @click.option("--yes", is_flag=True, help="Ask nothing; fail instead.")
 def add(  # noqa: PLR0913 - one for each option
     *,
@@ -66,6 +78,8 @@ def add(  # noqa: PLR0913 - one for each option
     logbooks: tuple[str, ...],
     places: tuple[str, ...],
     time_format: str | None,
+    readers: tuple[str, ...],
+    force: bool,
     yes: bool,
 ) -> int:
     """Recognise the logbook at ADDRESS, check it, and write it into the configuration.
@@ -84,14 +98,16 @@ def add(  # noqa: PLR0913 - one for each option
     descriptor = load_adapter.find_adapter_class(found.adapter).descriptor
     if user or secret:
         source |= _login(source, descriptor, user, secret)
-    if logbooks:
-        source["args"] = {**source.get("args", {}), "logbooks": list(logbooks)}
-    if places:
-        source["args"] = {**source.get("args", {}), "map": _map(places)}
-    elif _MAPS.intersection(found.found.asks):
+    if _MAPS.intersection(found.found.asks) and not places:
         raise CommandError(_unmapped(found), exit_code=output.USAGE)
-    if time_format:
-        source["args"] = {**source.get("args", {}), "time_format": time_format}
+    said = {
+        "logbooks": list(logbooks),
+        "map": _map(places),
+        "time_format": time_format,
+        "readers": _readers(readers),
+    }
+    if args := {key: value for key, value in said.items() if value}:
+        source["args"] = {**source.get("args", {}), **args}
     if timezone is None and (descriptor.naive_times or "timezone" in found.found.asks):
         timezone = _ask(asks, "Its times have no zone. Which is it", "--timezone")
     if timezone:
@@ -101,22 +117,36 @@ def add(  # noqa: PLR0913 - one for each option
     checked = check_configured(settings, name, settings.sources[name])
     _show(out, found, checked)
     _refuse_unread(checked, source, is_mapped=bool(places))
+    lacking = list(_lacking(checked))
+    for why, advice in () if force else lacking:
+        if not (asks and click.confirm(f"Add it although {why}?", err=True)):
+            raise _not_added(f"{why}.", advice)
     _write(out, path, name, source)
+    for why, advice in lacking:
+        out.complain(f"It was added although {why}.\n{advice}")
     return output.DONE
 
 
 def _refuse_unread(
     checked: Checked, source: dict[str, Any], *, is_mapped: bool
 ) -> None:
-    """Raise where a source, or a part of it, would not be read as it is given."""
+    """Raise where nothing of a source would be read as it is given."""
     if not checked.ok:
         advice = source_advice.unanswered(checked.reason, source)
         raise _not_added("it does not answer as it should.", advice)
-    if checked.unread:
-        raise _not_added("a part of it wants a login.", source_advice.unread_part())
     if checked.reason is not None:
         advice = source_advice.unread(checked.reason, is_mapped=is_mapped)
         raise _not_added("none of its entries could be read.", advice)
+
+
+def _lacking(checked: Checked) -> Iterator[tuple[str, str]]:
+    """Yield what of a source nobody would find here, and what to do about it."""
+    if checked.unread:
+        yield "a part of it wants a login", source_advice.unread_part()
+    hidden = checked.report.hidden if checked.report else ()
+    if hidden:
+        books = ", ".join(hidden)
+        yield f"nobody may read {books} here", source_advice.hidden(hidden)
 
 
 def _not_added(why: str, advice: str) -> CommandError:
@@ -173,6 +203,23 @@ def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
             raise CommandError(message, exit_code=output.USAGE)
         said.setdefault(field, []).append(place)
     return {field: at[0] if len(at) == 1 else at for field, at in said.items()}
+
+
+def _readers(said: tuple[str, ...]) -> dict[str, list[str] | None]:
+    """Return who may read which logbook; None: whoever may read the source."""
+    found: dict[str, list[str] | None] = {}
+    for one in said:
+        book, _, group = one.rpartition("=")
+        if not (book and group):
+            message = (
+                f"{one!r} names no logbook and group; such as RF=rf-group or RF=*."
+            )
+            raise CommandError(message, exit_code=output.USAGE)
+        if group == "*":
+            found[book] = None
+        elif (groups := found.setdefault(book, [])) is not None:
+            groups.append(group)
+    return found
 
 
 def _unmapped(found: Candidate) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -67,7 +68,20 @@ def unrecognised(reason: str | None, place: Mapping[str, Any]) -> str:
 
 def unread_part() -> str:
     """Return the next step where some of the logbooks want a login."""
-    return f"{_LOGIN} Or name only those that want none, each with --logbook."
+    return (
+        f"{_LOGIN} Or name only those that want none, each with --logbook; --force adds"
+        " it without that part."
+    )
+
+
+def hidden(books: Sequence[str]) -> str:
+    """Return the next step where nobody would find what is in some logbooks."""
+    first = shlex.quote(books[0])
+    return (
+        f"Say who may: --readers {first}=GROUP, or --readers {first}='*' for whoever"
+        " may read the source. Then name every logbook so: one that is not named is"
+        " hidden. --force adds it as it is."
+    )
 
 
 def unread(reason: str, *, is_mapped: bool) -> str:

@@ -69,6 +69,7 @@ def show(*, name: str) -> None:
         ("what to do", one["degraded"]),
         ("entries", _entries(one)),
         ("logbooks", ", ".join(one["logbooks"])),
+        ("who may read", _readers(one.get("readers"))),
         ("time zone", one["timezone"]),
         ("newest entry", _ago(one["lag_seconds"])),
         ("last answer", _ago(one["since_success_seconds"])),
@@ -256,6 +257,17 @@ def _wait(client: httpx.Client, out: output.Output, run_id: str) -> dict[str, An
 
 def _entries(one: dict[str, Any]) -> str:
     return f"{one['entries']} or more" if one["more_entries"] else str(one["entries"])
+
+
+def _readers(readers: dict[str, list[str] | None] | None) -> str | None:
+    """Say who may read which logbook; None: whoever may read the source."""
+    if readers is None:
+        return None
+    told = (
+        f"{book}: {'all' if of is None else ', '.join(of) or 'nobody'}"
+        for book, of in readers.items()
+    )
+    return "; ".join((*told, *(() if "*" in readers else ("others: nobody",))))
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from shared.entries.reading.read_entries import EntryView
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
 from shared.settings.text_expectations import find_expectations
+from shared.sources import source_state
 from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
@@ -87,12 +88,16 @@ def _answer(
     entries = found[:MAX_ENTRIES]
     shown = bodies(ctx, conn, scope, entries)
     replaced = entry_links.replaced(conn, scope, thread_id) if thread_id else {}
+    sources = source_state.current_settings(
+        conn, ctx.settings.sources, sorted({one.source for one in entries})
+    )
+    settings = ctx.settings.model_copy(update={"sources": sources})
     told = incident.of_thread(
         conn,
         scope,
         thread_id,
         entries[0].entry_id,
-        lambda source: find_expectations(ctx.settings, source, scope.tenant).zone,
+        lambda source: find_expectations(settings, source, scope.tenant).zone,
         ctx.searches.facility.incidents,
     )
     body = {

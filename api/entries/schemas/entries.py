@@ -254,6 +254,9 @@ class EntryOut(BaseModel):
         {}, description="Why a stage had nothing to do, by stage."
     )
     origin: str
+    source_removed: bool = Field(
+        description="Its source is configured no more, or off: it stays as last read."
+    )
     readers: list[str] | None
     visible_from: datetime | None
     flags: list[str] = Field(
@@ -320,6 +323,8 @@ def entry_out(
     linked: Sequence[tuple[str, UUID]] = (),
     attached: Sequence[Attached] = (),
     digest: Digest = NO_DIGEST,
+    *,
+    source_removed: bool = False,
 ) -> dict[str, Any]:
     """Return an entry's body, ready to be written as JSON."""
     return {
@@ -357,6 +362,7 @@ def entry_out(
         "stages": _stages(entry, known_stages, attached),
         "skipped": entry.skipped_stages,
         "origin": entry.origin,
+        "source_removed": source_removed,
         "readers": entry.readers,
         "visible_from": timestamp(entry.visible_from),
         "flags": [*entry.flags, *entry.read_flags],

@@ -98,6 +98,10 @@ class SourceOut(Loose):
     degraded: str | None = Field(description="What is wrong, and what to do.")
     consecutive_failures: int
     last_error: dict[str, Any] | None
+    readers: dict[str, list[str] | None] | None = Field(
+        description="Who may read which of its logbooks, as configured, for admins;"
+        " `*`: those not named. Null for a logbook: whoever may read the source."
+    )
     config_hash: str
 
 
@@ -143,7 +147,8 @@ class CheckOut(Loose):
     )
     found: dict[str, Any] | None = Field(
         description="What it says of itself: its newest entry, how many there are, the"
-        " zone that its times look like, books that not everybody may read."
+        " zone that its times look like, books that not everybody may read there, and"
+        " those that nobody may read here."
     )
 
 
@@ -219,6 +224,7 @@ def source_out(one: SourceView, *, admin: bool) -> dict[str, Any]:
         "degraded": one.problem,
         "consecutive_failures": standing.failures if standing else 0,
         "last_error": _error(standing.last_error, admin=admin) if standing else None,
+        "readers": one.settings.args.get("readers") if admin else None,
         "config_hash": _hash_of(one.settings, standing.config_hash if standing else ""),
     }
     if admin:
@@ -262,6 +268,7 @@ def check_out(found: Checked, sample: list[dict[str, Any]]) -> dict[str, Any]:
             "entries": report.entries,
             "timezone_guess": report.timezone_guess,
             "restricted": list(report.restricted),
+            "hidden": list(report.hidden),
         }
     return {
         "ok": True,

@@ -51,7 +51,9 @@ _ASK_FOR: LiteralString = """
       FROM entry e
      WHERE e.id = a.entry_id AND e.tenant = %(tenant)s AND a.tenant = %(tenant)s
        AND e.source = %(source)s AND e.deleted_at IS NULL
-       AND a.state = 'linked' AND a.error IS NULL AND a.position < %(most)s
+       AND a.state = 'linked' AND a.position < %(most)s
+       AND (a.error IS NULL OR %(refused)s
+            AND a.error -> 'details' ->> 'reason' = 'address_refused')
        AND coalesce(a.declared_bytes, 0) <= %(most_bytes)s
        AND NOT starts_with(a.external_id, 'upload:')
     RETURNING a.entry_id"""
@@ -124,17 +126,25 @@ def store(
 
 
 def ask_for_linked(
-    conn: Connection[TupleRow], tenant: str, source: str, *, most: int, most_bytes: int
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    *,
+    most: int,
+    most_bytes: int,
+    refused: bool = False,
 ) -> set[UUID]:
     """Make due what was only linked of a source; return the entries whose files it is.
 
-    Of each entry the first `most`, and none that says to be larger.
+    Of each entry the first `most`, and none that says to be larger; with `refused` also
+    what lies where it was not allowed to ask.
     """
     values = {
         "tenant": tenant,
         "source": source,
         "most": most,
         "most_bytes": most_bytes,
+        "refused": refused,
     }
     return {row[0] for row in conn.execute(_ASK_FOR, values)}
 

@@ -124,7 +124,7 @@ def end_search(
         left_ms = max(LATE_READ_MS, _left_ms(context, job))
         page = read_page(context.pool, plan, runs, left_ms)
         marker = make_marker(context, plan, conclusion, page)
-        hits = mark_passages(plan.scope.tenant, page, marker)
+        hits = mark_passages(context, plan.scope.tenant, page, marker)
         parts = build_response_parts(
             context, plan, conclusion, hits, marker, _left_ms(context, job)
         )

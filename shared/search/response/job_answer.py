@@ -114,7 +114,7 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
     following = paging.following(reader.context.signer, plan, stored.id, runs, page)
     marker = make_marker(reader.context, plan, conclusion, page)
-    hits = mark_passages(plan.scope.tenant, page, marker)
+    hits = mark_passages(reader.context, plan.scope.tenant, page, marker)
     parts = response_parts.build_response_parts(
         reader.context, plan, conclusion, hits, marker, READ_MS
     )
@@ -164,7 +164,7 @@ def results(
     marker = highlights.make_highlighter(reader.context, plan, branches)
     more = stored.ended_at is None or at < len(runs)
     owned = paging.binding(reader.scope, stored.id, plan.limit)
-    hits = mark_passages(plan.scope.tenant, page, marker, place + 1)
+    hits = mark_passages(reader.context, plan.scope.tenant, page, marker, place + 1)
     items, cut = trimmed(hits, plan.detail.amount)
     return {
         "job_id": str(stored.id),
@@ -223,7 +223,7 @@ def _listed(
         following = reader.context.signer().make(
             [first + len(shown), *behind_last], owned
         )
-    hits = mark_passages(plan.scope.tenant, page, marker, first + 1)
+    hits = mark_passages(reader.context, plan.scope.tenant, page, marker, first + 1)
     told, cut = trimmed(hits, plan.detail.amount)
     return {
         "job_id": str(stored.id),

@@ -74,6 +74,10 @@ def respond(
         branches=conclusion.branches,
         degraded=conclusion.degraded,
         as_of=min((b.as_of for b in heard if b.as_of), default=None),
+        sources_behind=[
+            {**asdict(one), "answered_at": timestamp(one.answered_at)}
+            for one in parts.behind
+        ],
         reasoning=plan.reasoning,
         diagnostics=_diagnostics(plan, conclusion, parts.became),
         suppressed=order.suppressed,

@@ -24,6 +24,7 @@ from shared.search.results.visible_expansions import Became
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import hidden_count
 from shared.search.retrieval.search_context import SearchContext
+from shared.sources.known_sources import SourceBehind
 
 log = get_logger()
 
@@ -31,6 +32,8 @@ log = get_logger()
 HIDDEN_MS, HIDDEN_SHARE = 300, 0.3
 # With less time left, that nothing was found is told and no more: it must not be late.
 LEAST_MS = 200
+# Of the sources that are behind, so many are named.
+MOST_BEHIND = 20
 
 
 class ResponseParts(NamedTuple):
@@ -42,6 +45,8 @@ class ResponseParts(NamedTuple):
     # What words of the question were taken for, and with `debug` what was sent.
     became: Became = visible_expansions.NOTHING
     sent: Mapping[str, object] = MappingProxyType({})
+    # Which of the sources that were searched are not up to date.
+    behind: Sequence[SourceBehind] = ()
 
 
 def build_response_parts(
@@ -56,6 +61,29 @@ def build_response_parts(
 
     The absence report is built only for an empty page.
     """
+    parts = _build_parts(context, plan, conclusion, hits, marker, timeout_ms)
+    return parts._replace(behind=_list_behind(context, plan))
+
+
+def _list_behind(context: SearchContext, plan: Plan) -> list[SourceBehind]:
+    if context.sources is None or not plan.branches:
+        return []
+    wanted, unwanted = plan.filters.sources, plan.filters.not_sources or ()
+    return [
+        one
+        for one in context.sources.list_behind(plan.scope.tenant)
+        if (wanted is None or one.source in wanted) and one.source not in unwanted
+    ][:MOST_BEHIND]
+
+
+def _build_parts(
+    context: SearchContext,
+    plan: Plan,
+    conclusion: Conclusion,
+    hits: Sequence[Hit],
+    marker: Highlighter,
+    timeout_ms: int,
+) -> ResponseParts:
     left = Deadline.after(timeout_ms)
     hidden = _count_hidden(context, plan, timeout_ms)
     became = _expansions(context, plan, conclusion, hits, marker)

@@ -47,6 +47,11 @@ class SearchAnswer:
     branches: Sequence[Outcome]
     degraded: bool
     as_of: str | None
+    sources_behind: Annotated[
+        Sequence[Mapping[str, Any]],
+        "Sources of which something newer may be missing, whatever `as_of` says: why"
+        " (`paused`, `failing`, `degraded`, `not_read`), and when they last answered.",
+    ]
     reasoning: str
     diagnostics: Sequence[Diagnostic]
     timings_ms: Mapping[str, float]
@@ -118,6 +123,7 @@ class SearchAnswer:
         known = select_known_fields(cls, values)
         return cls(
             **{
+                "sources_behind": [],
                 **known,
                 "results": [Hit.from_values(one) for one in values["results"]],
                 "total_candidates": TotalCandidates(**values["total_candidates"]),

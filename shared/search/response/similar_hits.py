@@ -53,7 +53,7 @@ def find_similar_hits(
     page = read_page(context.pool, plan, fold.group_runs(order.items), STEP_MS)
     facility = context.facility
     asked = compile_question(plan.tree, facility, max_terms=plan.words.max_terms)
-    hits = mark_passages(plan.scope.tenant, page, Highlighter(asked, facility))
+    hits = mark_passages(context, plan.scope.tenant, page, Highlighter(asked, facility))
     return {
         "entry_id": str(entry_id),
         "results": [hit.to_json() for hit in hits],

@@ -72,6 +72,9 @@ class Hit:
     found_by: list[str]
     multi_source: bool
     origin: str
+    source_removed: Annotated[
+        bool, "Its source is configured no more, or off: this is how it was last read."
+    ]
     similar_count: int
     superseded_by: Annotated[
         list[OtherValue],
@@ -100,10 +103,12 @@ class Hit:
         for name in ("superseded_by", "replaces"):
             known[name] = [OtherValue(**one) for one in known[name]]
         # What the release before does not say.
-        return cls(**{"category": None, **known})
+        return cls(**{"category": None, "source_removed": False, **known})
 
 
-def make_hit(tenant: str, place: int, shown: Shown, marked: MarkedText) -> Hit:
+def make_hit(
+    tenant: str, place: int, shown: Shown, marked: MarkedText, *, source_removed: bool
+) -> Hit:
     """Return one entry of a page, with its passage and its marks."""
     item, row = shown.item, shown.row
     return Hit(
@@ -139,6 +144,7 @@ def make_hit(tenant: str, place: int, shown: Shown, marked: MarkedText) -> Hit:
         found_by=item.found_by,
         multi_source=len(item.ranks) > 1,
         origin=row.origin,
+        source_removed=source_removed,
         similar_count=shown.similar,
         superseded_by=[_other_value(one) for one in shown.values.superseded_by],
         replaces=[_other_value(one) for one in shown.values.replaces],

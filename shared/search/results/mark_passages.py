@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from shared.search.query.compiled.compiled_question import NOTHING_ASKED
 from shared.search.query.plan import Plan
 from shared.search.results import highlights
@@ -11,13 +13,26 @@ from shared.search.results.hit import Hit, make_hit
 from shared.search.results.result_page import ResultPage, Shown
 from shared.search.retrieval.module_contract import Lexicon
 
+if TYPE_CHECKING:
+    from shared.search.retrieval.search_context import SearchContext
+
 
 def mark_passages(
-    tenant: str, page: ResultPage, marker: Highlighter, first: int = 1
+    context: SearchContext,
+    tenant: str,
+    page: ResultPage,
+    marker: Highlighter,
+    first: int = 1,
 ) -> list[Hit]:
     """Return the hits of a page in their places, from the first one's on."""
     return [
-        make_hit(tenant, place, shown, marker.mark(shown.row, _span(shown)))
+        make_hit(
+            tenant,
+            place,
+            shown,
+            marker.mark(shown.row, _span(shown)),
+            source_removed=context.is_removed(shown.row.source),
+        )
         for place, shown in enumerate(page, first)
     ]
 

@@ -16,6 +16,7 @@ from shared.search.retrieval.circuit import Circuit, Circuits
 from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.query_vectors import QueryVectors
 from shared.search.retrieval.tenant_languages import WrittenIn
+from shared.sources.known_sources import KnownSources, pushed_names
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary.recent_words import Present
 
@@ -80,6 +81,8 @@ class SearchContext:
     present: Present | None = None
     # In which languages entries are; None: in any.
     written_in: WrittenIn | None = None
+    # Which sources there are, and which are behind; None: nothing is said of it.
+    sources: KnownSources | None = None
     query_vectors: QueryVectors = field(default_factory=QueryVectors)
     freshness: Freshness = field(default_factory=lambda: Freshness(time.monotonic))
     # Each is left alone for a while once it keeps failing: the encoder, the model that
@@ -93,6 +96,10 @@ class SearchContext:
     def __post_init__(self) -> None:
         """Watch the registry of models in the pool's database."""
         object.__setattr__(self, "models", InUse(self.pool, time.monotonic))
+
+    def is_removed(self, source: str) -> bool:
+        """Tell whether nothing brings a source up to date, as far as is known."""
+        return self.sources is not None and self.sources.is_removed(source)
 
 
 def make_search_context(
@@ -127,6 +134,7 @@ def make_search_context(
         sizes=Sizes(time.monotonic),
         present=Present(time.monotonic),
         written_in=WrittenIn(),
+        sources=KnownSources(pool, pushed_names(settings), time.monotonic),
     )
 
 

@@ -18,9 +18,15 @@ from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records, source_state
 from shared.sources.runs import identity_changes, snapshot
-from shared.work import due_work, schedule
+from shared.sources.source_state import SourceState
+from shared.work import chore_records, due_work, schedule
 
 _DAY_SECONDS = 86_400.0
+# The chore that reads texts anew comes by itself so often.
+_RENEWAL_SECONDS = 3600.0
+_READERS = "readers"
+# What `find_expectations` takes from a source.
+_OF_TEXTS = ("language", "locale", "metadata", "timezone")
 
 _KNOWN: LiteralString = """
     SELECT source, tenant FROM source_state ORDER BY source LIMIT 10000"""
@@ -74,10 +80,13 @@ def arrange(
         if doubled is not None:
             result.invalid[name] = doubled
             continue
-        if _arrange_one(conn, name, source):
+        before = source_state.load_source_state(conn, source.tenant, name)
+        if _arrange_one(conn, name, source, before):
             (result.changed if name in known else result.added).append(name)
         if source.attachments == "fetch":
-            _ask_for_files(conn, name, source, settings)
+            allowed = before.settings.allowed_origins if before else ()
+            more = not set(source.allowed_origins).issubset(allowed)
+            _ask_for_files(conn, name, source, settings, refused=more)
     for name, tenant in known.items():
         if name not in wanted:
             conn.execute(_REMOVE, {"source": name, "tenant": tenant})
@@ -87,15 +96,24 @@ def arrange(
 
 
 def _ask_for_files(
-    conn: Connection[TupleRow], name: str, source: SourceSettings, settings: Settings
+    conn: Connection[TupleRow],
+    name: str,
+    source: SourceSettings,
+    settings: Settings,
+    *,
+    refused: bool,
 ) -> None:
-    """Fetch what was left where it is, because the source was not known or linked."""
+    """Fetch what was left where it is: its source was not known, or linked its files.
+
+    With `refused` also what lies at an origin that may be asked only now.
+    """
     entries = attachment_rows.ask_for_linked(
         conn,
         source.tenant,
         name,
         most=settings.max_attachments_per_entry,
         most_bytes=min(settings.max_attachment_bytes, source.max_attachment_bytes),
+        refused=refused,
     )
     stages = [ATTACHMENTS_STAGE]
     due_work.add(conn, source.tenant, entries, stages, work_class=due_work.BULK)
@@ -120,9 +138,13 @@ def wait_after_failure(
     return float(min(max(cap, every_seconds), every_seconds * factor))
 
 
-def _arrange_one(conn: Connection[TupleRow], name: str, source: SourceSettings) -> bool:
+def _arrange_one(
+    conn: Connection[TupleRow],
+    name: str,
+    source: SourceSettings,
+    before: SourceState | None,
+) -> bool:
     descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
-    before = source_state.load_source_state(conn, source.tenant, name)
     changed = source_state.arrange(
         conn,
         source.tenant,
@@ -132,6 +154,13 @@ def _arrange_one(conn: Connection[TupleRow], name: str, source: SourceSettings) 
         config=source.model_dump(mode="json", exclude_defaults=True),
         version=descriptor.version,
     )
+    if before is not None and _is_told_otherwise(before.settings, source):
+        schedule.bring_forward(
+            conn,
+            schedule.INSTALLATION,
+            chore_records.RENEW_TEXTS,
+            every_seconds=_RENEWAL_SECONDS,
+        )
     capabilities = descriptor.capabilities
     poll = source.poll_interval_seconds
     waits = source.require_initial_ingest and not capabilities.windows
@@ -151,11 +180,20 @@ def _arrange_one(conn: Connection[TupleRow], name: str, source: SourceSettings) 
     else:
         schedule.arrange_resting(conn, name, run_records.RECONCILE, _DAY_SECONDS)
     schedule.arrange_resting(conn, name, run_records.REPARSE, _DAY_SECONDS)
-    if before is not None and _reads_otherwise(before.parsed_by, descriptor.version):
+    if before is not None and (
+        _reads_otherwise(before.parsed_by, descriptor.version)
+        # Whoever lost a right would go on reading what they may not.
+        or before.settings.args.get(_READERS) != source.args.get(_READERS)
+    ):
         schedule.bring_forward(
             conn, name, run_records.REPARSE, every_seconds=_DAY_SECONDS
         )
     return changed
+
+
+def _is_told_otherwise(before: SourceSettings, now: SourceSettings) -> bool:
+    """Tell whether stored texts are read anew by what their source says of them."""
+    return any(getattr(before, name) != getattr(now, name) for name in _OF_TEXTS)
 
 
 def _reads_otherwise(before: int | None, now: int) -> bool:

@@ -146,6 +146,11 @@ class ElogServerStub:
         self._user, self._password = ("operator", "s3cret") if books else (None, "")
         self.open_books = set(self._listed) - set(books)
 
+    def change_password(self, password: str) -> None:
+        """Let the logbooks want another password, as a server that was restarted."""
+        self._password = password
+        self.end_sessions()
+
     def end_sessions(self) -> None:
         """Forget who has logged in, as a restart does."""
         self._sessions.clear()

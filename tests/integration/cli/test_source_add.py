@@ -138,6 +138,15 @@ def test_the_address_of_an_elog_server_brings_every_logbook_of_it(run, tmp_path)
         assert "guarded" not in text
         done = run(stub.base_url, "--name", "open", "--logbook", "Operations")
         assert done.returncode == 0, done.stderr
+        forced = run(stub.base_url, "--name", "guarded", "--force")
+        assert forced.returncode == 0, forced.stderr
+        # What is lacking is the last that is said.
+        assert "It was added although a part of it wants a login." in forced.stderr
+        assert forced.stderr.index("Nothing runs here") < forced.stderr.index(
+            "It was added although"
+        )
+        sources = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
+        assert list(sources["sources"]) == ["api", "ring", "open", "guarded"]
 
 
 def test_sources_on_one_line_are_not_guessed_at():
@@ -253,12 +262,20 @@ def test_a_login_goes_where_its_adapter_looks_for_it(run, tmp_path):
         assert without.returncode == 1
         assert "asks for a login" in without.stderr
         assert "--user" in without.stderr
+        # What a login has read nobody is shown, unless it is said who is.
+        hidden = run(address, *zone, *login, ELOG_PASSWORD="s3cret")
+        assert hidden.returncode == 1
+        assert "nobody may read Operations here" in hidden.stderr
+        assert "--readers Operations='*'" in hidden.stderr
+        assert not (tmp_path / "logchord.yaml").exists()
+        login = (*login, "--readers", "Operations=ops", "--readers", "Operations=rf")
         done = run(address, *zone, *login, "--name", "elog", ELOG_PASSWORD="s3cret")
 
     assert done.returncode == 0, done.stderr
     written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
     args = written["sources"]["elog"]["args"]
     assert (args["user"], args["password"]) == ("operator", "ELOG_PASSWORD")
+    assert args["readers"] == {"Operations": ["ops", "rf"]}
     assert "auth" not in written["sources"]["elog"]
 
 

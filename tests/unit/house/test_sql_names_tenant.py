@@ -92,6 +92,9 @@ FOR_EVERY_TENANT = {
     ("shared/sources/source_state.py", "_OF_SOURCE"),
     ("shared/sources/source_state.py", "_AWAKE"),
     ("shared/sources/source_state.py", "_SETTINGS"),
+    ("shared/sources/current_settings.py", "_MARKS"),
+    # Kept for every facility, and told to each of its own alone.
+    ("shared/sources/known_sources.py", "_STATES"),
     # Upkeep ends the jobs that nobody closed.
     ("shared/search/jobs/close_job.py", "_OVERDUE"),
 }

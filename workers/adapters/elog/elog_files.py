@@ -162,9 +162,10 @@ class ElogFiles:
             newest=max((time for time in times if time is not None), default=None),
             entries=entries,
             restricted=configuration.restricted,
+            hidden=tuple(hidden),
             problems=(
                 *((_UNKNOWN,) if unknown else ()),
-                *(message_block.hidden(self._source.name, book) for book in hidden),
+                *(message_block.hidden(book) for book in hidden),
             ),
         )
 

@@ -214,9 +214,10 @@ class ElogHTTP:
             timezone_guess=guess,
             entries=entries,
             restricted=tuple(restricted),
+            hidden=tuple(hidden),
             problems=(
                 *self._unread.values(),
-                *(message_block.hidden(self._source.name, book) for book in hidden),
+                *(message_block.hidden(book) for book in hidden),
             ),
         )
 

@@ -176,12 +176,12 @@ class MessageOrigin:
     restricted: bool = False
 
 
-def hidden(source: str, book: str) -> str:
+def hidden(book: str) -> str:
     """Say that nobody may read a logbook, and how somebody may."""
     return (
         f"Nobody may read {book}: say in `args.readers` who may, as `{book}: [group]`,"
-        f" or `{book}: null` for whoever may read the source, and have what is here"
-        f" read anew by `logchord source trigger {source} --kind reparse`."
+        f" or `{book}: null` for whoever may read the source. `logchord source reload`"
+        " then has what is here read anew."
     )
 
 

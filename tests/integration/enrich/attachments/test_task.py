@@ -440,6 +440,22 @@ def test_nothing_is_fetched_where_links_are_enough_or_the_entry_is_gone(
     assert server.requests() == ()
 
 
+def test_a_file_elsewhere_is_fetched_once_its_origin_is_allowed(
+    conn, ctx, make_context, elsewhere
+):
+    entry_id = save(conn, ref(elsewhere, "far.txt", b"far"))
+    attachments.extract_attachment(ctx, [entry_id])
+    assert found(conn, entry_id)["far.txt"].state == "linked"
+    # Another start with the same settings asks for nothing.
+    make_context()
+    assert ATTACHMENTS_STAGE not in due_stages(conn)
+
+    allowed = make_context(allowed_origins=[elsewhere.base_url])
+    assert ATTACHMENTS_STAGE in due_stages(conn)
+    attachments.extract_attachment(allowed, [entry_id])
+    assert found(conn, entry_id)["far.txt"].state == "stored"
+
+
 def test_a_store_that_is_full_pauses_the_stage_and_loses_nothing(
     conn, make_context, server, tmp_path
 ):

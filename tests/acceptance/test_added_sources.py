@@ -1,0 +1,357 @@
+"""Logbooks of every kind, added to a running stack by what their users type.
+
+Everything is as shipped: `logchord up` with its bounded workers, a poll a minute. What
+comes takes its time and is measured; the ledger says what is here at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from local import service_user
+from tests.contract.stubs.elog_http import ElogServerStub
+from tests.support.added_sources import (
+    KINDS,
+    Line,
+    Logbook,
+    held_against,
+    show,
+    table,
+    word_of,
+)
+from tests.support.fixtures.servers import Reap
+from tests.support.machine import Machine, machine
+from tests.support.waiting import until
+
+LOADED_SECONDS = 240
+FIRST_HIT_SECONDS = 10.0
+POLL_SECONDS = 60.0
+# Ten minutes at most, by polls alone.
+DELETED_SECONDS = 600.0
+# For whatever else runs here.
+PATIENCE = 3
+
+
+@dataclass
+class Desk:
+    """Somebody at a terminal, with a stack that runs and a file that names sources."""
+
+    machine: Machine
+    books: dict[str, Logbook] = field(default_factory=dict)
+    seconds: dict[str, dict[str, float]] = field(default_factory=dict)
+    endings: ExitStack = field(default_factory=ExitStack)
+
+    def start(self) -> None:
+        self.machine.start()
+        key = (self.machine.home / "run" / "cli_key").read_text("utf-8").strip()
+        self.client = httpx.Client(
+            base_url=self.machine.url,
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=30,
+            trust_env=False,
+        )
+        self.endings.callback(self.client.close)
+
+    @property
+    def file(self) -> Path:
+        return self.machine.home.parent / "logchord.yaml"
+
+    def type(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = self.machine.run(*words)
+        assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
+        return done
+
+    def write(self, name: str, settings: Mapping[str, Any] | None) -> None:
+        """Write of a source what is not there yet, or strike it out, by hand."""
+        found = yaml.safe_load(self.file.read_text("utf-8"))
+        sources = found["sources"]
+        if settings is None:
+            del sources[name]
+        else:
+            before = sources.get(name, {})
+            args = {**before.get("args", {}), **settings.get("args", {})}
+            sources[name] = {**before, **settings, **({"args": args} if args else {})}
+        self.file.write_text(yaml.safe_dump(found, sort_keys=False), "utf-8")
+
+    def open_book(self, name: str, count: int) -> Logbook:
+        """Let a logbook of a kind exist that has been written for a while."""
+        kind = KINDS[name]
+        stub = self.endings.enter_context(closing(kind.make_stub()))
+        book = self.books[name] = Logbook(name, kind, stub)
+        book.fill(count)
+        return book
+
+    def add(self, name: str) -> None:
+        """Add a logbook as its user does, until it is found by a search."""
+        book = self.books[name]
+        kind = book.kind
+        began = time.monotonic()
+        if kind.options is None:
+            self.write(name, book.stub.settings())
+            assert f"added {name}" in self.type("source", "reload").stdout
+        else:
+            self.type("source", "add", book.address, "--name", name, *kind.options)
+        added = time.monotonic() - began
+        # The newest come first.
+        until(
+            lambda: self.search(name, word_of(name, book.newest))["results"],
+            within_seconds=LOADED_SECONDS,
+            what=f"the newest entry of {name}",
+        )
+        self.seconds[name] = {"added": added, "first hit": time.monotonic() - began}
+        origins = book.stub.settings().get("allowed_origins")
+        more = {**kind.by_hand, **({"allowed_origins": origins} if origins else {})}
+        if more and kind.options is not None:
+            self.write(name, more)
+            assert f"changed {name}" in self.type("source", "reload").stdout
+
+    def search(self, name: str, *words: str) -> dict[str, Any]:
+        """Ask as the command does: each start of one takes a second here."""
+        question = {
+            "query": " ".join(words),
+            "mode": "keyword",
+            "limit": 1,
+            "filters": {"source": name},
+        }
+        answer = self.client.post("/v1/search/query", json=question)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def texts(self, name: str) -> dict[str, str]:
+        """Return what a search for all of a source finds, by id."""
+        asked = ("--filter", f"source={name}", "--exhaustive", "--export", "jsonl")
+        return _texts(self.type("search", *asked).stdout)
+
+    def texts_now(self, name: str) -> dict[str, str]:
+        """Return the same without a command."""
+        question = {"filters": {"source": name}, "exhaustive": True}
+        answer = self.client.post(
+            "/v1/search/export", params={"format": "jsonl"}, json=question
+        )
+        assert answer.status_code == 200, answer.text
+        return _texts(answer.text)
+
+    def files(self, book: Logbook) -> dict[str, dict[str, bytes]]:
+        """Return the files of each entry that should have some, as they are saved."""
+        found = {}
+        for place, external_id in enumerate(book.files):
+            folder = self.machine.home.parent / f"files-{book.name}-{place}"
+            shutil.rmtree(folder, ignore_errors=True)
+            self.machine.run(
+                *("show", f"{book.name}/{external_id}", "--attachments", str(folder))
+            )
+            saved = sorted(folder.iterdir()) if folder.exists() else []
+            found[external_id] = {one.name: one.read_bytes() for one in saved}
+        return found
+
+    def lacks_files(self, name: str) -> bool:
+        """Tell whether a file of a logbook is still to be fetched."""
+        expected = sum(map(len, self.books[name].files.values()))
+        page = self.client.get("/v1/entries", params={"source": name, "limit": 100})
+        files = [one for item in page.json()["items"] for one in item["attachments"]]
+        return sum(one["state"] == "stored" for one in files) < expected
+
+    def line(self, name: str) -> Line:
+        """Hold against a logbook what its readers are given of it by commands."""
+        book = self.books[name]
+        times = self.seconds.get(name, {})
+        return held_against(book, self.texts(name), self.files(book), times)
+
+    def wait_right(self, names: Sequence[str], step: str, within: float) -> None:
+        """Wait until each logbook is here as it is, and note how long it took."""
+        began = time.monotonic()
+        left = list(names)
+
+        def is_right(name: str) -> bool:
+            found = held_against(self.books[name], self.texts_now(name), {}, {})
+            if not found.has_right_texts or self.lacks_files(name):
+                return False
+            self.seconds[name][step] = time.monotonic() - began
+            return True
+
+        def are_right() -> bool:
+            left[:] = [name for name in left if not is_right(name)]
+            return not left
+
+        try:
+            until(are_right, within_seconds=within, every_seconds=0.5, what=step)
+        except AssertionError as exc:
+            told = "\n".join(self.type("source", "show", name).stdout for name in left)
+            lines = table([self.line(name) for name in left])
+            message = f"{step}:\n{lines}\n{told}"
+            raise AssertionError(message) from exc
+
+    def close_ledger(self) -> None:
+        """Print what is here of every logbook; all of it must be right."""
+        lines = [self.line(name) for name in self.books]
+        show(lines)
+        assert all(one.is_right for one in lines), table(lines)
+
+
+def _texts(export: str) -> dict[str, str]:
+    rows = [json.loads(one) for one in export.split("\n") if one]
+    assert rows.pop()["complete"]
+    return {one["external_id"]: one["text"] for one in rows}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, reap: Reap) -> Iterator[Desk]:
+    """A stack in a folder of its own, as `logchord up` starts it."""
+    one = machine(tmp_path)
+    reap(tmp_path)
+    made = Desk(one)
+    made.file.write_text("sources:\n  api: {adapter: push}\n", "utf-8")
+    with made.endings:
+        yield made
+        assert one.run("down").returncode == 0
+        service_user.discard_home(one.home)
+
+
+def test_an_elog_and_a_file_that_are_added_are_here_to_the_last_word(
+    desk: Desk,
+) -> None:
+    names = ("elog_http", "generic_json")
+    desk.machine.environ["EMBEDDING_MODEL"] = "hashing-64"
+    for name in names:
+        desk.open_book(name, 12)
+    desk.start()
+    for name in names:
+        desk.add(name)
+    desk.wait_right(names, "all of it", 60)
+
+    for name, book in desk.books.items():
+        edited, deleted = book.of_its_own(2)
+        book.edit(edited)
+        book.delete(deleted)
+        book.write(datetime.now(UTC), with_file=True)
+        # As two polls of the next two minutes.
+        kinds = ["tail", "tail"]
+        if book.kind.deletions == "reconcile":
+            kinds.append("reconcile")
+        for kind in kinds:
+            desk.type("source", "trigger", name, "--kind", kind, "--wait")
+    desk.wait_right(names, "changes", 30)
+    desk.close_ledger()
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.timeout(2400)
+def test_logbooks_of_every_kind_that_are_added_are_here_to_the_last_word(
+    desk: Desk,
+) -> None:
+    # With its search engine and its model, as anybody has it.
+    del desk.machine.environ["OPENSEARCH_URL"]
+    for name in KINDS:
+        desk.open_book(name, 40)
+    desk.start()
+    for name in KINDS:
+        desk.add(name)
+    desk.wait_right(list(KINDS), "all of it", LOADED_SECONDS)
+    slowest = {name: of["first hit"] for name, of in desk.seconds.items()}
+    assert max(slowest.values()) <= FIRST_HIT_SECONDS, slowest
+
+    _change_what_polls_see(desk)
+    _change_what_is_compared(desk)
+    _change_the_login(desk)
+    _remove_a_source(desk, "olog")
+    desk.close_ledger()
+
+
+def _change_what_polls_see(desk: Desk) -> None:
+    """New entries and edits are here by the next poll, deletions by the second."""
+    for book in desk.books.values():
+        book.write(datetime.now(UTC), with_file=True)
+        if book.kind.edits == "poll":
+            book.edit(book.of_its_own(1)[0])
+    desk.wait_right(list(desk.books), "poll", POLL_SECONDS * PATIENCE)
+    polled = [n for n, one in desk.books.items() if "poll" in one.kind.deletions]
+    for name in polled:
+        desk.books[name].delete(desk.books[name].of_its_own(2)[1])
+    desk.wait_right(polled, "deleted", DELETED_SECONDS)
+
+
+def _change_what_is_compared(desk: Desk) -> None:
+    """What no poll tells of is found by the comparison, which is asked for here."""
+    compared = []
+    for name, book in desk.books.items():
+        edited, deleted = book.of_its_own(2)
+        if book.kind.edits == "reconcile":
+            book.edit(edited)
+        if book.kind.deletions == "reconcile":
+            book.delete(deleted)
+        if "reconcile" in {book.kind.edits, book.kind.deletions}:
+            compared.append(name)
+            desk.type("source", "trigger", name, "--kind", "reconcile", "--wait")
+    desk.wait_right(compared, "compared", LOADED_SECONDS)
+
+
+def _change_the_login(desk: Desk) -> None:
+    """A login that is refused is told of by searches, and mended without a restart."""
+    secret = desk.machine.home.parent / "password"
+    secret.write_text("s3cret", "utf-8")
+    secret.chmod(0o600)
+    stub = ElogServerStub(user="operator", password="s3cret")
+    desk.endings.enter_context(closing(stub))
+    book = desk.books["guarded"] = Logbook("guarded", KINDS["elog_http"], stub)
+    book.fill(8)
+    login = ("--user", "operator", "--secret", str(secret))
+    words = ("source", "add", book.address, "--name", "guarded", *login)
+    named = ("--logbook", "Operations")
+    refused = desk.type(*words, *named, code=1)
+    assert "nobody may read Operations here" in refused.stderr
+    desk.type(*words, *named, "--readers", "Operations=*")
+    told = desk.type("source", "show", "guarded").stdout
+    assert "who may read      Operations: all; others: nobody" in told
+    desk.seconds["guarded"] = {}
+    desk.wait_right(["guarded"], "all of it", LOADED_SECONDS)
+
+    stub.change_password("another")
+    book.write(datetime.now(UTC))
+
+    def is_told() -> bool:
+        behind = desk.search("guarded", "Cavity")["sources_behind"]
+        return [(one["source"], one["why"]) for one in behind] == [
+            ("guarded", "failing")
+        ]
+
+    until(is_told, within_seconds=POLL_SECONDS * PATIENCE, every_seconds=1)
+    assert "guarded (failing, last read" in desk.type("search", "Cavity").stdout
+    secret.write_text("another", "utf-8")
+    desk.type("source", "resume", "guarded")
+    desk.wait_right(["guarded"], "login", POLL_SECONDS)
+    assert desk.search("guarded", "Cavity")["sources_behind"] == []
+
+
+def _remove_a_source(desk: Desk, name: str) -> None:
+    """What a removed source has left says so, and goes by one command."""
+    (hit,) = desk.search(name, "Cavity")["results"]
+    assert hit["source_removed"] is False
+    desk.write(name, None)
+    reloaded = desk.type("source", "reload")
+    assert reloaded.stdout == f"removed {name}\n"
+    assert f"logchord source delete-entries {name}" in reloaded.stderr
+    until(
+        lambda: desk.search(name, "Cavity")["results"][0]["source_removed"],
+        within_seconds=10,
+    )
+    shown = desk.type("show", f"{name}/{hit['external_id']}").stdout
+    assert "source removed" in shown.splitlines()[1]
+    desk.type("source", "delete-entries", name, "--yes")
+    book = desk.books[name]
+    book.texts, book.files = {}, {}
+    desk.wait_right([name], "removed", LOADED_SECONDS)
