@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from shared.access.scope import Scope
 from shared.search.query.language import grammar, tree_text
-from shared.search.query.language.tree import And, Field, Or
+from shared.search.query.language.tree import And, Field, Or, Words
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.query.times import extract_times
 from shared.search.response.respond import nothing_asked
 from shared.text.facility import facility
 from shared.times.calendar import NO_CLOCK, Clock
 from shared.times.operating_periods import Period
+from shared.times.shifts import NO_SHIFTS
 from tests.support.linear_cost import assert_linear
 from tests.unit.times.test_date_expressions import CLOCK as WITHOUT_CALENDAR
 from tests.unit.times.test_date_expressions import ZONE
@@ -136,6 +137,20 @@ TABLE = [
         0.7,
     ),
     ("RF trip last night", "RF trip", "last night", OWL, 0.9),
+    (
+        "trips in the night of 11 June 2024",
+        "trips",
+        "in the night of 11 June 2024",
+        "2024-06-11 16:00 to 2024-06-12 04:00",
+        1.0,
+    ),
+    (
+        "trips in the night before 12 June 2024",
+        "trips",
+        "in the night before 12 June 2024",
+        "2024-06-11 16:00 to 2024-06-12 04:00",
+        1.0,
+    ),
     ("RF trip last week", "RF trip", "last week", LAST_WEEK, 0.9),
     ("Last week, RF trip", "RF trip", "Last week", LAST_WEEK, 0.9),
     (
@@ -404,6 +419,23 @@ def test_what_happened_then_need_not_have_been_written_then() -> None:
         if isinstance(one, Field)
     }
     assert asked == {(True, False), (False, True)}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("in the night of 22 December 2023", "the night of 2023-12-22"),
+        *("during the night to 23 December 2023", "night shift of 22 December 2023"),
+        *("Nachtschicht vom 22. Dezember", "in der Nacht auf den 23. Dezember"),
+    ],
+)
+def test_the_night_of_a_day_goes_to_its_morning_where_no_shifts_are_known(
+    said: str,
+) -> None:
+    clock = replace(CLOCK, shifts=NO_SHIFTS)
+    plan = plan_of(f"trips {said}", clock)
+    assert told(plan) == ["2023-12-22 17:00 to 2023-12-23 05:00"]
+    assert plan.tree == Words("trips", 0)
 
 
 @pytest.mark.requirement("I02")
