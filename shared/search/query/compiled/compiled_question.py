@@ -243,10 +243,13 @@ def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
     if over <= 0:
         return condition, 0
     plain = [*dict.fromkeys(_plain(condition))]
-    gone = set(plain[max(0, len(plain) - over) :])
-
-    left = _without(condition, gone)
-    return (condition, 0) if left is None else (left, len(gone))
+    kept = max(0, len(plain) - over)
+    left = _without(condition, set(plain[kept:]))
+    if left is None or not conditions.is_found(left):
+        # Of nothing but what is left out no hits are made: one word stays beside it.
+        kept = max(1, kept)
+        left = _without(condition, set(plain[kept:]))
+    return (condition, 0) if left is None else (left, len(plain) - kept)
 
 
 def _plain(condition: Condition) -> Iterator[conditions.Leaf]:

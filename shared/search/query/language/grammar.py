@@ -41,6 +41,8 @@ _SOURCE = "query"
 _COMPARED = re.compile(
     r"(?P<before>(?:[^\W\d_]\w*)?)(?P<size>(?P<sign>[<>\u2264\u2265])=?[^<>\u2264\u2265]*)"
 )
+# What other search boxes take for AND, OR and NOT.
+_FOREIGN_OPERATOR = re.compile(r"(?:&&|\|\|?)$|!(?=\w)")
 _ARROWS = frozenset("-=<>")
 _MORE_OF_A_SIZE = 3
 _PUNCTUATION = ",.;!?"
@@ -92,6 +94,9 @@ def _without_refused(
     for one in pieces:
         if one.kind == "stray":
             message = "negates nothing and is left out."
+            notes.add("operator_ignored", one.text, one.start, message)
+        if one.kind == "word" and _FOREIGN_OPERATOR.match(one.text):
+            message = "is no operator here; write AND, OR, NOT or a minus."
             notes.add("operator_ignored", one.text, one.start, message)
         if one.is_refused:
             why = (
