@@ -38,6 +38,12 @@ _LAGGING_SECONDS = 300.0
 NEAR_MS = 300
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _MOST_SENTENCES = 6
+EMPTY_QUERY = "empty_query"
+# What a branch was skipped for, as a reader understands it.
+_WHY = {
+    EMPTY_QUERY: "there is no word in the question",
+    "language": "its model does not know the language of the question",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +141,11 @@ def asked_back(plan: Plan) -> dict[str, Any] | None:
 
 def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
     if not plan.branches:
-        return "empty_query"
-    if list_unsearched(conclusion.branches):
+        return EMPTY_QUERY
+    unsearched = list_unsearched(conclusion.branches)
+    if unsearched and all(one.reason == EMPTY_QUERY for one in unsearched):
+        return EMPTY_QUERY
+    if unsearched:
         return "branches_failed"
     if conclusion.order.suppressed.count:
         return "below_threshold"
@@ -147,11 +156,19 @@ def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
 
 
 def list_unsearched(branches: Sequence[Outcome]) -> list[Outcome]:
-    """Return what was not searched, and by nothing in its place."""
+    """Return what was not searched, and by nothing in its place.
+
+    A branch that had nothing to do is missed only where no other one searched.
+    """
+    asked = _asked(branches)
+    if all(one.status == "skipped" for one in asked):
+        return asked
     instead = {one.fallback_for for one in branches if not one.failed}
-    return [
-        one for one in branches if one.unsearched and one.name not in {*instead, FACETS}
-    ]
+    return [one for one in asked if one.unsearched and one.name not in instead]
+
+
+def _asked(branches: Sequence[Outcome]) -> list[Outcome]:
+    return [one for one in branches if one.name != FACETS]
 
 
 def _sentences(
@@ -161,12 +178,18 @@ def _sentences(
         yield "Nothing was asked for."
         return
     failed = list_unsearched(conclusion.branches)
+    was_asked = len(failed) < len(_asked(conclusion.branches)) or any(
+        one.status != "skipped" for one in failed
+    )
     if failed:
         names = ", ".join(
-            f"{one.name} ({one.error_code or one.reason})" for one in failed
+            f"{one.name} ({_WHY.get(one.reason or '') or one.error_code or one.reason})"
+            for one in failed
         )
-        yield f"Not everything could be searched: {names}. There may be more."
-    yield _searched(plan, covered)
+        what = "Not everything" if was_asked else "Nothing"
+        yield f"{what} could be searched: {names}. There may be more."
+    if was_asked:
+        yield _searched(plan, covered)
     if covered and covered.waiting != 0:
         yield _waiting(covered.waiting)
     for one in (covered.unknown if covered else ())[:_MOST_SENTENCES]:
