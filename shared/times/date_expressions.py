@@ -22,6 +22,8 @@ MAX_CHARS = 60
 _DAY, _MINUTE, _SECOND = timedelta(days=1), timedelta(minutes=1), timedelta(seconds=1)
 _BOUND = re.compile(r"(?P<sign>>=|<=|>|<|(?:since|from|after|before|until)(?= ))")
 _YEAR = re.compile(r"\d{4}", re.ASCII)
+# The year of a year, a month or a week.
+_FAR_YEAR = re.compile(r"(\d{4})(?:-w?\d\d?)?$", re.ASCII | re.IGNORECASE)
 _MONTH = re.compile(r"(\d{4})-(\d\d?)", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-w(\d\d?)", re.ASCII)
 _NAMED_MONTH = re.compile(r"([a-z]{3,9})\.?(?: (\d{4}))?", re.ASCII)
@@ -56,6 +58,15 @@ def parse_date_expression(text: str, clock: Clock) -> Span | None:
     except (ValueError, OverflowError):
         # No such day, or none that a calendar goes to.
         return None
+
+
+def is_far(text: str) -> bool:
+    """Whether a text is a date of a year that dates of entries are not near to."""
+    plain = text.strip()
+    first = _FAR_YEAR.match(plain)
+    written = written_forms.find(plain[:MAX_CHARS])
+    year = written.year if written else int(first[1]) if first else None
+    return year is not None and not is_near(year)
 
 
 def bounded(name: str, span: Span) -> Span:

@@ -270,6 +270,8 @@ class _Parser:
         is_date = piece.name in fields.DATES
         code = "date_unreadable" if is_date else "field_unreadable"
         message = "cannot be read as a field; it is searched as text."
+        if is_date and fields.is_swapped(piece.text, self.clock):
+            message += " Its ends are swapped: the earlier one is first."
         if piece.name.startswith(METADATA) and ranges.is_meant(piece.text):
             message += " Ends are numbers without a unit, or dates; the lower is first."
         self.notes.add(code, _written(piece), piece.start, message)
