@@ -136,7 +136,7 @@ def _one_or_many(
 ) -> tuple[str, ...]:
     single, several = fields[one], fields[many]
     if single is not None and several is not None:
-        raise _field(path, one, "given_twice", f"stands beside {many}")
+        raise _field(path, one, "given_twice", f"is another name of {many}: give one")
     return (single,) if single is not None else tuple(several or ())
 
 

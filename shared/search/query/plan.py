@@ -382,7 +382,7 @@ def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:
         return mode.deadline_ms
     most = 2 * mode.deadline_ms
     if not modes.MIN_DEADLINE_MS <= asked <= most:
-        message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most}."
+        message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most} milliseconds."
         raise InvalidRequestError.field("deadline_ms", "range", message)
     return asked
 

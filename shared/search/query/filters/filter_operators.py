@@ -43,7 +43,9 @@ def between(
     moments = time_range.stamps(texts, clock)
     if moments is None:
         end = next(end for end, number in numbers.items() if number is None)
-        message = "It is a number or a date, as the other end is."
+        message = "It is neither a number nor a date."
+        if len(texts) > 1:
+            message = "Both ends are numbers, or both are dates."
         raise InvalidRequestError.field(f"{path}.{end}", "filter_value", message)
     return QuantityBounds(facts.dated(field), moments.get("gte"), moments.get("lte"))
 
@@ -96,7 +98,7 @@ def _lists(
             message = f"`{operator}` takes a list of texts."
             raise InvalidRequestError.field(place, "filter_value", message)
         if not 1 <= len(listed) <= most:
-            message = f"`{operator}` takes 1 to {most} values."
+            message = f"It takes 1 to {most} values."
             raise InvalidRequestError.field(place, "length", message)
         yield operator, tuple(dict.fromkeys(listed))
 
