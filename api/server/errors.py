@@ -159,7 +159,7 @@ def _methods(request: Request) -> list[str]:
         pattern, _, _ = compile_path(template)
         if pattern.match(request.url.path):
             found |= {method.upper() for method in templates[template]}
-    return sorted(found)
+    return sorted(found | {"HEAD"} if "GET" in found else found)
 
 
 def _translated(exc: HTTPException) -> LogchordError:

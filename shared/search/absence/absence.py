@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -25,7 +25,7 @@ from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
-from shared.times.rfc3339 import on_clock
+from shared.times.rfc3339 import on_clock, timestamp
 
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
@@ -105,7 +105,7 @@ def build_absence(
         body["nearest"] = near.items(plan.scope.tenant)
     relaxation = None
     if near.outside is not None:
-        ends = near.wider and [one.astimezone(UTC).isoformat() for one in near.wider]
+        ends = near.wider and [timestamp(one) for one in near.wider]
         relaxation = {
             "count_outside": near.outside,
             "widen_to": ends and dict(zip(("from", "to"), ends, strict=True)),

@@ -182,6 +182,18 @@ def _thresholds(
         "fuzzy_threshold": plan.words.fuzzy_threshold
         if "fuzzy_fallback" in notes
         else None,
-        "min_relevance_score": order.suppressed.threshold,
+        **_score_thresholds(plan, order),
     }
     return {name: value for name, value in applied.items() if value is not None}
+
+
+def _score_thresholds(plan: Plan, order: Order) -> dict[str, float | None]:
+    """Return what cut hits by their score: a least one, and what `strict` asks for."""
+    ordering, least = plan.ordering, order.suppressed.threshold
+    if least is None or not ordering.strict:
+        return {"min_relevance_score": least}
+    # Of both together only the higher one is kept with the order.
+    given = ordering.min_relevance_score
+    if given is None and least > ordering.medium:
+        given = least
+    return {"min_relevance_score": given, "confidence": ordering.medium}

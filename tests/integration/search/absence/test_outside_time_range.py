@@ -13,6 +13,7 @@ from shared.log import get_logger
 from shared.search.absence import outside_time_range
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.times.calendar import Clock
+from shared.times.rfc3339 import timestamp
 from tests.support.fixtures.asking import ANNA, BEN, Asking
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -70,8 +71,8 @@ def test_beside_its_hits_an_answer_says_how_many_a_read_time_keeps_out(
         assert body["relaxation"] == {
             "count_outside": 3,
             "widen_to": {
-                "from": "2026-03-09T00:00:00+00:00",
-                "to": (NOW - 0.1 * DAY + timedelta(milliseconds=1)).isoformat(),
+                "from": "2026-03-09T00:00:00Z",
+                "to": timestamp(NOW - 0.1 * DAY + timedelta(milliseconds=1)),
             },
         }
     # And it is reversible: without those words all of them are found.
@@ -116,14 +117,14 @@ def test_what_is_counted_and_what_is_not(logbook: Asking) -> None:
     assert told == COUNTED
     # Of an open time the longer one is open, too.
     ends = asked(logbook, "klystron since yesterday")["relaxation"]["widen_to"]
-    assert ends == {"from": (NOW - 3 * DAY).isoformat(), "to": None}
+    assert ends == {"from": timestamp(NOW - 3 * DAY), "to": None}
 
 
 def test_an_empty_answer_says_of_a_read_time_what_it_keeps_out(logbook: Asking) -> None:
     body = asked(logbook, "klystron tripped last month", filters={"source": "shift"})
     assert (names(body), body["relaxation"]["count_outside"]) == ([], 1)
     assert body["relaxation"]["widen_to"]["to"] == (
-        (NOW - 2 * DAY + timedelta(milliseconds=1)).isoformat()
+        timestamp(NOW - 2 * DAY + timedelta(milliseconds=1))
     )
     # What the caller may not see is not even counted.
     told = asked(logbook, "nobody yesterday")
