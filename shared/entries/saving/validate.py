@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared import entry_fields
+from shared.entries import entry_url
 from shared.entries.draft import EntryDraft
 from shared.errors import ConflictError, InvalidRequestError
 from shared.ids import uuid7
@@ -60,7 +61,7 @@ class Rules:
             tags=tuple(fields["tags"]),
             metadata=fields["metadata"],
             reply_to=fields["reply_to"],
-            url=fields["url"],
+            url=_url(fields["url"], path),
             readers=None if fields["readers"] is None else tuple(fields["readers"]),
             visible_from=read["visible_from"][0],
             origin=fields["origin"] or source.origin,
@@ -138,6 +139,16 @@ def _one_or_many(
     if single is not None and several is not None:
         raise _field(path, one, "given_twice", f"is another name of {many}: give one")
     return (single,) if single is not None else tuple(several or ())
+
+
+def _url(url: str | None, path: str) -> str | None:
+    """Return the address, or refuse one that would run in whoever follows it."""
+    if url is None or entry_url.is_safe(url):
+        return url
+    message = f"{url[:40]!r} is no address of {', '.join(entry_url.SCHEMES)}."
+    raise InvalidRequestError.field(
+        _joined(path, "url"), "url_not_allowed", message, top_code="url_not_allowed"
+    )
 
 
 def _links(
