@@ -9,7 +9,7 @@ from shared.times import written_forms
 from shared.times.calendar import Clock, Span
 from shared.times.shifts import Shift
 
-_DAY = timedelta(days=1)
+_DAY, _SATURDAY = timedelta(days=1), 5
 _WEEKDAYS = (
     *("monday", "tuesday", "wednesday", "thursday"),
     *("friday", "saturday", "sunday"),
@@ -18,7 +18,8 @@ _BACK = {"today": 0, "yesterday": 1, "day before yesterday": 2, "tomorrow": -1}
 _ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
 _DIGITS = re.compile(r"\d{8}", re.ASCII)
 _SHIFT = re.compile(r"\bshift\b")
-_NIGHTS = ("night of ", "night before ", "night to ")
+_EITHER_NIGHT = "night of "
+_NIGHTS = (_EITHER_NIGHT, "night before ", "night to ")
 _LED = re.compile(r"(?:on|of|(?P<eve>before|to)) (?:the )?")
 # Without a plan of shifts: from one to the other on the day after.
 _EVENING, _MORNING = time(18), time(6)
@@ -56,7 +57,11 @@ def named_shift(text: str, clock: Clock) -> Span | None:
         return latest[place] if len(latest) > place else None
     if text.startswith(_NIGHTS):
         # It begins in the evening, whenever a shift of the night does.
-        return _night_of(words, clock)
+        night = _night_of(words, clock)
+        if night is None or night.since is None or not text.startswith(_EITHER_NIGHT):
+            return night
+        # People call a night by its evening and by its morning: it may be either.
+        return Span(night.since - _DAY, night.until)
     for name, shift in clock.shifts.names():
         rest = _without(words, name)
         if rest is not None:
@@ -70,6 +75,17 @@ def is_bare_shift(text: str, clock: Clock) -> bool:
     """Whether a text is a shift's name and nothing that says which one."""
     words = " ".join(_SHIFT.sub(" ", text).split())
     return any(words == name for name, _ in clock.shifts.names())
+
+
+def weekend(clock: Clock, *, is_over: bool) -> Span | None:
+    """Return the latest Saturday and Sunday that have begun, or are over."""
+    today = clock.today
+    if today is None:
+        return None
+    saturday = today - (today.weekday() - _SATURDAY) % 7 * _DAY
+    if is_over and today < saturday + 2 * _DAY:
+        saturday -= 7 * _DAY
+    return clock.days(saturday, saturday + 2 * _DAY)
 
 
 def _without(words: str, name: str) -> str | None:

@@ -290,6 +290,21 @@ def _refuse_unbuilt(name: str, value: object) -> None:
         )
 
 
+class OverflowHits(BaseModel):
+    """Hits beside the page: what was asked for, and not quite so."""
+
+    items: Annotated[list[SearchHit], Field(max_length=3)]
+    reason: Literal["outside_time"]
+    band: float | None
+    nearest: str | None = Field(
+        description="Of these the one that was written nearest to the time asked for."
+    )
+    time: dict[str, str] | None = Field(
+        description="`from`, and before `to`: the same time of an earlier year, in"
+        " which all of these were written; null: a year was named, or none has any."
+    )
+
+
 _Fields = body_model(
     SearchAnswer,
     without=("amount", "counts_hidden"),
@@ -302,6 +317,7 @@ _Fields = body_model(
     branches=list[BranchOutcome],
     coverage=Coverage | None,
     relaxation=Relaxation | None,
+    overflow=OverflowHits | None,
     context_answer=ContextAnswer | None,
     facets=dict[str, Facet],
 )

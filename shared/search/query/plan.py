@@ -262,7 +262,9 @@ def make_plan(
         scope=scope,
         deadline_ms=deadline_ms,
         rrf_k=limits.rrf_k,
-        ordering=_ordering(question, limits, len(branches)),
+        ordering=replace(
+            _ordering(question, limits, len(branches)), beside_day=timed.edges
+        ),
         time=PlanTime(
             timed.applied,
             timed.happened,

@@ -86,6 +86,7 @@ def respond(
         vector_model=next((b.model for b in searched if b.model), None),
         coverage=absent.coverage,
         relaxation=absent.relaxation,
+        overflow=parts.overflow,
         context_answer=absent.context_answer or absence.asked_back(plan),
         facets=next((b.counts for b in heard if b.counts), {}),
         answer=answer,
@@ -114,9 +115,19 @@ def stability_hash(items: Sequence[Hit | Ranked]) -> str:
 
 def times_of(plan: Plan) -> dict[str, object]:
     """Return what the question and the filters say of the time."""
-    written = [_applied(one, "entry_time") for one in plan.time.written]
+    written = [
+        {**_applied(one, "entry_time"), **_day_ends(one, plan)}
+        for one in plan.time.written
+    ]
     happened = [_applied(one, "event_time") for one in plan.time.happened]
     return {"applied": written + happened, "inferred": plan.time.is_inferred}
+
+
+def _day_ends(one: Applied, plan: Plan) -> dict[str, str]:
+    """Return the end of a day that was named, where the next day counts with it."""
+    ends = {until: since for since, until in plan.ordering.beside_day.items()}
+    end = ends.get(one.until or "")
+    return {"day_ends": timestamp(datetime.fromisoformat(end))} if end else {}
 
 
 def _applied(one: Applied, field: str) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from shared.search.jobs.compatibility import select_known_fields
@@ -12,6 +13,7 @@ from shared.search.query import result_detail
 from shared.search.query.result_detail import WHOLE, Amount
 from shared.search.ranking.ranked_hits import Suppressed
 from shared.search.results.hit import Hit
+from shared.times.rfc3339 import timestamp
 
 State = Literal["done", "partial"]
 
@@ -22,6 +24,40 @@ class TotalCandidates:
 
     lower_bound: int
     exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """Hits beside the page: what was asked for, and not quite so."""
+
+    items: Sequence[Hit]
+    reason: str
+    # How near in score they are to the page's best; None: nothing is compared.
+    band: float | None = None
+    # Of these the one that was written nearest to the time asked for.
+    nearest: str | None = None
+    # In an earlier year: from when to when all of them were written.
+    time: tuple[str, str] | None = None
+
+    def to_json(self, amount: Amount) -> dict[str, Any]:
+        """Return it in the words of the contract, its hits as far as wanted."""
+        items, _ = trimmed(self.items, amount)
+        return {
+            "items": items,
+            "reason": self.reason,
+            "band": self.band,
+            "nearest": self.nearest,
+            "time": self.time and _interval(*self.time),
+        }
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Overflow:
+        """Read it back."""
+        known = select_known_fields(cls, values)
+        items = [Hit.from_values(one) for one in values["items"]]
+        told = values.get("time")
+        when = (told["from"], told["to"]) if told else None
+        return cls(**{**known, "items": items, "time": when})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +118,9 @@ class SearchAnswer:
     # How much of it is told, and whether `hidden_count` is: not told themselves.
     amount: Amount = WHOLE
     counts_hidden: bool = False
+    overflow: Annotated[
+        Overflow | None, "Hits at other times, where a time was read and none is in it."
+    ] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer in the words of the contract, as far as it is wanted."""
@@ -104,12 +143,14 @@ class SearchAnswer:
             "branches": [branch_body(one, self.query) for one in self.branches],
             "diagnostics": [asdict(one) for one in self.diagnostics],
             "suppressed": asdict(self.suppressed),
+            "overflow": self.overflow and self.overflow.to_json(self.amount),
         }
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> SearchAnswer:
         """Read a whole answer back; what a newer release says besides is left out."""
         known = select_known_fields(cls, values)
+        overflow = values.get("overflow")
         return cls(
             **{
                 **known,
@@ -118,9 +159,15 @@ class SearchAnswer:
                 "branches": [_outcome(one) for one in values["branches"]],
                 "diagnostics": [Diagnostic(**one) for one in values["diagnostics"]],
                 "suppressed": Suppressed(**values["suppressed"]),
+                "overflow": Overflow.from_values(overflow) if overflow else None,
             },
             counts_hidden="hidden_count" in values,
         )
+
+
+def _interval(since: str, until: str) -> dict[str, str]:
+    ends = (timestamp(datetime.fromisoformat(one)) for one in (since, until))
+    return dict(zip(("from", "to"), ends, strict=True))
 
 
 def trimmed(
