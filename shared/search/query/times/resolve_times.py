@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from shared.search.query.filters import filters, time_range
 from shared.search.query.filters.filters import Filters
 from shared.search.query.filters.time_range import NAMES, Applied
-from shared.search.query.language import fields, tree_text
+from shared.search.query.language import fields, long_question, tree_text
 from shared.search.query.language.required_fields import Lifted
 from shared.search.query.language.tree import And, Field, Node, Or
 from shared.search.query.times import extract_times
@@ -49,7 +49,10 @@ def resolve_times(
     lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock
 ) -> Timed:
     """Return what is left to be found, and the intervals that hits lie in."""
-    found = extract_times.extract_times(lifted.tree, text, clock)
+    if long_question.is_long(text):
+        found = Heard(long_question.soften(lifted.tree))
+    else:
+        found = extract_times.extract_times(lifted.tree, text, clock)
     spans = [_window(one) for one in found.times if not one.reading.is_event]
     windows = _windows(spans)
     is_dated = lifted.filters.since or lifted.filters.until or any(_given(given, clock))
