@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
@@ -65,6 +66,7 @@ class StrictRoute(APIRoute):
         """Return the handler behind the door."""
         handle = super().get_route_handler()
         known = _query_names(self)
+        single = known - _listed_names(self)
         takes_json = self.body_field is not None
         is_closed = _asks_who_calls(self)
         self.counts_as = _kind(self)
@@ -72,6 +74,7 @@ class StrictRoute(APIRoute):
         async def checked(request: Request) -> Response:
             _check_address(request)
             _check_names(set(request.query_params) - known, known, self.not_built)
+            _check_once(request, single)
             if is_closed:
                 # Before the body is read: nobody unknown makes us parse megabytes.
                 await caller(request, await context(request))
@@ -96,6 +99,15 @@ def _check_names(unknown: set[str], known: set[str], not_built: frozenset[str]) 
     )
 
 
+def _check_once(request: Request, names: set[str]) -> None:
+    """Refuse a parameter that is given twice, of which one would be forgotten."""
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    for name in sorted(names):
+        if given[name] > 1:
+            message = f"{name} is given twice."
+            raise InvalidRequestError.field(name, "duplicate", message)
+
+
 def check_media_type(request: Request, *accepted: str) -> None:
     """Raise 415 unless the body says that it is one of these."""
     given = request.headers.get("content-type", "")
@@ -109,6 +121,20 @@ def check_media_type(request: Request, *accepted: str) -> None:
 
 def _query_names(route: APIRoute) -> set[str]:
     return {param.alias for one in _dependants(route) for param in one.query_params}
+
+
+def _listed_names(route: APIRoute) -> set[str]:
+    """Return the parameters that take several values, each by itself."""
+    return {
+        param.alias
+        for one in _dependants(route)
+        for param in one.query_params
+        if _is_list(param.field_info.annotation)
+    }
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) is list or any(map(_is_list, get_args(annotation)))
 
 
 def _asks_who_calls(route: APIRoute) -> bool:

@@ -58,7 +58,7 @@ async def list_changes(
     ctx: Ctx,
     after: Annotated[
         str | None,
-        Query(max_length=512, description="A `next_after`; absent: from the start."),
+        Query(description="A `next_after`; absent: from the start."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 100,
     wait_ms: Annotated[

@@ -157,7 +157,7 @@ def list_entries(
     sort: Literal["newest", "oldest", "received"] = "newest",
     include_deleted: bool = False,  # noqa: FBT001, FBT002 - a query parameter
     limit: Annotated[int | None, Query(ge=1, le=100)] = None,
-    cursor: Annotated[str | None, Query(max_length=512)] = None,
+    cursor: str | None = None,
 ) -> Response:
     """Newest first by entry time; `total` counts what the filters leave."""
     wanted = read_entries.ListingFilter(
@@ -239,7 +239,7 @@ def list_revisions(
     caller: Caller,
     ctx: Ctx,
     limit: Annotated[int | None, Query(ge=1, le=100)] = None,
-    cursor: Annotated[str | None, Query(max_length=512)] = None,
+    cursor: str | None = None,
 ) -> Response:
     """Newest first, each with what it changed in title and text."""
     limit = ctx.settings.default_limit if limit is None else limit

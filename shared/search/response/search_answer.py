@@ -95,10 +95,18 @@ class SearchAnswer:
     reranked: bool
     vector_model: str | None
     coverage: Annotated[
-        Mapping[str, Any] | None, "What was searched, where nothing was found."
+        Mapping[str, Any] | None,
+        "What was searched, where nothing was found; null beside hits.",
     ]
-    relaxation: Mapping[str, Any] | None
-    context_answer: Annotated[Mapping[str, Any] | None, "What an empty answer means."]
+    relaxation: Annotated[
+        Mapping[str, Any] | None,
+        "What a time among the words keeps out; where nothing was found, what filters"
+        " do; else null.",
+    ]
+    context_answer: Annotated[
+        Mapping[str, Any] | None,
+        "What an empty answer means, or what must be asked back; else null.",
+    ]
     facets: Annotated[
         Mapping[str, Any],
         "By the names asked for; of each whether its counts are exact.",
