@@ -17,7 +17,7 @@ from api.context import caller, context
 from api.server.errors import CarriedError
 from shared import suggest
 from shared.access.limits import Kind
-from shared.errors import InvalidRequestError, LogchordError, ModuleNotEnabledError
+from shared.errors import InvalidRequestError, LogchordError
 from shared.text import door
 
 # What takes longer to parse would hold up every other request meanwhile.
@@ -54,8 +54,10 @@ class StrictRoute(APIRoute):
     request_class = DoorRequest
     # Against which limit its requests count, as what it needs says.
     counts_as: Kind = "default"
-    # Parameters of the contract whose feature is not there yet: refused, never ignored.
-    not_built: frozenset[str] = frozenset()
+
+    def takes(self, name: str) -> bool:  # noqa: ARG002 - for routes that take more
+        """Whether it reads a parameter itself that its handler does not name."""
+        return False
 
     @property
     def media_types(self) -> tuple[str, ...]:
@@ -73,7 +75,8 @@ class StrictRoute(APIRoute):
 
         async def checked(request: Request) -> Response:
             _check_address(request)
-            _check_names(set(request.query_params) - known, known, self.not_built)
+            others = (name for name in request.query_params if not self.takes(name))
+            _check_names(set(others) - known, known)
             _check_once(request, single)
             if is_closed:
                 # Before the body is read: nobody unknown makes us parse megabytes.
@@ -85,13 +88,10 @@ class StrictRoute(APIRoute):
         return checked
 
 
-def _check_names(unknown: set[str], known: set[str], not_built: frozenset[str]) -> None:
+def _check_names(unknown: set[str], known: set[str]) -> None:
     if not unknown:
         return
     first = min(unknown)
-    if first in not_built:
-        message = f"The parameter {first!r} is not built in yet."
-        raise ModuleNotEnabledError(message, module_name=first, available=sorted(known))
     raise InvalidRequestError(
         f"{first[:100]!r} is not a parameter here.{suggest.hint(first, known)}",
         code="unknown_filter",
