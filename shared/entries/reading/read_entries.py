@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal, LiteralString
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow, class_row
 from shared import entry_fields
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.entries.draft import FUTURE
 from shared.entries.reading.filter_sql import ANYTHING, narrowed_by
 from shared.entry_fields import EntryFields
 from shared.errors import GoneError, NotFoundError
@@ -87,11 +88,14 @@ _FILTERS: LiteralString = """
 
 _LISTED: LiteralString = _BRIEF + _CURRENT + _FILTERS
 # Behind the filters that are given.
-_NEWEST: LiteralString = """
+_BEHIND: LiteralString = """
        AND (%(after_time)s::timestamptz IS NULL
             OR (e.entry_time, e.id) < (%(after_time)s, %(after_id)s::uuid))
      ORDER BY e.entry_time DESC, e.id DESC
      LIMIT %(limit)s"""
+# What is dated in the future is a mistake most likely: it leads no list of the newest.
+_NEWEST: LiteralString = " AND e.entry_time < %(ahead)s" + _BEHIND
+_AHEAD: LiteralString = " AND e.entry_time >= %(ahead)s" + _BEHIND
 _OLDEST: LiteralString = """
        AND (%(after_time)s::timestamptz IS NULL
             OR (e.entry_time, e.id) > (%(after_time)s, %(after_id)s::uuid))
@@ -102,10 +106,11 @@ _RECEIVED: LiteralString = """
             OR (e.received_at, e.id) < (%(after_time)s, %(after_id)s::uuid))
      ORDER BY e.received_at DESC, e.id DESC
      LIMIT %(limit)s"""
-_ORDERS: dict[Sort, LiteralString] = {
-    "newest": _NEWEST,
-    "oldest": _OLDEST,
-    "received": _RECEIVED,
+# The parts of a listing, in turn.
+_ORDERS: dict[Sort, tuple[LiteralString, ...]] = {
+    "newest": (_NEWEST, _AHEAD),
+    "oldest": (_OLDEST,),
+    "received": (_RECEIVED,),
 }
 
 _TOTAL: LiteralString = (
@@ -320,16 +325,28 @@ def list_entries(
 ) -> list[EntryView]:
     """Return one page of entries in a total order, their texts cut."""
     place = after or ListingPosition()
-    values = {
-        **scope.params,
-        **wanted.params,
-        "limit": limit,
-        "after_time": place.time,
-        "after_id": place.entry_id,
-    }
+    ahead = datetime.now(UTC) + FUTURE
+    parts = _ORDERS[wanted.sort]
+    if place.time is not None and place.time >= ahead:
+        parts = parts[-1:]
+    found: list[EntryView] = []
     with conn.cursor(row_factory=class_row(EntryView)) as cur:
-        statement = _LISTED + narrowed_by(wanted.narrowed) + _ORDERS[wanted.sort]
-        return cur.execute(statement, values).fetchall()
+        for part in parts:
+            values = {
+                **scope.params,
+                **wanted.params,
+                "ahead": ahead,
+                "limit": limit - len(found),
+                "after_time": place.time,
+                "after_id": place.entry_id,
+            }
+            statement = _LISTED + narrowed_by(wanted.narrowed) + part
+            found += cur.execute(statement, values).fetchall()
+            if len(found) == limit:
+                break
+            # A part that follows begins at its own newest.
+            place = ListingPosition()
+    return found
 
 
 def count_entries(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from shared import entry_fields
 from shared.entries import entry_url
-from shared.entries.draft import EntryDraft
+from shared.entries.draft import FUTURE, EntryDraft
 from shared.errors import ConflictError, InvalidRequestError
 from shared.ids import uuid7
 from shared.settings.settings import Settings
@@ -18,8 +18,6 @@ from shared.settings.source_sections import SourceSettings
 from shared.text import door
 from shared.times import rfc3339
 
-# Whoever writes of later has a clock that goes wrong, or a year.
-FUTURE = timedelta(days=1)
 _TIMES = ("entry_time", "event_time", "visible_from")
 
 

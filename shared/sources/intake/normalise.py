@@ -17,8 +17,7 @@ from shared import entry_fields
 from shared.adapter_contract.contract import RawItem
 from shared.adapter_contract.entry import KINDS, AttachmentRef, Entry
 from shared.entries import entry_url
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.validate import FUTURE
+from shared.entries.draft import FUTURE, EntryDraft
 from shared.errors import MalformedEntryError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings

@@ -89,3 +89,23 @@ def test_changes_tell_the_fields_that_are_wanted(written: httpx.Client) -> None:
     assert {tuple(one["entry"]) for one in body["items"]} == {("text",)}
     answer = written.get("/v1/changes", params={"fields": "colour"})
     assert answer.status_code == 422
+
+
+def test_what_is_dated_in_the_future_leads_no_list_of_the_newest(
+    written: httpx.Client,
+) -> None:
+    for name, year in (("ahead", 2099), ("further", 2100)):
+        time = f"{year}-01-01T00:00:00Z"
+        entry = {"external_id": name, "text": "beam", "entry_time": time}
+        assert written.post("/v1/entries", json=entry).status_code == 201
+    every = ["3", "2", "1", "further", "ahead"]
+    assert names(listed(written)) == every
+    found: list[str] = []
+    page: dict[str, Any] = {"next_cursor": None}
+    while not found or page["next_cursor"]:
+        after = {"cursor": page["next_cursor"]} if page["next_cursor"] else {}
+        page = listed(written, limit=2, **after)
+        found += names(page)
+    assert found == every
+    oldest = listed(written, sort="oldest")
+    assert names(oldest) == ["1", "2", "3", "ahead", "further"]
