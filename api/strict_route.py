@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
@@ -16,7 +17,7 @@ from api.context import caller, context
 from api.server.errors import CarriedError
 from shared import suggest
 from shared.access.limits import Kind
-from shared.errors import InvalidRequestError, LogchordError, ModuleNotEnabledError
+from shared.errors import InvalidRequestError, LogchordError
 from shared.text import door
 
 # What takes longer to parse would hold up every other request meanwhile.
@@ -53,8 +54,10 @@ class StrictRoute(APIRoute):
     request_class = DoorRequest
     # Against which limit its requests count, as what it needs says.
     counts_as: Kind = "default"
-    # Parameters of the contract whose feature is not there yet: refused, never ignored.
-    not_built: frozenset[str] = frozenset()
+
+    def takes(self, name: str) -> bool:  # noqa: ARG002 - for routes that take more
+        """Whether it reads a parameter itself that its handler does not name."""
+        return False
 
     @property
     def media_types(self) -> tuple[str, ...]:
@@ -65,13 +68,16 @@ class StrictRoute(APIRoute):
         """Return the handler behind the door."""
         handle = super().get_route_handler()
         known = _query_names(self)
+        single = known - _listed_names(self)
         takes_json = self.body_field is not None
         is_closed = _asks_who_calls(self)
         self.counts_as = _kind(self)
 
         async def checked(request: Request) -> Response:
             _check_address(request)
-            _check_names(set(request.query_params) - known, known, self.not_built)
+            others = (name for name in request.query_params if not self.takes(name))
+            _check_names(set(others) - known, known)
+            _check_once(request, single)
             if is_closed:
                 # Before the body is read: nobody unknown makes us parse megabytes.
                 await caller(request, await context(request))
@@ -82,18 +88,24 @@ class StrictRoute(APIRoute):
         return checked
 
 
-def _check_names(unknown: set[str], known: set[str], not_built: frozenset[str]) -> None:
+def _check_names(unknown: set[str], known: set[str]) -> None:
     if not unknown:
         return
     first = min(unknown)
-    if first in not_built:
-        message = f"The parameter {first!r} is not built in yet."
-        raise ModuleNotEnabledError(message, module_name=first, available=sorted(known))
     raise InvalidRequestError(
         f"{first[:100]!r} is not a parameter here.{suggest.hint(first, known)}",
         code="unknown_filter",
         details={"allowed": sorted(known)},
     )
+
+
+def _check_once(request: Request, names: set[str]) -> None:
+    """Refuse a parameter that is given twice, of which one would be forgotten."""
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    for name in sorted(names):
+        if given[name] > 1:
+            message = f"{name} is given twice."
+            raise InvalidRequestError.field(name, "duplicate", message)
 
 
 def check_media_type(request: Request, *accepted: str) -> None:
@@ -109,6 +121,20 @@ def check_media_type(request: Request, *accepted: str) -> None:
 
 def _query_names(route: APIRoute) -> set[str]:
     return {param.alias for one in _dependants(route) for param in one.query_params}
+
+
+def _listed_names(route: APIRoute) -> set[str]:
+    """Return the parameters that take several values, each by itself."""
+    return {
+        param.alias
+        for one in _dependants(route)
+        for param in one.query_params
+        if _is_list(param.field_info.annotation)
+    }
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) is list or any(map(_is_list, get_args(annotation)))
 
 
 def _asks_who_calls(route: APIRoute) -> bool:

@@ -74,6 +74,7 @@ CODES: dict[str, ErrorCode] = {
             "query_too_long",
             "idempotency_key_invalid",
             "metadata_too_wide",
+            "url_not_allowed",
             "unsafe_archive",
             "unknown_filter",
         )

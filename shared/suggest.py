@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 # Comparing takes longer the longer a name is; none of ours is nearly so long.
 MAX_CHARACTERS = 100
-_LIKENESS = 0.6
+# Below it words are alike by chance: `tenant` and `date_to`, `agentic` and `semantic`.
+_LIKENESS = 0.7
 
 
 def hint(name: str, known: Iterable[str]) -> str:

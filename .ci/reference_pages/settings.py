@@ -46,13 +46,13 @@ def settings_page() -> str:
         " `logchord config` prints what is in force, and where it was written.",
         _setting_table(acting),
         "## Read and checked, without effect in this release",
-        "Files of other systems name these, so they load; a value other than the"
-        " default is answered with a warning at start.",
+        "Files of other systems name these, so they load; what is switched on, or has a"
+        " value other than the default, is answered with a warning at start.",
         _setting_table(idle),
         "## Other names that are understood",
         "Two names of one setting with different values are refused, naming both. Keys"
-        " below `unified_search` may also stand below `AdvisoryAI: UnifiedSearch:`, and"
-        " in its spelling (`BaseDomainWeights`).",
+        " below `unified_search` may also stand below `AdvisoryAI: UnifiedSearch:` or"
+        " `AdvisoryAI: KnowledgeSearch:`, and in their spelling (`BaseDomainWeights`).",
         table(
             ("setting", "variables", "places in the file"),
             (

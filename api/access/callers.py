@@ -61,6 +61,7 @@ class Callers:
         token = _token(request)
         if token is None:
             if self._may_be_anonymous(request):
+                _refuse_foreign_pages(request)
                 return self._anonymous
             raise AccessError
         # Garbage must cost neither a thread nor a connection of the real callers'.
@@ -128,6 +129,19 @@ class Callers:
         host = request.headers.get("host", "")
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
         return is_loopback(request.client.host) and name in self._settings.allowed_hosts
+
+
+def _refuse_foreign_pages(request: Request) -> None:
+    """Refuse a write that a page of somebody else has made a browser here send.
+
+    A browser sends forms and files without asking first, and has no key to lack.
+    """
+    origin = request.headers.get("origin")
+    if request.method in _SAFE_METHODS or origin is None:
+        return
+    if origin.partition("://")[2] != request.headers.get("host", ""):
+        message = f"A page of {origin[:100]!r} may not write here without a key."
+        raise AccessError(message, code="origin_refused")
 
 
 def is_forwarded(request: Request) -> bool:

@@ -21,25 +21,34 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
+# Whoever does not wait at all has it opened all the same.
+_LEAST_SECONDS = 1.0
 _POLL_SECONDS = (0.05, 0.05, 0.1, 0.25)
 
 
 async def wait(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> bool:
     """Return once nothing is due that search needs, or False when time is up."""
-    deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+    now = asyncio.get_running_loop().time
+    deadline = now() + wait_ms / 1000
     pauses = chain(_POLL_SECONDS, repeat(_POLL_SECONDS[-1]))
     while await thread_pool.run_step(_still_due, ctx, ids):
-        if asyncio.get_running_loop().time() >= deadline:
+        if now() >= deadline:
             return False
         await asyncio.sleep(next(pauses))
-    return await asyncio.to_thread(_refreshed, ctx)
+    # A busy engine is asked again for as long as the caller waits.
+    while not await asyncio.to_thread(_refreshed, ctx, deadline - now()):
+        if now() >= deadline:
+            return False
+        await asyncio.sleep(next(pauses))
+    return True
 
 
-def _refreshed(ctx: ApiContext) -> bool:
+def _refreshed(ctx: ApiContext, seconds: float) -> bool:
     if ctx.opensearch is None:
         return True
     try:
-        refresh.refresh(ctx.opensearch, ctx.settings.opensearch_index)
+        index = ctx.settings.opensearch_index
+        refresh.refresh(ctx.opensearch, index, max(seconds, _LEAST_SECONDS))
     except OpenSearchError as exc:
         log.warning("index_not_refreshed", technical=exc.technical)
         return False

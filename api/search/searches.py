@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from shared.messaging.broker_clock import BrokerClock
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings
+    from shared.times.calendar import Clock
 
 log = get_logger()
 
@@ -122,6 +123,11 @@ class Searches:
         self._background: set[asyncio.Future[None]] = set()
         self._going_on: set[asyncio.Task[None]] = set()
 
+    @property
+    def calendar(self) -> Clock:
+        """Return how the facility counts its days, and what is now."""
+        return replace(self._calendar, now=datetime.now(UTC))
+
     async def start(self) -> None:
         """Begin to listen for answers."""
         await self.mailbox.start()
@@ -139,7 +145,7 @@ class Searches:
         self, question: SearchQuery, scope: Scope, approved: Approved = NOTHING_APPROVED
     ) -> Plan:
         """Return the plan of a question, or refuse it."""
-        clock = replace(self._calendar, now=datetime.now(UTC))
+        clock = self.calendar
         plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
         composed = self._pipelines.get(plan.method)
         if composed is None:

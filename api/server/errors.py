@@ -159,7 +159,7 @@ def _methods(request: Request) -> list[str]:
         pattern, _, _ = compile_path(template)
         if pattern.match(request.url.path):
             found |= {method.upper() for method in templates[template]}
-    return sorted(found)
+    return sorted(found | {"HEAD"} if "GET" in found else found)
 
 
 def _translated(exc: HTTPException) -> LogchordError:
@@ -173,6 +173,16 @@ def _translated(exc: HTTPException) -> LogchordError:
     return InvalidRequestError(str(exc.detail), code="invalid_json")
 
 
+def _path(error: Any, model: Any, within: int) -> list[str]:
+    """Return where a field stands, as its sender has written it."""
+    place = error["loc"][1:within]
+    below = error["loc"][within:]
+    if model is not None and error["loc"][0] == "body":
+        is_unknown = error["type"] == _UNKNOWN
+        below = unknown_fields.as_sent(model, below, is_unknown=is_unknown)
+    return [str(part) for part in (*place, *below)]
+
+
 def invalid(errors: Any, model: Any = None, within: int = 1) -> InvalidRequestError:
     """Return the 422 that names every field that is wrong, and who was meant.
 
@@ -180,9 +190,9 @@ def invalid(errors: Any, model: Any = None, within: int = 1) -> InvalidRequestEr
     """
     fields = [
         {
-            "path": ".".join(str(part) for part in error["loc"][1:]) or "body",
+            "path": ".".join(_path(error, model, within)) or "body",
             "code": error["type"],
-            "message": error["msg"],
+            "message": error["msg"].removeprefix("Value error, "),
         }
         for error in errors[:100]
     ]

@@ -43,7 +43,11 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        passage = _Passage(self._settings, scope, receive, send)
+        is_head = scope["method"] == "HEAD"
+        if is_head:
+            # Whatever can be read can be asked for its headers alone.
+            scope = {**scope, "method": "GET"}
+        passage = _Passage(self._settings, scope, receive, send, is_head=is_head)
         request_deadline.begin()
         try:
             passage.check_headers()
@@ -60,9 +64,16 @@ class _Passage:
     """One request on its way in and out."""
 
     def __init__(
-        self, settings: Settings, scope: Scope, receive: Receive, send: Send
+        self,
+        settings: Settings,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        is_head: bool,
     ) -> None:
         self._settings = settings
+        self._is_head = is_head
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -122,6 +133,8 @@ class _Passage:
             limits = getattr(self.state, "rate_headers", None) or {}
             for name, value in limits.items():
                 headers[name] = value
+        elif self._is_head:
+            message = {**message, "body": b""}
         await self._send(message)
 
     async def answer(self, response: Any) -> None:
@@ -139,7 +152,7 @@ class _Passage:
         metrics.request_done(path, self._status, seconds)
         log.info(
             "request_done",
-            method=self._scope["method"],
+            method="HEAD" if self._is_head else self._scope["method"],
             route=path,
             status=self._status,
             ms=round(seconds * 1000, 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from shared.adapter_contract.contract import RawItem
@@ -15,6 +15,9 @@ from shared.entry_fields import FIELDS, EntryFields
 from shared.text.markup import plain_text
 
 T = TypeVar("T")
+
+# Whoever writes of later has a clock that goes wrong, or a year.
+FUTURE = timedelta(days=1)
 
 
 class Hashed(NamedTuple):

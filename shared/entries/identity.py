@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote
+from typing import NamedTuple
+from urllib.parse import quote, unquote
 
+URI = "logchord:"
 # What would end a part early, or not survive a line of text.
 _SPECIAL = re.compile(r"[/#@%\[\]\s]")
 
@@ -17,7 +19,23 @@ def doc_key(tenant: str, source: str, external_id: str) -> str:
 
 def source_uri(tenant: str, source: str, external_id: str) -> str:
     """Return the entry's name as an URI."""
-    return f"logchord:{doc_key(tenant, source, external_id)}"
+    return f"{URI}{doc_key(tenant, source, external_id)}"
+
+
+class Identity(NamedTuple):
+    """What names an entry for ever."""
+
+    tenant: str
+    source: str
+    external_id: str
+
+
+def parse_source_uri(uri: str) -> Identity | None:
+    """Return the parts of an entry's URI, or None where it is none."""
+    parts = uri.removeprefix(URI).split("/")
+    if not uri.startswith(URI) or len(parts) != len(Identity._fields):
+        return None
+    return Identity(*map(unquote, parts))
 
 
 def permalink(source: str, external_id: str) -> str:

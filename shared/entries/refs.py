@@ -11,7 +11,8 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-URI = "logchord:"
+from shared.entries import identity
+
 _PERMALINK = "/e/"
 
 _BY_ID: LiteralString = """
@@ -57,13 +58,10 @@ def find(conn: Connection[TupleRow], tenant: str, ref: str) -> list[Ref]:
 
 def names(tenant: str, ref: str) -> Iterator[Ref]:
     """Yield the identities that a ref spells out, whether there is such an entry."""
-    if ref.startswith(URI):
-        parts = ref.removeprefix(URI).split("/", 2)
-        if (
-            len(parts) == len(("tenant", "source", "id"))
-            and unquote(parts[0]) == tenant
-        ):
-            yield Ref(unquote(parts[1]), unquote(parts[2]))
+    if ref.startswith(identity.URI):
+        found = identity.parse_source_uri(ref)
+        if found is not None and found.tenant == tenant:
+            yield Ref(found.source, found.external_id)
         return
     address = ref.partition("?")[0].partition("#")[0]
     if _PERMALINK in address:

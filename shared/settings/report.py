@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from shared.settings import setting_names as names
-from shared.settings.sections import Section
+from shared.settings.sections import Leaf, Section
 from shared.settings.setting_names import Name
 
 
@@ -34,11 +34,16 @@ def remarks(
         for leaf in settings.leaves()
         if names.is_without_effect(leaf.dotted)
         and origin_of(leaf.name, origins) != "default"
-        and defaults.get(leaf.name) != leaf.value
+        and (defaults.get(leaf.name) != leaf.value or _switches_on(leaf))
     ]
     if idle:
         told.append(f"Read, but nothing in this release acts on it: {', '.join(idle)}.")
     return told
+
+
+def _switches_on(leaf: Leaf) -> bool:
+    """Whether it asks for a feature: whoever writes it counts on it, default or not."""
+    return leaf.name[-1] == "enabled" and leaf.value is True
 
 
 def mask_secrets(value: Any) -> Any:

@@ -79,6 +79,7 @@ ALIASES: Mapping[str, str] = {
     "pipelines.agent.temperature": "reasoning.temperature",
     "pipelines.agent.total_timeout_seconds": "reasoning.total_timeout_seconds",
     "advisory_ai.unified_search": "unified_search",
+    "advisory_ai.knowledge_search": "unified_search",
     "unified_search.synthesis": "synthesis",
     "unified_search.session": "session",
     "unified_search.search_telemetry_enabled": "telemetry.enabled",

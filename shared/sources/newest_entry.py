@@ -1,4 +1,7 @@
-"""When the newest entry of a source was written, as far as the caller may see it."""
+"""When the newest entry of a source was written, as far as the caller may see it.
+
+One that is dated in the future says nothing of how far the source is behind.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _OF: LiteralString = """
              WHERE e.tenant = %(tenant)s AND e.source = """
 # Whoever may see none of a source's entries would else have them all looked through.
 _AMONG_THE_LAST: LiteralString = (
-    """
+    """ AND e.entry_time <= statement_timestamp()
              ORDER BY e.entry_time DESC, e.id DESC
              LIMIT %(looked_through)s) AS n
      WHERE n.deleted_at IS NULL"""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import TypeVar
 from zoneinfo import ZoneInfo
+
+from dateutil.relativedelta import relativedelta
 
 from shared.times import period_words, written_forms
 from shared.times.calendar import Clock, Span, is_near
 from shared.times.day_words import day_of, month_of, named_shift
 from shared.times.rfc3339 import place
+
+_Day = TypeVar("_Day", date, datetime)
 
 # No date is longer, so that none costs more than a glance.
 MAX_CHARS = 60
@@ -17,6 +22,8 @@ MAX_CHARS = 60
 _DAY, _MINUTE, _SECOND = timedelta(days=1), timedelta(minutes=1), timedelta(seconds=1)
 _BOUND = re.compile(r"(?P<sign>>=|<=|>|<|(?:since|from|after|before|until)(?= ))")
 _YEAR = re.compile(r"\d{4}", re.ASCII)
+# The year of a year, a month or a week.
+_FAR_YEAR = re.compile(r"(\d{4})(?:-w?\d\d?)?$", re.ASCII | re.IGNORECASE)
 _MONTH = re.compile(r"(\d{4})-(\d\d?)", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-w(\d\d?)", re.ASCII)
 _NAMED_MONTH = re.compile(r"([a-z]{3,9})\.?(?: (\d{4}))?", re.ASCII)
@@ -33,9 +40,9 @@ _LASTS = {
     "hour": timedelta(hours=1),
     "day": _DAY,
     "week": 7 * _DAY,
-    "month": 30 * _DAY,
-    "year": 365 * _DAY,
 }
+# As long as the calendar has them.
+_CALENDAR_UNITS = frozenset({"month", "year"})
 _WITH_SECONDS = re.compile(r":\d\d:\d\d|t\d{6}", re.ASCII)
 _NOW = re.compile(r"now|right now")
 
@@ -51,6 +58,15 @@ def parse_date_expression(text: str, clock: Clock) -> Span | None:
     except (ValueError, OverflowError):
         # No such day, or none that a calendar goes to.
         return None
+
+
+def is_far(text: str) -> bool:
+    """Whether a text is a date of a year that dates of entries are not near to."""
+    plain = text.strip()
+    first = _FAR_YEAR.match(plain)
+    written = written_forms.find(plain[:MAX_CHARS])
+    year = written.year if written else int(first[1]) if first else None
+    return year is not None and not is_near(year)
 
 
 def bounded(name: str, span: Span) -> Span:
@@ -147,7 +163,7 @@ def _relative(text: str, clock: Clock) -> Span | None:
         return Span(now, now + _SECOND)
     turn = _TURN.fullmatch(text)
     if turn and (turn[1] == "past" or turn[0] == "last hour"):
-        return Span(now - _LASTS[turn[2]], now)
+        return Span(_back(now, 1, turn[2], clock), now)
     if turn:
         return _turn(turn[2], clock, now, is_this=turn[1] in {"this", "current"})
     some = _SOME.fullmatch(text)
@@ -183,13 +199,28 @@ def _some(some: re.Match[str], clock: Clock, now: datetime) -> Span | None:
     """Return the last so many hours up to now, or that one so many ago."""
     count = int(some["count"]) if some["count"].isdigit() else 1
     unit = some["unit"]
-    length = count * _LASTS[unit]
     if some["rolling"]:
-        return Span(now - length, now)
+        return Span(_back(now, count, unit, clock), now)
     today = clock.today
     if today is None or unit in {"minute", "hour"}:
-        return Span(now - length, now - length + _LASTS[unit])
-    return clock.day(today - length)
+        since = now - count * _LASTS[unit]
+        return Span(since, since + _LASTS[unit])
+    return clock.day(_before(today, count, unit))
+
+
+def _back(now: datetime, count: int, unit: str, clock: Clock) -> datetime:
+    """Return the moment so many units ago, months and years on the facility's wall."""
+    if unit not in _CALENDAR_UNITS:
+        return now - count * _LASTS[unit]
+    wall = now.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
+    return clock.moment(_before(wall, count, unit))
+
+
+def _before(day: _Day, count: int, unit: str) -> _Day:
+    if unit in _CALENDAR_UNITS:
+        earlier: _Day = day - relativedelta(**{f"{unit}s": count})
+        return earlier
+    return day - count * _LASTS[unit]
 
 
 def _part_of_day(text: str, clock: Clock) -> Span | None:

@@ -9,7 +9,7 @@ from shared.times import written_forms
 from shared.times.calendar import Clock, Span
 from shared.times.shifts import Shift
 
-_DAY = timedelta(days=1)
+_DAY, _SATURDAY = timedelta(days=1), 5
 _WEEKDAYS = (
     *("monday", "tuesday", "wednesday", "thursday"),
     *("friday", "saturday", "sunday"),
@@ -18,6 +18,9 @@ _BACK = {"today": 0, "yesterday": 1, "day before yesterday": 2, "tomorrow": -1}
 _ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
 _DIGITS = re.compile(r"\d{8}", re.ASCII)
 _SHIFT = re.compile(r"\bshift\b")
+_EITHER_NIGHT = "night of "
+_NIGHTS = (_EITHER_NIGHT, "night before ", "night to ")
+_LED = re.compile(r"(?:on|of|(?P<eve>before|to)) (?:the )?")
 # Without a plan of shifts: from one to the other on the day after.
 _EVENING, _MORNING = time(18), time(6)
 
@@ -52,19 +55,37 @@ def named_shift(text: str, clock: Clock) -> Span | None:
         latest = list(clock.shifts_until_now())[:2]
         place = 0 if words in {"this", "current"} else 1
         return latest[place] if len(latest) > place else None
+    if text.startswith(_NIGHTS):
+        # It begins in the evening, whenever a shift of the night does.
+        night = _night_of(words, clock)
+        if night is None or night.since is None or not text.startswith(_EITHER_NIGHT):
+            return night
+        # People call a night by its evening and by its morning: it may be either.
+        return Span(night.since - _DAY, night.until)
     for name, shift in clock.shifts.names():
         rest = _without(words, name)
         if rest is not None:
             return _of_day(rest, shift, clock)
     if words in {"last night", "this night"}:
         return _night(clock, is_over=words == "last night")
-    return None
+    return _night_of(words, clock)
 
 
 def is_bare_shift(text: str, clock: Clock) -> bool:
     """Whether a text is a shift's name and nothing that says which one."""
     words = " ".join(_SHIFT.sub(" ", text).split())
     return any(words == name for name, _ in clock.shifts.names())
+
+
+def weekend(clock: Clock, *, is_over: bool) -> Span | None:
+    """Return the latest Saturday and Sunday that have begun, or are over."""
+    today = clock.today
+    if today is None:
+        return None
+    saturday = today - (today.weekday() - _SATURDAY) % 7 * _DAY
+    if is_over and today < saturday + 2 * _DAY:
+        saturday -= 7 * _DAY
+    return clock.days(saturday, saturday + 2 * _DAY)
 
 
 def _without(words: str, name: str) -> str | None:
@@ -83,8 +104,15 @@ def _of_day(rest: str, shift: Shift, clock: Clock) -> Span | None:
             if not over or (span.until and clock.now and span.until <= clock.now):
                 return span
         return None
-    one = day_of(rest.removeprefix("on "), clock)
+    one = _day_led(rest, clock)
     return clock.shift(shift, one) if one else None
+
+
+def _day_led(rest: str, clock: Clock) -> date | None:
+    """Return the day of `of 12 June`; of `before 12 June` the one before it."""
+    led = _LED.match(rest)
+    one = day_of(rest[led.end() :] if led else rest, clock)
+    return one - _DAY if one and led and led["eve"] else one
 
 
 def _night(clock: Clock, *, is_over: bool) -> Span | None:
@@ -94,11 +122,24 @@ def _night(clock: Clock, *, is_over: bool) -> Span | None:
         return None
     for back in (0, 1, 2):
         evening = today - back * _DAY
-        since = clock.moment(datetime.combine(evening, _EVENING))
-        until = clock.moment(datetime.combine(evening + _DAY, _MORNING))
-        if (until if is_over else since) <= clock.now:
-            return Span(since, until)
+        night = _night_from(evening, clock)
+        ends = night.until if is_over else night.since
+        if ends and ends <= clock.now:
+            return night
     return None
+
+
+def _night_of(words: str, clock: Clock) -> Span | None:
+    """Return the night of a day: `night of 12 June`, or where no shifts are known."""
+    if not words.startswith("night "):
+        return None
+    evening = _day_led(words.removeprefix("night "), clock)
+    return _night_from(evening, clock) if evening else None
+
+
+def _night_from(evening: date, clock: Clock) -> Span:
+    since = clock.moment(datetime.combine(evening, _EVENING))
+    return Span(since, clock.moment(datetime.combine(evening + _DAY, _MORNING)))
 
 
 def _written(text: str) -> date | None:

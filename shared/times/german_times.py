@@ -85,6 +85,9 @@ _ENGLISH = frozenset(
 _TURNED = (
     (re.compile(r"\btoday morning\b"), "this morning"),
     (re.compile(r"\btoday night\b"), "this night"),
+    # The shift of a day, and the night up to its morning.
+    (re.compile(r"\b(shift|night) from (?=(?:the )?\d)"), r"\1 of "),
+    (re.compile(r"\bnight (?:auf|the) (?:the )?(?=\d)"), "night before "),
     (
         re.compile(r"^since (\d{1,4}|a) (minute|hour|day|week|month|year)$"),
         r"last \1 \2",

@@ -37,7 +37,7 @@ def read_time(
     year = int(match["year"])
     # A day's slack: which year it is in UTC is known only after the offset.
     if not FIRST_YEAR - 1 <= year <= LAST_YEAR + 1 or match["year"][0] in "+-":
-        raise _out_of_range(path)
+        raise out_of_range(path)
     local = _local(match, year, path)
     offset = _offset(match["zone"])
     if offset is None:
@@ -52,7 +52,7 @@ def read_time(
     if match["second"] == str(_LEAP_SECOND):
         moment += timedelta(seconds=1)
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise _out_of_range(path)
+        raise out_of_range(path)
     return moment, flags
 
 
@@ -125,7 +125,8 @@ def _invalid(path: str) -> InvalidRequestError:
     return InvalidRequestError.field(path, "invalid_time", message)
 
 
-def _out_of_range(path: str) -> InvalidRequestError:
+def out_of_range(path: str) -> InvalidRequestError:
+    """Return the refusal of a year that nobody means."""
     message = f"{path} lies outside the years {FIRST_YEAR} to {LAST_YEAR}."
     return InvalidRequestError.field(
         path, "time_out_of_range", message, top_code="time_out_of_range"

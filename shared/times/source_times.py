@@ -29,6 +29,8 @@ _FIRST_MILLISECONDS = 10**11
 _LOWEST = int((datetime(FIRST_YEAR, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())
 _HIGHEST = int((datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?", re.ASCII)
+_COMPACT = re.compile(r"\d{8}", re.ASCII)
+_FEWEST_EPOCH_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,9 @@ def parse_source_time(
 ) -> Moment:
     """Return the moment, or raise MalformedEntryError with its reason.
 
-    Numbers count from 1970, naive times are read in `zone`. What the patterns in
-    `formats` do not match is read only if day and month cannot be taken for each other.
+    Numbers count from 1970, naive times are read in `zone`. Eight digits are a date
+    unless a `unit` is set. What the patterns in `formats` do not match is read only if
+    day and month cannot be taken for each other.
     """
     if isinstance(value, str):
         usual = _usual(value)
@@ -61,9 +64,12 @@ def parse_source_time(
         if len(text) > _LONGEST or len(value) > 2 * _LONGEST:
             raise _unreadable(value)
         if _NUMBER.fullmatch(text) and not formats:
-            return _of_number(Decimal(text.replace(",", ".")), unit)
+            return _of_digits(text, unit, zone, fold)
         return _of_text(text, zone, fold, formats, day_first=day_first)
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        compact = _compact_date(str(value)) if type(value) is int and not unit else None
+        if compact is not None:
+            return _placed(compact, _naive(value, zone), fold)
         return _of_number(value, unit)
     if isinstance(value, datetime):
         if value.tzinfo is None:
@@ -135,6 +141,28 @@ def _zone_of(
     return (_zone_info(zone) if zone else UTC), ("no_zone",)
 
 
+def _of_digits(text: str, unit: Unit | None, zone: str | None, fold: int) -> Moment:
+    """Read a number that is a string; a short one without a unit is a date or nothing.
+
+    As seconds it would lie in 1970 to 1973, where no logbook begins: `20240610` would
+    be August 1970, `2024` the first hour of that year.
+    """
+    whole = re.split("[.,]", text.lstrip("+-"), maxsplit=1)[0]
+    if unit is None and len(whole) < _FEWEST_EPOCH_DIGITS:
+        compact = _compact_date(text)
+        if compact is None:
+            raise _unreadable(text, " without a unit")
+        return _placed(compact, _naive(text, zone), fold)
+    return _of_number(Decimal(text.replace(",", ".")), unit)
+
+
+def _compact_date(text: str) -> datetime | None:
+    """Return midnight of `20240610`, or None where eight digits are no date."""
+    if not _COMPACT.fullmatch(text) or not _is_near(int(text[:4])):
+        return None
+    return _by_pattern(text, "%Y%m%d")
+
+
 def _of_number(number: float | Decimal, unit: Unit | None) -> Moment:
     # A float by its digits, as it was sent, for it is never quite what they say.
     exact = Decimal(float.__repr__(number) if isinstance(number, float) else number)
@@ -188,8 +216,8 @@ def _zone_info(name: str) -> tzinfo:
     return ZoneInfo(name)
 
 
-def _unreadable(value: object) -> MalformedEntryError:
-    message = f"{_shown(value)} is not a time that can be read."
+def _unreadable(value: object, how: str = "") -> MalformedEntryError:
+    message = f"{_shown(value)} is not a time that can be read{how}."
     return MalformedEntryError(message, reason="time_unreadable")
 
 

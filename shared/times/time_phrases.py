@@ -54,7 +54,6 @@ _ALONE = re.compile(
     re.ASCII,
 )
 _WEEKEND = re.compile(r"(?:(?:this|last|previous) )?weekend")
-_SATURDAY = 5
 _MONTH_ONLY = re.compile(rf"last (?P<month>{_MONTHS})")
 _NUMBER = r"(?:st|nd|rd|th)?"
 _DAY_OF_MONTH = re.compile(
@@ -63,6 +62,13 @@ _DAY_OF_MONTH = re.compile(
     re.ASCII,
 )
 _DAY_AT_END = re.compile(rf"(?:{_DAY_OF_MONTH.pattern})$", re.ASCII)
+_DIGIT = re.compile(r"\d", re.ASCII)
+_A_YEAR = re.compile(
+    rf"(?<!last )\b(?:{_MONTHS})\b(?! of \d)|\b\d{{1,2}}(?:{_NUMBER}) (?:{_MONTHS})\b",
+    re.ASCII,
+)
+# Further back nobody means a date without its year.
+MOST_YEARS = 10
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
 _AROUND = re.compile(
@@ -115,6 +121,10 @@ class TimePhrase:
     is_event: bool = False
     # A time of day of which the latest is meant: beside another time it may be any.
     is_floating: bool = False
+    # Of a day that is named by its date: up to when entries about it are written.
+    # Of 1,354 reports on NRC events of 1999, 75 % were given on the day of the event,
+    # 89 % by the end of the next day, and 91 % by that of the day after.
+    told_until: datetime | None = None
 
 
 def first_words(clock: Clock) -> frozenset[str]:
@@ -172,7 +182,9 @@ def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> TimePhrase
     found = _around(core, clock) or _minute(core, clock)
     found = found or _core(core, clock, is_led=True)
     return found and replace(
-        found, span=date_expressions.bounded(led["bound"], found.span)
+        found,
+        span=date_expressions.bounded(led["bound"], found.span),
+        told_until=None,
     )
 
 
@@ -254,7 +266,9 @@ def _core(
         )
         return TimePhrase(span, _sure(text)) if span else None
     if _WEEKEND.fullmatch(text) and (is_led or " " in text):
-        return _weekend(clock, is_over=text.startswith(("last", "previous")))
+        is_over = text.startswith(("last", "previous"))
+        weekend = day_words.weekend(clock, is_over=is_over)
+        return TimePhrase(weekend, LIKELY) if weekend else None
     shift = day_words.named_shift(_with_date(text, clock), clock)
     if shift and not is_either:
         # By its name alone it may be any: `during the owl shift` means the latest.
@@ -262,24 +276,24 @@ def _core(
         if bare and not (is_led and "shift" in text.split()):
             return None
         is_latest = bare or "last" in text.split() or text == "this night"
-        return TimePhrase(shift, LIKELY if is_latest else SURE)
+        sure = LIKELY if is_latest else SURE
+        return TimePhrase(shift, ROUGH if text.startswith("night of ") else sure)
     if not is_led or is_either or not _is_dated(text):
         return None
     span = _day_of_month(text, clock) or date_expressions.parse_date_expression(
         text, clock
     )
-    return TimePhrase(span, _sure(text)) if span else None
+    until = _told_until(text, clock)
+    return TimePhrase(span, _sure(text), told_until=until) if span else None
 
 
-def _weekend(clock: Clock, *, is_over: bool) -> TimePhrase | None:
-    """Return the latest Saturday and Sunday that have begun, or are over."""
+def _told_until(text: str, clock: Clock) -> datetime | None:
+    """Return the end of the day behind a date; None: it is none, or not that old."""
+    one = day_words.day_of(_with_date(text, clock), clock)
     today = clock.today
-    if today is None:
+    if one is None or today is None or one >= today or not _DIGIT.search(text):
         return None
-    saturday = today - (today.weekday() - _SATURDAY) % 7 * _DAY
-    if is_over and today < saturday + 2 * _DAY:
-        saturday -= 7 * _DAY
-    return TimePhrase(clock.days(saturday, saturday + 2 * _DAY), LIKELY)
+    return clock.day(one + _DAY).until
 
 
 def _day_of_month(text: str, clock: Clock) -> Span | None:

@@ -115,6 +115,7 @@ time_out_of_range 422 request C -
 query_too_long 422 request C -
 idempotency_key_invalid 422 request C -
 metadata_too_wide 422 request C -
+url_not_allowed 422 request C -
 unknown_filter 422 request C -
 unknown_mode 422 configuration C -
 module_not_enabled 422 configuration C -

@@ -10,7 +10,7 @@ from uuid import UUID
 from shared.errors import MessageRejectedError
 from shared.log import get_logger
 from shared.messaging import task_names
-from shared.search.jobs import close_job, outcome, progress
+from shared.search.jobs import close_job, outcome, progress, stored_outcomes
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome
@@ -54,7 +54,7 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         for one in outcomes:
             worker_metrics.branch_done(one.name, one.status, one.took_ms / 1000)
     ctx.checkpoint("before_keep")
-    kept = outcome.store_outcomes(
+    kept = stored_outcomes.store_outcomes(
         ctx.redis,
         job_id,
         branch_no,

@@ -37,12 +37,12 @@ def entry(client: httpx.Client, ref: str, revision: int | None = None) -> Any:
 
 
 def _paths(client: httpx.Client, ref: str) -> Iterator[str]:
-    from shared.entries import refs
+    from shared.entries import identity, refs
 
     with suppress(ValueError):
         yield f"/v1/entries/{UUID(ref)}"
     # Only a full name says whose entry it is: another facility's is not ours.
-    is_uri = ref.startswith(refs.URI)
+    is_uri = ref.startswith(identity.URI)
     tenant = api_client.call(client, "GET", "/v1/me")["tenant"] if is_uri else ""
     for name in refs.names(tenant, ref):
         yield f"/e/{quote(name.source, safe='')}/{quote(name.external_id, safe='')}"

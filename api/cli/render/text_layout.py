@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 import click
+from rich.cells import CellSpan, cell_len, split_graphemes
 
 BETWEEN = " · "
 # Between a label and what it is of; a narrower terminal has no room for more.
 LABEL = 10
-# It asks for the picture of the sign before it, which is wide.
-_AS_PICTURE = "\ufe0f"
 
 
 def cells(text: str) -> int:
-    """Return how many cells a text takes; Chinese and its like take two a sign."""
-    return sum(map(_cells_of, click.unstyle(text)))
+    """Return how many cells a text takes, where a sign may be many characters."""
+    return cell_len(click.unstyle(text))
 
 
 def padded(text: str, width: int) -> str:
@@ -29,11 +27,11 @@ def cut(text: str, width: int) -> str:
     if cells(text) <= width:
         return text
     kept, used = "", 1
-    for char in text:
-        used += _cells_of(char)
+    for start, end, size in split_graphemes(text)[0]:
+        used += size
         if used > width:
             break
-        kept += char
+        kept += text[start:end]
     return kept.rstrip() + "…"
 
 
@@ -44,14 +42,16 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def spans(text: str, width: int) -> Iterator[tuple[int, int]]:
     """Yield where each line begins and ends; a word that is too wide is cut."""
-    at = 0
-    while at < len(text):
-        if text[at] == " ":
-            at += 1
+    signs, _ = split_graphemes(text)
+    first = 0
+    while first < len(signs):
+        start, end, _ = signs[first]
+        if text[start:end] == " ":
+            first += 1
             continue
-        end = _end_of_line(text, at, width)
-        yield at, at + len(text[at:end].rstrip(" "))
-        at = end
+        first = _end_of_line(text, signs, first, width)
+        end = signs[first - 1][1]
+        yield start, start + len(text[start:end].rstrip(" "))
 
 
 def joined(facts: Sequence[str], width: int) -> list[str]:
@@ -82,23 +82,16 @@ def labelled(
     )
 
 
-def _end_of_line(text: str, start: int, width: int) -> int:
-    used, last = 0, 0
-    for place in range(start, len(text)):
-        size = _cells_of(text[place])
-        is_blank = text[place] == " "
+def _end_of_line(text: str, signs: Sequence[CellSpan], first: int, width: int) -> int:
+    """Return which sign begins the next line."""
+    used, last = 0, first
+    for number in range(first, len(signs)):
+        start, end, size = signs[number]
+        is_blank = text[start:end] == " "
         # Between two wide signs there is no blank, and a line may end all the same.
-        if is_blank or size > 1 or _cells_of(text[place - 1]) > 1:
-            last = place if size else last
+        if is_blank or size > 1 or (number > first and signs[number - 1][2] > 1):
+            last = number
         if used + size > width and not is_blank:
-            return last if last > start else max(place, start + 1)
+            return last if last > first else max(number, first + 1)
         used += size
-    return len(text)
-
-
-def _cells_of(char: str) -> int:
-    if char == _AS_PICTURE:
-        return 1
-    if unicodedata.combining(char) or unicodedata.category(char) in {"Mn", "Me", "Cf"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return len(signs)

@@ -37,6 +37,8 @@ def print_answer(
     if not answer["results"]:
         for line in absence.lines(answer, page):
             out.data(line)
+    for line in _at_other_times(answer.get("overflow"), page, explain=explain):
+        out.data(line)
     _say_diagnostics(out, answer, page)
     for line in (*facets.lines(answer["facets"], page), *_closing(answer, page)):
         out.data(line)
@@ -46,6 +48,19 @@ def print_answer(
         for line in debug.lines(answer, page.facts):
             # A question may hold what moves the cursor, too.
             out.data(plain(line))
+
+
+def _at_other_times(
+    overflow: dict[str, Any] | None, page: HitLayout, *, explain: bool
+) -> Iterator[str]:
+    """Yield what was found outside of a time that was read out of the question."""
+    if not overflow:
+        return
+    yield "At other times:"
+    for result in overflow["items"]:
+        yield render_hit(result, page, explain=explain)
+        if overflow["nearest"] and result.get("entry_id") == overflow["nearest"]:
+            yield labelled("nearest", "in time to what was asked for", page.facts)
 
 
 def show_plan(out: output.Output, plan: dict[str, Any]) -> None:

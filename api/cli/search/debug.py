@@ -57,9 +57,12 @@ def _plan(plan: dict[str, Any], width: int) -> Iterator[str]:
 
 
 def _score(place: int, one: dict[str, Any], whose: str, width: int) -> Iterator[str]:
-    factors = " x ".join(f"{name} {f:g}" for name, f in one["factors"].items())
+    factors = "".join(f" x {name} {f:g}" for name, f in one["factors"].items())
     steps = [whose] if whose else []
-    score = f"{one['calibrated']:.4f} = {one['fused']:.4f} x {factors or 'no factors'}"
+    # What is written behind the map is what it is a map of, and no product of its own.
+    named = one.get("calibration", "none")
+    of = "" if named == "none" else f"{named} of "
+    score = f"{one['calibrated']:.4f} = {of}{one['fused']:.4f}{factors}"
     first, *rest = [score, *steps, *map(str, one["steps"])]
     yield from labelled(f"  {place:>2}.", first, width, column=6).split("\n")
     for step in rest:

@@ -56,7 +56,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
         )
     seconds = _wait_until_up(out, home, log, child)
     settings = Settings.load(environ)
-    welcome.Welcome.of(settings, seconds, demo=demo).show(out)
+    welcome.Welcome.of(settings, seconds, demo=demo, is_detached=True).show(out)
     return 0
 
 

@@ -27,9 +27,18 @@ class Welcome:
     seconds: float
     key_path: str
     commands: tuple[str, ...]
+    # Whether it goes on without this terminal.
+    is_detached: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, seconds: float, *, demo: bool) -> Welcome:
+    def of(
+        cls,
+        settings: Settings,
+        seconds: float,
+        *,
+        demo: bool,
+        is_detached: bool = False,
+    ) -> Welcome:
         """Gather it from what runs."""
         url = api_client.base_url(settings)
         return cls(
@@ -40,6 +49,7 @@ class Welcome:
             seconds=seconds,
             key_path=str(settings.home / "run" / "cli_key"),
             commands=tuple(sample.three_commands() if demo else ()),
+            is_detached=is_detached,
         )
 
     def show(self, out: Output) -> None:
@@ -73,7 +83,10 @@ class Welcome:
         ]
         if self.commands:
             told += ["", "Try:", "", *(f"  {command}" for command in self.commands)]
-        return [*told, "", "Ctrl-C, or `logchord down` elsewhere, stops all of it.", ""]
+        stops = "Ctrl-C, or `logchord down` elsewhere, stops"
+        if self.is_detached:
+            stops = "`logchord down` stops"
+        return [*told, "", f"{stops} all of it.", ""]
 
 
 def load_sample(settings: Settings, steps: Steps) -> None:

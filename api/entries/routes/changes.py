@@ -12,6 +12,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
+from api.entries import listing
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.changes import ChangePage
 from api.server import thread_pool
@@ -39,8 +40,6 @@ _POLL_SECONDS = (0.1, 0.25, 0.5)
 _AT_ONCE = 1000
 # What concerns others is looked past within one request, up to here.
 _LOOKS = 20
-# Of whole texts in one answer: a hundred of a megabyte take the API eight hundred.
-_MAX_CHARS = 4_000_000
 _ONE_SNAPSHOT: LiteralString = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 # Whoever keeps a copy may come back after years.
 _FOREVER_SECONDS = 100 * 365 * 86_400.0
@@ -58,7 +57,7 @@ async def list_changes(
     ctx: Ctx,
     after: Annotated[
         str | None,
-        Query(max_length=512, description="A `next_after`; absent: from the start."),
+        Query(description="A `next_after`; absent: from the start."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 100,
     wait_ms: Annotated[
@@ -68,6 +67,9 @@ async def list_changes(
         Literal["brief", "full"],
         Query(description="`brief` cuts each text to 500 characters."),
     ] = "brief",
+    fields: Annotated[
+        str | None, Query(description="Of each entry these alone: `title,text`.")
+    ] = None,
 ) -> Response:
     """Each change once every older transaction has ended: none is ever missed."""
     feed = _Feed(ctx, caller.scope, limit, whole=detail == "full")
@@ -81,6 +83,10 @@ async def list_changes(
         if items or left <= 0:
             break
         await asyncio.sleep(min(next(pauses), left))
+    names = listing.parse_fields(fields)
+    for one in items:
+        if one["entry"] is not None:
+            (one["entry"],) = listing.select_fields([one["entry"]], names)
     body = {"items": items, "next_after": await asyncio.to_thread(feed.close, place)}
     return as_json(body)
 
@@ -180,6 +186,6 @@ def _fitting(told: FeedPage, read: Mapping[UUID, read_entries.EntryView]) -> int
     chars = 0
     for number, one in enumerate(told.changes):
         chars += read[one.entry_id].text_chars if one.entry_id in read else 0
-        if chars > _MAX_CHARS:
+        if chars > listing.MAX_CHARS:
             return max(1, number)
     return len(told.changes)

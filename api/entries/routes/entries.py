@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from api.context import Caller, Ctx, caller, context, needs
-from api.entries import push_stream, pushes, until_indexed
+from api.entries import listing, push_stream, pushes, until_indexed
 from api.entries.entry_bodies import MAX_REVISION, answer, bodies, names
 from api.entries.schemas.entries import (
     EntryOut,
@@ -35,7 +35,7 @@ from shared.errors import (
     NotFoundError,
 )
 from shared.postgres.pool import connection
-from shared.search.query.filters import filters, time_range
+from shared.search.query.result_detail import Detail
 from shared.stages import entry_stages
 from shared.text import door
 
@@ -58,14 +58,11 @@ class PushRoute(StrictRoute):
     """Where entries come in."""
 
     request_class = PushRequest
-    not_built = frozenset(
-        {
-            *(filters.AUTHOR, *filters.FACTS, *filters.TIMES, filters.EXCLUDED),
-            *(filters.HAS_ATTACHMENT, filters.QUANTITY, filters.THREAD, "tags"),
-            *("end_date", "start_date", time_range.RANGE),
-            *("detail", "fields", "max_chars"),
-        }
-    )
+
+    def takes(self, name: str) -> bool:
+        """Whether a parameter is a filter, where entries are listed."""
+        is_listing = self.path_format.endswith("/v1/entries")
+        return is_listing and "GET" in (self.methods or ()) and listing.is_filter(name)
 
     def get_route_handler(self) -> Handler:
         """Return the handler of a document, beside that of lines of any number."""
@@ -146,9 +143,11 @@ async def post_entries(
     summary="List entries",
     response_model=EntryPage,
     responses=documented(),
+    openapi_extra={"parameters": listing.PARAMETERS},
     dependencies=[Depends(needs("read"))],
 )
 def list_entries(
+    request: Request,
     caller: Caller,
     ctx: Ctx,
     source: Annotated[list[str] | None, Query(max_length=100)] = None,
@@ -157,10 +156,24 @@ def list_entries(
     sort: Literal["newest", "oldest", "received"] = "newest",
     include_deleted: bool = False,  # noqa: FBT001, FBT002 - a query parameter
     limit: Annotated[int | None, Query(ge=1, le=100)] = None,
-    cursor: Annotated[str | None, Query(max_length=512)] = None,
+    cursor: str | None = None,
+    detail: Annotated[
+        Detail, Query(description="`brief` cuts each text to 500 characters.")
+    ] = "brief",
+    fields: Annotated[
+        str | None, Query(description="Of each entry these alone: `title,text`.")
+    ] = None,
+    max_chars: Annotated[
+        int | None, Query(ge=0, description="Most text of all entries together.")
+    ] = None,
 ) -> Response:
     """Newest first by entry time; `total` counts what the filters leave."""
+    names_wanted = listing.parse_fields(fields)
+    narrowed = listing.filters_of(
+        request.query_params, ctx.settings.max_filter_values, ctx.searches.calendar
+    )
     wanted = read_entries.ListingFilter(
+        narrowed=narrowed,
         sources=source,
         logbooks=logbook,
         external_id=external_id,
@@ -186,7 +199,15 @@ def list_entries(
             conn, scope, wanted, limit=limit + 1, after=after
         )
         count = read_entries.count_entries(conn, scope, wanted)
-        page, more = found[:limit], len(found) > limit
+        most = limit
+        if detail == "full":
+            most = min(limit, listing.fitting(found))
+        page, more = found[:most], len(found) > most
+        if detail == "full":
+            ids = [one.entry_id for one in page]
+            whole = read_entries.load_entries(conn, scope, ids, whole=True)
+            page = [whole.get(one.entry_id, one) for one in page]
+        page = listing.bounded(page, max_chars)
         items = bodies(ctx, conn, scope, page)
     next_cursor = None
     if more:
@@ -196,7 +217,7 @@ def list_entries(
         next_cursor = ctx.signer().make(place, binding)
     left_off = [n for n in (e.text_chars - len(e.text) for e in page) if n]
     body = {
-        "items": items,
+        "items": listing.select_fields(items, names_wanted),
         "cut": {"entries": len(left_off), "chars": sum(left_off)},
         "next_cursor": next_cursor,
         "total": count,
@@ -239,7 +260,7 @@ def list_revisions(
     caller: Caller,
     ctx: Ctx,
     limit: Annotated[int | None, Query(ge=1, le=100)] = None,
-    cursor: Annotated[str | None, Query(max_length=512)] = None,
+    cursor: str | None = None,
 ) -> Response:
     """Newest first, each with what it changed in title and text."""
     limit = ctx.settings.default_limit if limit is None else limit

@@ -66,7 +66,7 @@ def list_quarantine(
     stage: Annotated[Filter | None, Query()] = None,
     code: Annotated[Filter | None, Query()] = None,
     limit: Annotated[int | None, Query(ge=1, le=100)] = None,
-    cursor: Annotated[str | None, Query(max_length=512)] = None,
+    cursor: str | None = None,
 ) -> Response:
     """Newest first, of your facility; with a key of `*` everybody's, and messages."""
     limit = ctx.settings.default_limit if limit is None else limit

@@ -210,13 +210,13 @@ def _vectors(
     return ctx.vector_counts.get((tenant, live and live.model), found)
 
 
-def _not_embedded(conn: Connection[TupleRow], scope: Scope) -> dict[str, int]:
+def _not_embedded(conn: Connection[TupleRow], scope: Scope) -> dict[str, int] | None:
     """Return how many entries have no vector on purpose, by reason.
 
-    For admins: they are counted over the whole facility.
+    For admins: they are counted over the whole facility. None: for nobody else.
     """
     if "admin" not in scope.allowed:
-        return {}
+        return None
     model = vector_tables.find_live_model(conn)
     return (
         {}

@@ -137,9 +137,9 @@ class StatusOut(Loose):
     quarantine_budget_spent: list[str] = Field(
         description="The stages that wait for a release."
     )
-    not_embedded: dict[str, int] = Field(
+    not_embedded: dict[str, int] | None = Field(
         description="Entries that the live model skips on purpose, by reason; of the"
-        " whole facility, and so for admins alone."
+        " whole facility, and so for admins alone: null for others."
     )
     problems: list[str]
 

@@ -124,11 +124,12 @@ def _told(
 
 
 def _modes() -> list[modes.Mode]:
-    """Return our modes, and one for each module of another package."""
+    """Return `auto`, our modes, and one for each module of another package."""
     others = [
         one for one in installed_modules.list_modules().values() if not one.is_ours
     ]
     return [
+        modes.AUTOMATIC,
         *modes.MODES.values(),
         *(
             replace(modes.make_single_mode(one.name), description=one.description)

@@ -59,7 +59,7 @@ def list_glossary(
     ctx: Ctx,
     state: Annotated[State | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
-    cursor: Annotated[str | None, Query(max_length=1024)] = None,
+    cursor: str | None = None,
 ) -> Response:
     """By their letters; entries that say so are those that you may see."""
     scope = caller.scope

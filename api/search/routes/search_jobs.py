@@ -58,7 +58,7 @@ def list_jobs(
     caller: Caller,
     ctx: Ctx,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    cursor: Annotated[str | None, Query(max_length=512)] = None,
+    cursor: str | None = None,
 ) -> Response:
     """The newest first; what they found stands at each job's own address."""
     scope = caller.scope
@@ -115,7 +115,7 @@ def get_results(
     caller: Caller,
     ctx: Ctx,
     limit: Annotated[int | None, Query(ge=1, le=100)] = None,
-    cursor: Annotated[str | None, Query(max_length=512)] = None,
+    cursor: str | None = None,
 ) -> Response:
     """A page of one ranking, its entries read again with the rights of now.
 

@@ -61,6 +61,8 @@ def _of(name: str) -> JsonDict:
         return {"enum": [True, False, "true", "false"]}
     if name == filters.EXCLUDED:
         return _listed(_UUID)
+    if name == filters.ENTRY:
+        return _valued(_TEXT, frozenset({"in"}))
     if name == filters.THREAD:
         return _valued(_UUID, filter_operators.LISTED)
     return _valued(_TEXT, filter_operators.SAID)

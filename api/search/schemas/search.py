@@ -26,6 +26,7 @@ from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.search.query.fault import Fault
 from shared.search.query.list_by_time import Sort
 from shared.search.query.modes import ALIASES as MODE_ALIASES
+from shared.search.query.modes import MIN_DEADLINE_MS
 from shared.search.query.plan import SearchQuery
 from shared.search.query.result_detail import Amount, Detail, Synthesis
 from shared.search.response.search_answer import SearchAnswer
@@ -44,16 +45,24 @@ _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
 
 def _whole(value: object) -> object:
+    """Refuse what only looks like a whole number."""
+    if isinstance(value, bool | str):
+        message = "A whole number is needed."
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns it into a field error
+    return value
+
+
+def _number(value: object) -> object:
     """Refuse what only looks like a number."""
     if isinstance(value, bool | str):
-        message = "a whole number is needed"
+        message = "A number is needed."
         raise ValueError(message)  # noqa: TRY004 - pydantic turns it into a field error
     return value
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 Names = Annotated[list[str], Field(max_length=100)]
-Share = Annotated[float, BeforeValidator(_whole), Field(ge=0, le=1)]
+Share = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
 
 
 class SearchScope(BaseModel):
@@ -103,7 +112,10 @@ class SearchRequest(BaseModel):
         json_schema_extra=filters.SCHEMA,
     )
     deadline_ms: Whole | None = Field(
-        None, ge=1, description="100 to twice the mode's default."
+        None,
+        description="100 to twice the mode's default.",
+        # The plan knows the mode, and refuses what is too little with what is too much.
+        json_schema_extra={"minimum": MIN_DEADLINE_MS},
     )
     wait_ms: Whole | None = Field(
         None, ge=0, le=30_000, description="Then a job is answered instead: 202."
@@ -187,8 +199,8 @@ class SearchRequest(BaseModel):
             name = _HUMP.sub(lambda hump: "_" + hump[0].lower(), key)
             name = _ALIASES.get(name, name)
             if name in resolved and not _is_same(name, resolved[name], value):
-                message = f"{name} is given twice"
-                raise ValueError(message)
+                message = f"{name} is given twice."
+                raise InvalidRequestError.field(name, "duplicate", message)
             if name == "synthesize" and value == "llm":
                 message = "Answers by a model are not built in yet."
                 raise ModuleNotEnabledError(message, module_name=name)
@@ -293,6 +305,21 @@ def _refuse_unbuilt(name: str, value: object) -> None:
         )
 
 
+class OverflowHits(BaseModel):
+    """Hits beside the page: what was asked for, and not quite so."""
+
+    items: Annotated[list[SearchHit], Field(max_length=3)]
+    reason: Literal["outside_time"]
+    band: float | None
+    nearest: str | None = Field(
+        description="Of these the one that was written nearest to the time asked for."
+    )
+    time: dict[str, str] | None = Field(
+        description="`from`, and before `to`: the same time of an earlier year, in"
+        " which all of these were written; null: a year was named, or none has any."
+    )
+
+
 _Fields = body_model(
     SearchAnswer,
     without=("amount", "counts_hidden"),
@@ -305,6 +332,7 @@ _Fields = body_model(
     branches=list[BranchOutcome],
     coverage=Coverage | None,
     relaxation=Relaxation | None,
+    overflow=OverflowHits | None,
     context_answer=ContextAnswer | None,
     facets=dict[str, Facet],
 )

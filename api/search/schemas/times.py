@@ -16,6 +16,11 @@ class TimeApplied(BaseModel):
     zone: str = Field(description="The facility's, in which it was read.")
     expression: str
     confidence: float = Field(description="1: nothing of it was assumed.")
+    day_ends: str | None = Field(
+        None,
+        description="A day was named: what was written behind its end, on the next day,"
+        " is likely about it, and stands further down.",
+    )
     field: Literal["entry_time", "event_time"] = Field(
         "entry_time",
         description="Written then; or, for `event_time`, happened then or was written"

@@ -36,7 +36,7 @@ def list_runs(
     source: Annotated[str | None, Query(max_length=255)] = None,
     state: RunState | None = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    cursor: Annotated[str | None, Query(max_length=512)] = None,
+    cursor: str | None = None,
 ) -> Response:
     """The newest first, also those that still run."""
     scope = caller.scope

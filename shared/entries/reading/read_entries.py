@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal, LiteralString
 from uuid import UUID
 
@@ -14,6 +14,8 @@ from psycopg.rows import TupleRow, class_row
 from shared import entry_fields
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.entries.draft import FUTURE
+from shared.entries.reading.filter_sql import ANYTHING, narrowed_by
 from shared.entry_fields import EntryFields
 from shared.errors import GoneError, NotFoundError
 
@@ -84,40 +86,31 @@ _FILTERS: LiteralString = """
        AND (%(external_id)s::text IS NULL OR e.external_id = %(external_id)s)
        AND (%(include_deleted)s OR e.deleted_at IS NULL)"""
 
-_NEWEST: LiteralString = (
-    _BRIEF
-    + _CURRENT
-    + _FILTERS
-    + """
+_LISTED: LiteralString = _BRIEF + _CURRENT + _FILTERS
+# Behind the filters that are given.
+_BEHIND: LiteralString = """
        AND (%(after_time)s::timestamptz IS NULL
             OR (e.entry_time, e.id) < (%(after_time)s, %(after_id)s::uuid))
      ORDER BY e.entry_time DESC, e.id DESC
      LIMIT %(limit)s"""
-)
-_OLDEST: LiteralString = (
-    _BRIEF
-    + _CURRENT
-    + _FILTERS
-    + """
+# What is dated in the future is a mistake most likely: it leads no list of the newest.
+_NEWEST: LiteralString = " AND e.entry_time < %(ahead)s" + _BEHIND
+_AHEAD: LiteralString = " AND e.entry_time >= %(ahead)s" + _BEHIND
+_OLDEST: LiteralString = """
        AND (%(after_time)s::timestamptz IS NULL
             OR (e.entry_time, e.id) > (%(after_time)s, %(after_id)s::uuid))
      ORDER BY e.entry_time, e.id
      LIMIT %(limit)s"""
-)
-_RECEIVED: LiteralString = (
-    _BRIEF
-    + _CURRENT
-    + _FILTERS
-    + """
+_RECEIVED: LiteralString = """
        AND (%(after_time)s::timestamptz IS NULL
             OR (e.received_at, e.id) < (%(after_time)s, %(after_id)s::uuid))
      ORDER BY e.received_at DESC, e.id DESC
      LIMIT %(limit)s"""
-)
-_LISTINGS: dict[Sort, LiteralString] = {
-    "newest": _NEWEST,
-    "oldest": _OLDEST,
-    "received": _RECEIVED,
+# The parts of a listing, in turn.
+_ORDERS: dict[Sort, tuple[LiteralString, ...]] = {
+    "newest": (_NEWEST, _AHEAD),
+    "oldest": (_OLDEST,),
+    "received": (_RECEIVED,),
 }
 
 _TOTAL: LiteralString = (
@@ -250,6 +243,8 @@ class ListingFilter:
     external_id: str | None = None
     include_deleted: bool = False
     sort: Sort = "newest"
+    # The filters of a search, as its statements take them.
+    narrowed: Mapping[str, Any] = field(default_factory=lambda: ANYTHING)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -259,6 +254,7 @@ class ListingFilter:
             "asked": None if self.logbooks is None else list(self.logbooks),
             "external_id": self.external_id,
             "include_deleted": self.include_deleted,
+            **self.narrowed,
         }
 
 
@@ -329,22 +325,36 @@ def list_entries(
 ) -> list[EntryView]:
     """Return one page of entries in a total order, their texts cut."""
     place = after or ListingPosition()
-    values = {
-        **scope.params,
-        **wanted.params,
-        "limit": limit,
-        "after_time": place.time,
-        "after_id": place.entry_id,
-    }
+    ahead = datetime.now(UTC) + FUTURE
+    parts = _ORDERS[wanted.sort]
+    if place.time is not None and place.time >= ahead:
+        parts = parts[-1:]
+    found: list[EntryView] = []
     with conn.cursor(row_factory=class_row(EntryView)) as cur:
-        return cur.execute(_LISTINGS[wanted.sort], values).fetchall()
+        for part in parts:
+            values = {
+                **scope.params,
+                **wanted.params,
+                "ahead": ahead,
+                "limit": limit - len(found),
+                "after_time": place.time,
+                "after_id": place.entry_id,
+            }
+            statement = _LISTED + narrowed_by(wanted.narrowed) + part
+            found += cur.execute(statement, values).fetchall()
+            if len(found) == limit:
+                break
+            # A part that follows begins at its own newest.
+            place = ListingPosition()
+    return found
 
 
 def count_entries(
     conn: Connection[TupleRow], scope: Scope, wanted: ListingFilter
 ) -> int:
     """Return how many entries the listing holds."""
-    row = conn.execute(_TOTAL, {**scope.params, **wanted.params}).fetchone()
+    statement = _TOTAL + narrowed_by(wanted.narrowed)
+    row = conn.execute(statement, {**scope.params, **wanted.params}).fetchone()
     return int(row[0]) if row else 0
 
 

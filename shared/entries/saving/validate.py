@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from shared import entry_fields
-from shared.entries.draft import EntryDraft
+from shared.entries import entry_url
+from shared.entries.draft import FUTURE, EntryDraft
 from shared.errors import ConflictError, InvalidRequestError
 from shared.ids import uuid7
 from shared.settings.settings import Settings
@@ -17,8 +18,6 @@ from shared.settings.source_sections import SourceSettings
 from shared.text import door
 from shared.times import rfc3339
 
-# Whoever writes of later has a clock that goes wrong, or a year.
-FUTURE = timedelta(days=1)
 _TIMES = ("entry_time", "event_time", "visible_from")
 
 
@@ -60,7 +59,7 @@ class Rules:
             tags=tuple(fields["tags"]),
             metadata=fields["metadata"],
             reply_to=fields["reply_to"],
-            url=fields["url"],
+            url=_url(fields["url"], path),
             readers=None if fields["readers"] is None else tuple(fields["readers"]),
             visible_from=read["visible_from"][0],
             origin=fields["origin"] or source.origin,
@@ -136,8 +135,18 @@ def _one_or_many(
 ) -> tuple[str, ...]:
     single, several = fields[one], fields[many]
     if single is not None and several is not None:
-        raise _field(path, one, "given_twice", f"stands beside {many}")
+        raise _field(path, one, "given_twice", f"is another name of {many}: give one")
     return (single,) if single is not None else tuple(several or ())
+
+
+def _url(url: str | None, path: str) -> str | None:
+    """Return the address, or refuse one that would run in whoever follows it."""
+    if url is None or entry_url.is_safe(url):
+        return url
+    message = f"{url[:40]!r} is no address of {', '.join(entry_url.SCHEMES)}."
+    raise InvalidRequestError.field(
+        _joined(path, "url"), "url_not_allowed", message, top_code="url_not_allowed"
+    )
 
 
 def _links(

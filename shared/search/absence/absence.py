@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -25,7 +25,7 @@ from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
-from shared.times.rfc3339 import on_clock
+from shared.times.rfc3339 import on_clock, timestamp
 
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
@@ -38,6 +38,12 @@ _LAGGING_SECONDS = 300.0
 NEAR_MS = 300
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _MOST_SENTENCES = 6
+EMPTY_QUERY = "empty_query"
+# What a branch was skipped for, as a reader understands it.
+_WHY = {
+    EMPTY_QUERY: "there is no word in the question",
+    "language": "its model does not know the language of the question",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,7 @@ def build_absence(
         body["nearest"] = near.items(plan.scope.tenant)
     relaxation = None
     if near.outside is not None:
-        ends = near.wider and [one.astimezone(UTC).isoformat() for one in near.wider]
+        ends = near.wider and [timestamp(one) for one in near.wider]
         relaxation = {
             "count_outside": near.outside,
             "widen_to": ends and dict(zip(("from", "to"), ends, strict=True)),
@@ -139,8 +145,11 @@ def asked_back(plan: Plan) -> dict[str, Any] | None:
 
 def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
     if not plan.branches:
-        return "empty_query"
-    if list_unsearched(conclusion.branches):
+        return EMPTY_QUERY
+    unsearched = list_unsearched(conclusion.branches)
+    if unsearched and all(one.reason == EMPTY_QUERY for one in unsearched):
+        return EMPTY_QUERY
+    if unsearched:
         return "branches_failed"
     if conclusion.order.suppressed.count:
         return "below_threshold"
@@ -151,11 +160,19 @@ def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
 
 
 def list_unsearched(branches: Sequence[Outcome]) -> list[Outcome]:
-    """Return what was not searched, and by nothing in its place."""
+    """Return what was not searched, and by nothing in its place.
+
+    A branch that had nothing to do is missed only where no other one searched.
+    """
+    asked = _asked(branches)
+    if all(one.status == "skipped" for one in asked):
+        return asked
     instead = {one.fallback_for for one in branches if not one.failed}
-    return [
-        one for one in branches if one.unsearched and one.name not in {*instead, FACETS}
-    ]
+    return [one for one in asked if one.unsearched and one.name not in instead]
+
+
+def _asked(branches: Sequence[Outcome]) -> list[Outcome]:
+    return [one for one in branches if one.name != FACETS]
 
 
 def _sentences(
@@ -165,12 +182,18 @@ def _sentences(
         yield "Nothing was asked for."
         return
     failed = list_unsearched(conclusion.branches)
+    was_asked = len(failed) < len(_asked(conclusion.branches)) or any(
+        one.status != "skipped" for one in failed
+    )
     if failed:
         names = ", ".join(
-            f"{one.name} ({one.error_code or one.reason})" for one in failed
+            f"{one.name} ({_WHY.get(one.reason or '') or one.error_code or one.reason})"
+            for one in failed
         )
-        yield f"Not everything could be searched: {names}. There may be more."
-    yield _searched(plan, covered)
+        what = "Not everything" if was_asked else "Nothing"
+        yield f"{what} could be searched: {names}. There may be more."
+    if was_asked:
+        yield _searched(plan, covered)
     if covered and covered.waiting != 0:
         yield _waiting(covered.waiting)
     for one in (covered.unknown if covered else ())[:_MOST_SENTENCES]:

@@ -62,7 +62,7 @@ class NearMisses:
     # How many answer the question and are kept out by filters alone; None: no filters.
     outside: int | None = None
     # An interval that takes in the nearest of these: from, and before.
-    wider: tuple[datetime, datetime] | None = None
+    wider: tuple[datetime | None, datetime | None] | None = None
 
     def items(self, tenant: str) -> list[dict[str, Any]]:
         """Return what came near, as answers show it."""
@@ -143,8 +143,13 @@ def _outside(
     return []
 
 
-def _wider(plan: Plan, times: list[datetime]) -> tuple[datetime, datetime] | None:
-    """Return the interval of the request, stretched to the nearest match outside."""
+def _wider(
+    plan: Plan, times: list[datetime]
+) -> tuple[datetime | None, datetime | None] | None:
+    """Return the interval of the request, stretched to the nearest match outside.
+
+    An end that was open stays open: it is never narrower than what was asked for.
+    """
     ends = (plan.filters.since, plan.filters.until)
     since, until = (end and datetime.fromisoformat(end) for end in ends)
 
@@ -164,7 +169,10 @@ def _wider(plan: Plan, times: list[datetime]) -> tuple[datetime, datetime] | Non
     # As filters compare it: no finer than they write a time, and before its end.
     first = nearest.replace(microsecond=nearest.microsecond // 1000 * 1000)
     behind = first + _STEP
-    return min(since or first, first), max(until or behind, behind)
+    return (
+        min(since, first) if since else None,
+        max(until, behind) if until else None,
+    )
 
 
 def _by_meaning(

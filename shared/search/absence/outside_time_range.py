@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, LiteralString
 
 from shared.errors import LogchordError
@@ -21,6 +21,7 @@ from shared.search.query.plan import Plan
 from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.search.retrieval.modules.pg_fts import with_words
+from shared.times.rfc3339 import timestamp
 
 log = get_logger()
 
@@ -118,16 +119,12 @@ def _wider(
     if since and before and (not (after and until) or since - before <= after - until):
         # As filters compare it: no finer than they write a time.
         first = before.replace(microsecond=before.microsecond // 1000 * 1000)
-        return {"from": _told(first), "to": _told(until)}
+        return {"from": timestamp(first), "to": timestamp(until)}
     if until and after:
         last = after.replace(microsecond=after.microsecond // 1000 * 1000) + _STEP
-        return {"from": _told(since), "to": _told(last)}
+        return {"from": timestamp(since), "to": timestamp(last)}
     return None
 
 
 def _moment(end: str | None) -> datetime | None:
     return datetime.fromisoformat(end) if end else None
-
-
-def _told(moment: datetime | None) -> str | None:
-    return moment.astimezone(UTC).isoformat() if moment else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from shared.errors import ModuleNotEnabledError
@@ -63,6 +63,16 @@ MODES = {
         ),
     )
 }
+
+
+# What chooses among the others, as it is listed with them.
+AUTOMATIC = replace(
+    MODES["hybrid"],
+    name=AUTO,
+    families=(),
+    label="Automatic",
+    description="Words alone for names and phrases, else words and meaning.",
+)
 
 
 def make_single_mode(module: str) -> Mode:

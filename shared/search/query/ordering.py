@@ -11,6 +11,7 @@ GRAVITY_FACTOR = 1.2
 ENTITY_FACTOR = 1.2
 SCOPE_FACTOR = 1.2
 SESSION_FACTOR = 1.1
+BESIDE_DAY_FACTOR = 0.8
 # Of the mean of its first hits a question takes so much before all are weighed again.
 FEEDBACK = 0.4
 # How an entry is near to a question: it names what that names, the device next to it,
@@ -62,6 +63,10 @@ class Ordering:
     # age counts, and there is no day that it is counted from.
     half_lives: Mapping[str, float] = field(default_factory=dict)
     day: str | None = None
+    # From when to when what is written is likely about the day before it, which the
+    # question names: it stands behind what was written on that day.
+    beside_day: Mapping[str, str] = field(default_factory=dict)
+    beside_day_factor: float = BESIDE_DAY_FACTOR
     source_share: float = SOURCE_SHARE
     # Calibrated scores from which a hit is trusted so much.
     high: float = 0.8

@@ -264,7 +264,9 @@ def make_plan(
         scope=scope,
         deadline_ms=deadline_ms,
         rrf_k=limits.rrf_k,
-        ordering=_ordering(question, limits, len(branches)),
+        ordering=replace(
+            _ordering(question, limits, len(branches)), beside_day=timed.edges
+        ),
         time=PlanTime(
             timed.applied,
             timed.happened,
@@ -397,7 +399,7 @@ def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:
         return mode.deadline_ms
     most = 2 * mode.deadline_ms
     if not modes.MIN_DEADLINE_MS <= asked <= most:
-        message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most}."
+        message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most} milliseconds."
         raise InvalidRequestError.field("deadline_ms", "range", message)
     return asked
 

@@ -26,7 +26,8 @@ from shared.postgres.pool import pipelined_connection
 from shared.search.jobs import close_job
 from shared.search.jobs.close_job import Ending
 from shared.search.jobs.job import Job
-from shared.search.jobs.outcome import MAILBOX_SECONDS, Outcome
+from shared.search.jobs.outcome import Outcome
+from shared.search.jobs.stored_outcomes import MAILBOX_SECONDS
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.response.answer import Answer

@@ -93,6 +93,7 @@ def respond(
         coverage=absent.coverage,
         relaxation=absent.relaxation,
         context_answer=_context_answer(plan, parts, answer),
+        overflow=parts.overflow,
         facets=next((b.counts for b in heard if b.counts), {}),
         answer=answer.text if answer else None,
         answer_source=answer.source if answer else None,
@@ -134,9 +135,19 @@ def stability_hash(items: Sequence[Hit | Ranked]) -> str:
 
 def times_of(plan: Plan) -> dict[str, object]:
     """Return what the question and the filters say of the time."""
-    written = [_applied(one, "entry_time") for one in plan.time.written]
+    written = [
+        {**_applied(one, "entry_time"), **_day_ends(one, plan)}
+        for one in plan.time.written
+    ]
     happened = [_applied(one, "event_time") for one in plan.time.happened]
     return {"applied": written + happened, "inferred": plan.time.is_inferred}
+
+
+def _day_ends(one: Applied, plan: Plan) -> dict[str, str]:
+    """Return the end of a day that was named, where the next day counts with it."""
+    ends = {until: since for since, until in plan.ordering.beside_day.items()}
+    end = ends.get(one.until or "")
+    return {"day_ends": timestamp(datetime.fromisoformat(end))} if end else {}
 
 
 def _applied(one: Applied, field: str) -> dict[str, object]:
@@ -202,6 +213,18 @@ def _thresholds(
         "fuzzy_threshold": plan.words.fuzzy_threshold
         if "fuzzy_fallback" in notes
         else None,
-        "min_relevance_score": order.suppressed.threshold,
+        **_score_thresholds(plan, order),
     }
     return {name: value for name, value in applied.items() if value is not None}
+
+
+def _score_thresholds(plan: Plan, order: Order) -> dict[str, float | None]:
+    """Return what cut hits by their score: a least one, and what `strict` asks for."""
+    ordering, least = plan.ordering, order.suppressed.threshold
+    if least is None or not ordering.strict:
+        return {"min_relevance_score": least}
+    # Of both together only the higher one is kept with the order.
+    given = ordering.min_relevance_score
+    if given is None and least > ordering.medium:
+        given = least
+    return {"min_relevance_score": given, "confidence": ordering.medium}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from shared.errors import LogchordError
 from shared.glossary import synonyms
@@ -15,7 +17,8 @@ from shared.search.absence import absence, outside_time_range
 from shared.search.absence.absence import PRESENT, Absence
 from shared.search.absence.near_misses import NearMisses
 from shared.search.query.plan import Plan
-from shared.search.response import engine_queries
+from shared.search.response import engine_queries, outside_hits
+from shared.search.response.search_answer import Overflow
 from shared.search.results import visible_expansions
 from shared.search.results.conclude import Conclusion
 from shared.search.results.highlights import Highlighter
@@ -47,6 +50,8 @@ class ResponseParts(NamedTuple):
     sent: Mapping[str, object] = MappingProxyType({})
     # Which of the sources that were searched are not up to date.
     behind: Sequence[SourceBehind] = ()
+    # What lies outside of a time that was read, where nothing lies inside.
+    overflow: Overflow | None = None
 
 
 def build_response_parts(
@@ -100,13 +105,30 @@ def _build_parts(
         return parts_without_reading(plan, conclusion)._replace(
             hidden=hidden, sent=sent
         )
+    overflow = outside_hits.find_outside_hits(context, plan, conclusion, left.left_ms)
     absent = absence.explain_empty_page(
         context.pool, plan, conclusion, marker.question, left.left_ms
     )
     if outside is not None:
         # Filters are meant: what they keep out stands in the summary.
         absent = replace(absent, relaxation=outside)
-    return ResponseParts(absent, hidden, sent=sent)
+    if overflow is not None and absent.context_answer is not None:
+        said = (
+            f"{absent.context_answer['summary']} {_outside(overflow, plan.time.zone)}"
+        )
+        told = {**absent.context_answer, "summary": said}
+        absent = replace(absent, context_answer=told)
+    return ResponseParts(absent, hidden, sent=sent, overflow=overflow)
+
+
+def _outside(overflow: Overflow, zone: str) -> str:
+    hits = len(overflow.items)
+    what = "the best is shown" if hits == 1 else f"the best {hits} are shown"
+    where = "At other times"
+    if overflow.time:
+        since = datetime.fromisoformat(overflow.time[0])
+        where = f"In {since.astimezone(ZoneInfo(zone)).year}, at the same time of year,"
+    return f"{where} there are hits: {what} in `overflow`."
 
 
 def _expansions(

@@ -91,6 +91,8 @@ def _trace(
         "fused": fused,
         "rerank_logit": hit.scores.get(LOGIT),
         "calibrated": hit.relevance_score,
+        # The map from the product of score and factors to the score that is shown.
+        "calibration": hit.calibration,
         # In the order in which a search goes through them.
         "steps": [
             f"Query Analysis: {plan.method}",

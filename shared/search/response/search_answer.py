@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from shared.search.jobs.compatibility import select_known_fields
@@ -13,6 +14,7 @@ from shared.search.query.result_detail import WHOLE, Amount
 from shared.search.ranking.ranked_hits import Suppressed
 from shared.search.response.answer import AnswerSource, Citation, CitationMode
 from shared.search.results.hit import Hit
+from shared.times.rfc3339 import timestamp
 
 State = Literal["done", "partial"]
 
@@ -23,6 +25,40 @@ class TotalCandidates:
 
     lower_bound: int
     exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """Hits beside the page: what was asked for, and not quite so."""
+
+    items: Sequence[Hit]
+    reason: str
+    # How near in score they are to the page's best; None: nothing is compared.
+    band: float | None = None
+    # Of these the one that was written nearest to the time asked for.
+    nearest: str | None = None
+    # In an earlier year: from when to when all of them were written.
+    time: tuple[str, str] | None = None
+
+    def to_json(self, amount: Amount) -> dict[str, Any]:
+        """Return it in the words of the contract, its hits as far as wanted."""
+        items, _ = trimmed(self.items, amount)
+        return {
+            "items": items,
+            "reason": self.reason,
+            "band": self.band,
+            "nearest": self.nearest,
+            "time": self.time and _interval(*self.time),
+        }
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Overflow:
+        """Read it back."""
+        known = select_known_fields(cls, values)
+        items = [Hit.from_values(one) for one in values["items"]]
+        told = values.get("time")
+        when = (told["from"], told["to"]) if told else None
+        return cls(**{**known, "items": items, "time": when})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +101,18 @@ class SearchAnswer:
     reranked: bool
     vector_model: str | None
     coverage: Annotated[
-        Mapping[str, Any] | None, "What was searched, where nothing was found."
+        Mapping[str, Any] | None,
+        "What was searched, where nothing was found; null beside hits.",
     ]
-    relaxation: Mapping[str, Any] | None
-    context_answer: Annotated[Mapping[str, Any] | None, "What an empty answer means."]
+    relaxation: Annotated[
+        Mapping[str, Any] | None,
+        "What a time among the words keeps out; where nothing was found, what filters"
+        " do; else null.",
+    ]
+    context_answer: Annotated[
+        Mapping[str, Any] | None,
+        "What an empty answer means, or what must be asked back; else null.",
+    ]
     facets: Annotated[
         Mapping[str, Any],
         "By the names asked for; of each whether its counts are exact.",
@@ -92,6 +136,9 @@ class SearchAnswer:
     # How much of it is told, and whether `hidden_count` is: not told themselves.
     amount: Amount = WHOLE
     counts_hidden: bool = False
+    overflow: Annotated[
+        Overflow | None, "Hits at other times, where a time was read and none is in it."
+    ] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer in the words of the contract, as far as it is wanted."""
@@ -115,12 +162,14 @@ class SearchAnswer:
             "diagnostics": [asdict(one) for one in self.diagnostics],
             "suppressed": asdict(self.suppressed),
             "citations": [asdict(one) for one in self.citations],
+            "overflow": self.overflow and self.overflow.to_json(self.amount),
         }
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> SearchAnswer:
         """Read a whole answer back; what a newer release says besides is left out."""
         known = select_known_fields(cls, values)
+        overflow = values.get("overflow")
         return cls(
             **{
                 "sources_behind": [],
@@ -131,6 +180,7 @@ class SearchAnswer:
                 "diagnostics": [Diagnostic(**one) for one in values["diagnostics"]],
                 "suppressed": Suppressed(**values["suppressed"]),
                 **_answer_fields(values),
+                "overflow": Overflow.from_values(overflow) if overflow else None,
             },
             counts_hidden="hidden_count" in values,
         )
@@ -146,6 +196,11 @@ def _answer_fields(values: Mapping[str, Any]) -> dict[str, Any]:
         "synthesis_duration_ms": values.get("synthesis_duration_ms", 0.0),
         "citations": [Citation(**select_known_fields(Citation, one)) for one in cited],
     }
+
+
+def _interval(since: str, until: str) -> dict[str, str]:
+    ends = (timestamp(datetime.fromisoformat(one)) for one in (since, until))
+    return dict(zip(("from", "to"), ends, strict=True))
 
 
 def trimmed(

@@ -50,6 +50,7 @@ _BEHIND: LiteralString = """
                  FROM (SELECT e.id, e.entry_time, e.deleted_at
                          FROM entry e
                         WHERE e.tenant = s.tenant AND e.source = s.source
+                          AND e.entry_time <= statement_timestamp()
                         ORDER BY e.entry_time DESC, e.id DESC
                         LIMIT %(most)s) AS n
                 WHERE n.deleted_at IS NULL

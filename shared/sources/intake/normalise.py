@@ -16,8 +16,8 @@ from urllib.parse import quote
 from shared import entry_fields
 from shared.adapter_contract.contract import RawItem
 from shared.adapter_contract.entry import KINDS, AttachmentRef, Entry
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.validate import FUTURE
+from shared.entries import entry_url
+from shared.entries.draft import FUTURE, EntryDraft
 from shared.errors import MalformedEntryError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
@@ -94,7 +94,7 @@ class Rules:
             tags=tags,
             metadata=metadata,
             reply_to=_other(mended.reply_to, mended.external_id),
-            url=mended.url or self._url_of(mended.external_id),
+            url=self._url_of(mended),
             readers=mended.readers,
             visible_from=mended.visible_from,
             origin=mended.origin or self._origin_of(mended),
@@ -162,11 +162,13 @@ class Rules:
             return ()
         return entry.attachments
 
-    def _url_of(self, external_id: str) -> str | None:
+    def _url_of(self, entry: Entry) -> str | None:
+        if entry.url and entry_url.is_safe(entry.url):
+            return entry.url
         template = self._source.entry_url_template
         if template is None:
             return None
-        return template.replace("{external_id}", quote(external_id, safe=""))
+        return template.replace("{external_id}", quote(entry.external_id, safe=""))
 
     def _origin_of(self, entry: Entry) -> str:
         rules = self._source.machine_when

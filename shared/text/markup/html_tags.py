@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html as entities
 import re
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ _MOST_ATTRIBUTES = 64
 # Every quantifier is possessive, or meets no more than it consumes: one pass.
 _NAME = r"[A-Za-z][A-Za-z0-9_-]*+(?::[A-Za-z0-9_-]++)?(?=[\s/>])"
 _MARK = re.compile(rf"<(?:(/?)({_NAME})|!|\?)")
+_CLOSED = re.compile(rf"</({_NAME})")
 _ATTRIBUTE = re.compile(
     r"[\s/]*+(?:([^\s/>=\"'][^\s/>=]*+)"
     r"(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?|[=\"'])"
@@ -41,7 +43,7 @@ _UNREAD = {
     for name in ("title", "template", "script", "style")
 }
 _ENDLESS = frozenset({"script", "style"})
-_ELEMENTS = frozenset(
+ELEMENTS = frozenset(
     re.findall(
         r"\w+",
         "a abbr acronym address area article aside audio b base basefont bdi bdo big"
@@ -89,6 +91,11 @@ class _TagWalk:
         # What does not come any more.
         self._absent: set[str] = set()
 
+    @functools.cached_property
+    def _closed(self) -> frozenset[str]:
+        """The elements of other people's making that are closed in this page."""
+        return frozenset(name.lower() for name in _CLOSED.findall(self._html))
+
     def marks(self) -> Iterator[Mark]:
         html, search = self._html, _MARK.search
         place = begin = 0
@@ -113,10 +120,14 @@ class _TagWalk:
         if name is None:
             return self._declaration(match.start(), match.end())
         name = name.lower()
-        if name not in _ELEMENTS and name.isalnum() and name not in _UNREAD:
+        is_known = name in ELEMENTS or name in _UNREAD
+        if not is_known and (name.isalnum() or "_" in name):
             # No element of HTML: a name that somebody has put into brackets.
             return match.start(), None
         end, found = self._tag(match.end())
+        if not is_known and name not in self._closed and self._html[end - 2] != "/":
+            # Office and web components close theirs, `<SR-C03>` and `<SR:C03>` do not.
+            return match.start(), None
         if match[1]:
             return end, (CLOSES, name, {})
         if end and name in _UNREAD:

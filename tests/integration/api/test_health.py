@@ -139,6 +139,9 @@ def test_status_lists_workers_loops_and_components(running: System, client, admi
     assert all(part["ok"] for part in status["components"].values())
     assert "technical" not in status["components"]["postgres"]
     assert "technical" in admin.get("/v1/status").json()["components"]["postgres"]
+    # What is counted over the facility is told to nobody else, and not as nothing.
+    assert status["not_embedded"] is None
+    assert admin.get("/v1/status").json()["not_embedded"] is not None
 
 
 def test_lag_counts_what_is_due_from_postgres(api: System, caller):
@@ -201,3 +204,14 @@ def test_the_documentation_shows_without_the_internet(api: System, path: str):
             assert address.startswith("/docs/assets/")
             assert browser.get(address).status_code == 200
         assert "http" not in page.text.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize(
+    "path", ["/health", "/health/live", "/health/ready", "/metrics", "/openapi.json"]
+)
+def test_whatever_can_be_read_can_be_asked_for_its_headers(api: System, path: str):
+    whole, head = (httpx.request(m, f"{api.url}{path}") for m in ("GET", "HEAD"))
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert httpx.head(f"{api.url}/v1/entries").status_code == 401
+    assert httpx.head(f"{api.url}/search").status_code == 405

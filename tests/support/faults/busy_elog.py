@@ -52,7 +52,7 @@ class BusyElog(ElogServerStub):
         number = self._any()
         entry = self._book[number].entry
         self._digests.pop(number, None)
-        self.edit(f"{BOOK}/{number}", text=self._text(number))
+        self.edit(f"{BOOK}/{number}", text=self._new_text(number))
         assert self._book[number].entry != entry
         self._note(number)
         self.edited += 1
@@ -88,11 +88,11 @@ class BusyElog(ElogServerStub):
 
     def _write(self, number: int, time: datetime, reply_to: int | None = None) -> None:
         self._digests.pop(number, None)
-        title, text = f"Message {number}", self._text(number)
+        title, text = f"Message {number}", self._new_text(number)
         self.add(StubEntry(number, time, title, text, reply_to=reply_to))
         self._note(number)
 
-    def _text(self, number: int) -> str:
+    def _new_text(self, number: int) -> str:
         """Return a text that no message has had before."""
         version = len(self.said.get(f"{BOOK}/{number}", ())) + 1
         words = " ".join(self._random.choices(_WORDS, k=12))

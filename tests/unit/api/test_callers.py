@@ -18,10 +18,16 @@ from shared.settings.settings import Settings
 NOBODY: Any = None
 
 
-def find(host: str = "localhost:8006", peer: str = "127.0.0.1", **headers: str) -> str:
+def find(
+    host: str = "localhost:8006",
+    peer: str = "127.0.0.1",
+    method: str = "GET",
+    **headers: str,
+) -> str:
     given = {"host": host, **{k.replace("_", "-"): v for k, v in headers.items()}}
     scope = {
         "type": "http",
+        "method": method,
         "client": (peer, 40_000),
         "headers": [(k.encode(), v.encode()) for k, v in given.items()],
     }
@@ -62,6 +68,36 @@ def test_another_name_for_this_machine_needs_a_key(host: str) -> None:
 def test_another_machine_needs_a_key(peer: str) -> None:
     with pytest.raises(AccessError):
         find(peer=peer)
+
+
+@pytest.mark.requirement("SEC1")
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "http://localhost:9000", "http://localhost"],
+)
+def test_a_page_of_somebody_else_writes_nothing_without_a_key(
+    method: str, origin: str
+) -> None:
+    with pytest.raises(AccessError) as caught:
+        find(method=method, origin=origin)
+    assert (caught.value.error_code, caught.value.status) == ("origin_refused", 403)
+
+
+@pytest.mark.requirement("SEC1")
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("POST", {}),
+        ("POST", {"origin": "http://localhost:8006"}),
+        ("GET", {"origin": "http://evil.example"}),
+        ("HEAD", {"origin": "http://evil.example"}),
+    ],
+)
+def test_the_page_of_this_machine_and_programs_write(
+    method: str, headers: dict[str, str]
+) -> None:
+    assert find(method=method, **headers) == "anonymous"
 
 
 def test_a_request_counts_as_what_its_route_needs() -> None:

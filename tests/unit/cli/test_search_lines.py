@@ -181,6 +181,7 @@ DEBUGGED = {
         {
             "entry_id": "x",
             "calibrated": 0.58,
+            "calibration": "linear_map",
             "fused": 0.35,
             "factors": {"graph_gravity": 1.13861},
             "steps": ["Filtering: linear_map 0.58, medium"],
@@ -201,7 +202,10 @@ def test_the_plan_the_branches_and_the_factors_fit_the_terminal(width: int) -> N
     assert abs(bars[0].count("#") - length * 3 / 4) <= 1
     assert any("operations/OPS-1" in one for one in told)
     assert "graph_gravity 1.13861" in " ".join(" ".join(told).split())
-    assert "asked twice" in " ".join(" ".join(told).split())
+    said = " ".join(" ".join(told).split())
+    assert "asked twice" in said
+    # The product is what the map is of, and not the score itself.
+    assert "0.5800 = linear_map of 0.3500 x graph_gravity" in said
 
 
 @pytest.mark.parametrize("width", [30, 40, 88])

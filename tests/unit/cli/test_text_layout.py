@@ -22,6 +22,8 @@ WIDE = "真空計の値が上がった"
         ("Größe", 5),
         (click.style("red", fg="red"), 3),
         ("\u26a0\ufe0f", 2),
+        # A woman, a joiner and a microscope are one sign.
+        ("\U0001f469\u200d\U0001f52c lab", 6),
     ],
 )
 def test_a_text_takes_as_many_cells_as_a_terminal_gives_it(text: str, taken: int):
@@ -67,3 +69,4 @@ def test_a_label_too_long_for_its_column_has_a_line_of_its_own():
 def test_names_of_any_alphabet_stand_in_one_column():
     assert [cells(padded(name, 12)) for name in ("RF", WIDE[:4], "Müller")] == [12] * 3
     assert cut(WIDE, 7) == "真空計…"
+    assert cut("\U0001f469\u200d\U0001f52c lab", 4) == "\U0001f469\u200d\U0001f52c…"

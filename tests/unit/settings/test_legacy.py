@@ -462,6 +462,35 @@ def test_a_value_that_nothing_acts_on_yet_is_answered_with_a_warning(nowhere):
     assert "synthesis.model" not in told
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("pipelines: {rag: {enabled: true}}", ["pipelines.rag.enabled"]),
+        (
+            "pipelines: {agent: {enabled: on, retrieval_modules: [keyword, semantic]}}",
+            ["pipelines.agent.enabled"],
+        ),
+        ("telemetry: {enabled: false}", ["telemetry.enabled"]),
+        ("pipelines: {rag: {retrieval_modules: [keyword, semantic]}}", []),
+        ("", []),
+    ],
+)
+def test_who_switches_an_unbuilt_feature_on_is_warned_whatever_the_default(
+    text, named, nowhere
+):
+    told = " ".join(report_of(text, nowhere).warnings)
+    assert [name for name in setting_names.WITHOUT_EFFECT if name in told] == [
+        name.removesuffix(".enabled") for name in named
+    ]
+    assert all(name in told for name in named)
+
+
+@pytest.mark.parametrize("section", ["KnowledgeSearch", "UnifiedSearch"])
+def test_telemetry_is_switched_off_by_the_key_of_either_section(section, nowhere):
+    text = f"AdvisoryAI: {{{section}: {{SearchTelemetryEnabled: false}}}}"
+    assert not report_of(text, nowhere).settings.telemetry.enabled
+
+
 def test_every_alias_ends_at_a_setting():
     settings = load_report({"OPENAI_API_KEY": "x"}).settings
     sections = {alias.rpartition(".")[0] for alias in setting_names.ALIASES}

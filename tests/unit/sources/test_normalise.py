@@ -124,6 +124,10 @@ def test_the_page_for_people_is_the_sources_own_or_by_its_template():
     assert draft(**template).url == "https://log.example.org/e/77"
     odd = draft(replace(ENTRY, external_id="A/1 ?"), **template)
     assert odd.url == "https://log.example.org/e/A%2F1%20%3F"
+    # What would run in whoever follows it is no address.
+    scripted = replace(ENTRY, url="javascript:alert(1)")
+    assert draft(scripted).url is None
+    assert draft(scripted, **template).url == "https://log.example.org/e/77"
     assert draft(replace(ENTRY, url="https://own/77"), **template).url == (
         "https://own/77"
     )

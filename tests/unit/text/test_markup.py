@@ -61,6 +61,9 @@ _pieces = st.lists(
                 "# ",
                 "- ",
                 "![a](b)",
+                "[a][b]",
+                "\n[b]: http://x.org/a\n",
+                "-->",
                 "[a](",
                 ")",
                 "---",
@@ -130,6 +133,7 @@ def test_what_has_been_read_once_reads_the_same_again_unless_it_shows_marks(
             "\\" * 50_000,
         ),
         *("[code]" * 8_000, "[img]" * 10_000, "[anchor]" * 6_000, "<p " * 16_000),
+        *("<!--" * 12_000, "<sr-c03>" * 6_000, "[a][b]" * 8_000, "\n<!--" * 9_000),
     ],
     ids=lambda text: text[:8].encode("unicode_escape").decode(),
 )

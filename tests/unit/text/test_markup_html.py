@@ -45,11 +45,15 @@ def read(html: str) -> str:
         ("<?xml version='1.0'?><!DOCTYPE html><html><body>x</body></html>", "x"),
         ("<![CDATA[a < b]]>!", "a < b!"),
         ("<o:p>&nbsp;</o:p>word<custom-x>s</custom-x>", "words"),
+        ("<v:shape id='a'><w:wrap type='none'/>x</v:shape>", "x"),
         ("a<script>never closed <p>b", "a"),
+        # What nobody closes is a name in brackets, whatever is in it.
+        ("<p>set <BEAM_CURRENT> of <SR-C03> and <SR:C03>", None),
+        ("see <FOO> and <sr-c03 off>", None),
     ],
 )
-def test_a_page_becomes_its_text(html: str, text: str) -> None:
-    assert read(html) == text
+def test_a_page_becomes_its_text(html: str, text: str | None) -> None:
+    assert read(html) == (html.removeprefix("<p>") if text is None else text)
 
 
 @pytest.mark.parametrize(

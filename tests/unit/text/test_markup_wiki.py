@@ -37,7 +37,18 @@ from shared.text.markup.plain_text import to_plain
         ("one<br>two\\\nthree  \nfour", "one\ntwo\nthree\nfour"),
         (r"\*no\* C:\dir \\", r"*no* C:\dir " + "\\"),
         ("a &amp; b &lt;c&gt; AT&T", "a & b <c> AT&T"),
-        ("x < y <b>z</b>", "x < y <b>z</b>"),
+        # HTML is no words, a name in brackets is one.
+        ("x < y <b>z</b> <BEAM_CURRENT> <SR:C03>", "x < y z <BEAM_CURRENT> <SR:C03>"),
+        ('<div align="center">\n<h1>Title</h1>\n\n</div>\nend', "Title\n\nend"),
+        ("10<sup>-6</sup> mbar, 1<sup>st</sup>", "10^-6 mbar, 1st"),
+        ("<td>a</td><td>b</td>", "a b"),
+        (
+            '<img src="a/shot.png" width=3> <img alt="Beam">',
+            "[image: shot.png] [image: Beam]",
+        ),
+        ("a <!-- note --> b\n<!-- one\ntwo\n-->\nc", "a  b\nc"),
+        ("a <!-- b\n<!-- never closed", "a <!-- b\n<!-- never closed"),
+        ("`<b>` `<!--`", "<b> <!--"),
     ],
 )
 def test_markdown_loses_its_marks_and_nothing_else(markdown: str, text: str) -> None:
@@ -59,6 +70,11 @@ def test_markdown_loses_its_marks_and_nothing_else(markdown: str, text: str) -> 
         ),
         ("[![small](s.png)](big.png)", "[image: small] (big.png)"),
         ("![x](data:image/png;base64,AAAA)", "[image: x]"),
+        (
+            "[the note][1] ![x][ Pic ]\n\n[1]: http://x.org/a 'T'\n[pic]: <p.png>",
+            "the note (http://x.org/a) [image: x]",
+        ),
+        ("[10:30]: tripped\n[^1]: a note", "[10:30]: tripped\n[^1]: a note"),
         ("[broken](http://x.org [a", "[broken](http://x.org [a"),
     ],
 )

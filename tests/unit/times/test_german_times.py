@@ -33,6 +33,8 @@ GERMAN = replace(CLOCK, shifts=PLAN, periods=(STOP,))
 TABLE = [
     ("Pumpe gestern", "Pumpe yesterday", "Pumpe"),
     ("Pumpe vorgestern", "Pumpe day before yesterday", "Pumpe"),
+    ("Pumpe Nachtschicht vom 9. Juni", "Pumpe night shift of 9 June", "Pumpe"),
+    ("Pumpe in der Nacht zum 9. Juni", "Pumpe in the night before 9 June", "Pumpe"),
     ("Pumpe letzte Woche", "Pumpe last week", "Pumpe"),
     ("Pumpe im Juli", "Pumpe in July", "Pumpe"),
     ("Pumpe seit Montag", "Pumpe since Monday", "Pumpe"),
@@ -84,6 +86,8 @@ def test_a_german_time_is_the_same_in_english(
     ("query", "interval"),
     [
         ("Pumpe Nachtschicht gestern", "2024-06-11 20:00 to 2024-06-12 04:00"),
+        ("Pumpe Nachtschicht vom 9. Juni", "2024-06-09 20:00 to 2024-06-10 04:00"),
+        ("Pumpe Fr\u00fchschicht vom 9. Juni", "2024-06-09 04:00 to 2024-06-09 12:00"),
         ("Pumpe Montag Fr\u00fchschicht", "2024-06-10 04:00 to 2024-06-10 12:00"),
         ("Sp\u00e4tschicht gestern Pumpe", "2024-06-11 12:00 to 2024-06-11 20:00"),
         ("Pumpe in der Juli Abschaltung", "2023-07-02 22:00 to 2023-07-30 22:00"),

@@ -187,6 +187,27 @@ def test_numbers_count_from_1970(value: Any, unit: Any, expected: datetime) -> N
     assert parse_source_time(value, zone=None, unit=unit) == Moment(expected)
 
 
+@pytest.mark.parametrize("value", ["20240610", " 20240610 ", 20_240_610])
+def test_eight_digits_are_a_date_of_the_source(value: Any) -> None:
+    assert parse_source_time(value, zone=BERLIN).at == utc(2024, 6, 9, 22)
+    assert parse_source_time(value, zone="UTC", unit="s").at == utc(
+        1970, 8, 23, 6, 23, 30
+    )
+    with pytest.raises(MalformedEntryError) as caught:
+        parse_source_time(value, zone=None)
+    assert caught.value.reason == "naive_time"
+
+
+@pytest.mark.parametrize(
+    "text", ["2024", "12", "0", "+1", "20241310", "17180000", "1718.5", "+20240610"]
+)
+def test_a_string_of_few_digits_is_no_epoch(text: str) -> None:
+    with pytest.raises(MalformedEntryError) as caught:
+        parse_source_time(text, zone="UTC")
+    assert caught.value.reason == "time_unreadable"
+    assert parse_source_time(text, zone=None, unit="s").at.year == 1970
+
+
 def test_what_a_database_driver_returns_is_taken_as_it_is() -> None:
     east = timezone(timedelta(hours=2))
     assert parse_source_time(

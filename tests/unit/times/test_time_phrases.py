@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 
 from shared.access.scope import Scope
 from shared.search.query.language import grammar, tree_text
-from shared.search.query.language.tree import And, Field, Or
+from shared.search.query.language.tree import And, Field, Or, Words
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.query.times import extract_times
 from shared.search.response.respond import nothing_asked
 from shared.text.facility import facility
 from shared.times.calendar import NO_CLOCK, Clock
+from shared.times.earlier_years import MOST_YEARS
 from shared.times.operating_periods import Period
+from shared.times.shifts import NO_SHIFTS
 from tests.support.linear_cost import assert_linear
 from tests.unit.times.test_date_expressions import CLOCK as WITHOUT_CALENDAR
 from tests.unit.times.test_date_expressions import ZONE
@@ -136,6 +138,21 @@ TABLE = [
         0.7,
     ),
     ("RF trip last night", "RF trip", "last night", OWL, 0.9),
+    (
+        "trips in the night of 11 June 2024",
+        "trips",
+        "in the night of 11 June 2024",
+        # Its evening or its morning: it may be either.
+        "2024-06-10 16:00 to 2024-06-12 04:00",
+        0.7,
+    ),
+    (
+        "trips in the night before 12 June 2024",
+        "trips",
+        "in the night before 12 June 2024",
+        "2024-06-11 16:00 to 2024-06-12 04:00",
+        1.0,
+    ),
     ("RF trip last week", "RF trip", "last week", LAST_WEEK, 0.9),
     ("Last week, RF trip", "RF trip", "Last week", LAST_WEEK, 0.9),
     (
@@ -157,17 +174,24 @@ TABLE = [
         "trips on 10 June",
         "trips",
         "on 10 June",
-        "2024-06-09 22:00 to 2024-06-10 22:00",
+        # A day that is named, and the next, on which it is told of.
+        "2024-06-09 22:00 to 2024-06-11 22:00",
         0.9,
     ),
     (
         "trips on June 20th",
         "trips",
         "on June 20th",
-        "2023-06-19 22:00 to 2023-06-20 22:00",
+        "2023-06-19 22:00 to 2023-06-21 22:00",
         0.9,
     ),
-    ("trips on 2024-06-11", "trips", "on 2024-06-11", YESTERDAY, 1.0),
+    (
+        "trips on 2024-06-11",
+        "trips",
+        "on 2024-06-11",
+        "2024-06-10 22:00 to 2024-06-12 22:00",
+        1.0,
+    ),
     ("trips since monday", "trips", "since monday", "2024-06-09 22:00 to", 0.9),
     (
         "trips between monday and yesterday",
@@ -406,6 +430,26 @@ def test_what_happened_then_need_not_have_been_written_then() -> None:
     assert asked == {(True, False), (False, True)}
 
 
+@pytest.mark.parametrize(
+    ("said", "since"),
+    [
+        ("in the night of 22 December 2023", "2023-12-21 17:00"),
+        ("the night of 2023-12-22", "2023-12-21 17:00"),
+        ("during the night to 23 December 2023", "2023-12-22 17:00"),
+        ("night shift of 22 December 2023", "2023-12-22 17:00"),
+        ("Nachtschicht vom 22. Dezember", "2023-12-22 17:00"),
+        ("in der Nacht auf den 23. Dezember", "2023-12-22 17:00"),
+    ],
+)
+def test_the_night_of_a_day_goes_to_its_morning_where_no_shifts_are_known(
+    said: str, since: str
+) -> None:
+    clock = replace(CLOCK, shifts=NO_SHIFTS)
+    plan = plan_of(f"trips {said}", clock)
+    assert told(plan) == [f"{since} to 2023-12-23 05:00"]
+    assert plan.tree == Words("trips", 0)
+
+
 @pytest.mark.requirement("I02")
 @pytest.mark.parametrize(
     ("starts", "query", "interval"),
@@ -524,3 +568,50 @@ def test_a_long_question_of_times_takes_little_time() -> None:
         extract_times.extract_times(grammar.parse(asked, CLOCK).tree, asked, CLOCK)
 
     assert_linear(read, "in the last between around since 3 monday " * 200)
+
+
+@pytest.mark.parametrize(
+    ("said", "edges"),
+    [
+        ("on 10 June", {"2024-06-10 22:00": "2024-06-11 22:00"}),
+        ("on 2024-06-11", {"2024-06-11 22:00": "2024-06-12 22:00"}),
+        ("am 10. Juni", {"2024-06-10 22:00": "2024-06-11 22:00"}),
+        # Nothing is written behind today, and these are told apart from today.
+        ("on 12 June", {}),
+        *(("yesterday", {}), ("on monday", {}), ("in June", {})),
+        *(("since 10 June", {}), ("before 10 June", {})),
+        ("around 06:45 on 10 June", {}),
+    ],
+)
+def test_behind_a_day_that_is_named_entries_stand_further_down(
+    said: str, edges: dict[str, str]
+) -> None:
+    found = plan_of(f"trips {said}").ordering.beside_day.items()
+    assert {
+        datetime.fromisoformat(one).strftime(_TIME): datetime.fromisoformat(
+            other
+        ).strftime(_TIME)
+        for one, other in found
+    } == edges
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        ("on 10 June", "2023-06-09"),
+        ("in March", "2023-02-28"),
+        ("in the night of 22 February", "2023-02-21"),
+        ("since 10 June", None),
+        *(("on 10 June 2024", None), ("yesterday", None), ("last march", None)),
+        ("in 2023", None),
+    ],
+)
+def test_a_date_without_a_year_may_be_one_of_an_earlier_year(
+    said: str, first: str | None
+) -> None:
+    plan = plan_of(f"trips {said}")
+    assert plan.time.elsewhen is not None
+    earlier = plan.time.elsewhen.earlier
+    assert [one[:10] for one, _ in earlier[:1]] == ([first] if first else [])
+    assert len(earlier) == (MOST_YEARS if first else 0)
+    assert Plan.from_json(plan.to_json()) == plan

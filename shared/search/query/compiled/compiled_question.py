@@ -125,14 +125,23 @@ class _Compiler:
             case tree.Not(part):
                 made = self.condition(part, is_wanted=not is_wanted)
                 return None if made is None else none_of(made)
-            case tree.And(parts, is_written):
+            case tree.And(parts, is_written, wishes):
                 made_of = self._parts(parts, is_wanted=is_wanted)
                 # Whoever writes AND means such a word, too: `IT AND pump`.
                 alike = self._all if not is_written else _every
-                return alike(made_of, is_loose=is_wanted and not is_written)
+                made = alike(made_of, is_loose=is_wanted and not is_written)
+                return self._wishing(made, wishes if is_wanted else ())
             case tree.Or(parts):
                 options = self._parts(parts, is_wanted=is_wanted)
                 return any_of(options) if options else None
+
+    def _wishing(
+        self, made: Condition | None, wishes: tuple[tree.Phrase, ...]
+    ) -> Condition | None:
+        """Return a condition beside which these phrases only rank."""
+        phrases = [self.words.phrase(one.text) for one in wishes]
+        found = [one for one in phrases if one is not None]
+        return conditions.rank_beside(made, found) if made and found else made
 
     def _parts(self, parts: tuple[Node, ...], *, is_wanted: bool) -> list[Condition]:
         made = [self.condition(part, is_wanted=is_wanted) for part in parts]
@@ -243,10 +252,13 @@ def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
     if over <= 0:
         return condition, 0
     plain = [*dict.fromkeys(_plain(condition))]
-    gone = set(plain[max(0, len(plain) - over) :])
-
-    left = _without(condition, gone)
-    return (condition, 0) if left is None else (left, len(gone))
+    kept = max(0, len(plain) - over)
+    left = _without(condition, set(plain[kept:]))
+    if left is None or not conditions.is_found(left):
+        # Of nothing but what is left out no hits are made: one word stays beside it.
+        kept = max(1, kept)
+        left = _without(condition, set(plain[kept:]))
+    return (condition, 0) if left is None else (left, len(plain) - kept)
 
 
 def _plain(condition: Condition) -> Iterator[conditions.Leaf]:

@@ -101,7 +101,7 @@ def all_of(parts: Iterable[Condition], *, is_loose: bool = False) -> Condition:
     return listed[0] if len(listed) == 1 else All(listed, is_loose and bool(listed))
 
 
-def _beside(condition: Condition, ranking: Iterable[Condition]) -> Condition:
+def rank_beside(condition: Condition, ranking: Iterable[Condition]) -> Condition:
     """Return the condition with what need not match, and counts where it does."""
     more = tuple(ranking)
     if not more:
@@ -144,7 +144,7 @@ def with_leaves(
         case All(parts, is_loose, ranking):
             made = [with_leaves(part, leaf, is_wanted=is_wanted) for part in parts]
             beside = [with_leaves(one, leaf, is_wanted=is_wanted) for one in ranking]
-            return _beside(all_of(made, is_loose=is_loose), beside)
+            return rank_beside(all_of(made, is_loose=is_loose), beside)
         case AnyOf(parts):
             return any_of(with_leaves(one, leaf, is_wanted=is_wanted) for one in parts)
         case _:
@@ -203,9 +203,9 @@ def relaxed(condition: Condition) -> Condition:
             if any(is_sought(one) for one in others) and plain:
                 return All((*others, *states), ranking=(*plain, *ranking))
             if len(plain) > 1:
-                return _beside(all_of([any_of(plain), *states, *others]), ranking)
+                return rank_beside(all_of([any_of(plain), *states, *others]), ranking)
             wider = all_of((relaxed(one) for one in parts), is_loose=True)
-            return _beside(wider, ranking)
+            return rank_beside(wider, ranking)
         case All(parts):
             return all_of(relaxed(part) for part in parts)
         case _:
@@ -219,7 +219,7 @@ def with_any(condition: Condition) -> Condition:
     are_words = all(isinstance(leaf, Clause) for leaf in found)
     if wider == condition or len(found) > _TOGETHER or not are_words:
         return wider
-    return _beside(wider, [condition])
+    return rank_beside(wider, [condition])
 
 
 def with_states_beside(condition: Condition) -> Condition:

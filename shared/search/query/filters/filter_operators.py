@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from uuid import UUID
 
+from shared.entries import identity
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.search.query.filters import quantity_syntax, time_range
 from shared.search.query.filters.fact_filters import QuantityBounds, WantedFact
@@ -42,7 +43,9 @@ def between(
     moments = time_range.stamps(texts, clock)
     if moments is None:
         end = next(end for end, number in numbers.items() if number is None)
-        message = "It is a number or a date, as the other end is."
+        message = "It is neither a number nor a date."
+        if len(texts) > 1:
+            message = "Both ends are numbers, or both are dates."
         raise InvalidRequestError.field(f"{path}.{end}", "filter_value", message)
     return QuantityBounds(facts.dated(field), moments.get("gte"), moments.get("lte"))
 
@@ -95,7 +98,7 @@ def _lists(
             message = f"`{operator}` takes a list of texts."
             raise InvalidRequestError.field(place, "filter_value", message)
         if not 1 <= len(listed) <= most:
-            message = f"`{operator}` takes 1 to {most} values."
+            message = f"It takes 1 to {most} values."
             raise InvalidRequestError.field(place, "length", message)
         yield operator, tuple(dict.fromkeys(listed))
 
@@ -107,6 +110,49 @@ def part(path: str, text: str) -> str:
         message = "A part of a name has a letter at least."
         raise InvalidRequestError.field(path, "length", message)
     return found
+
+
+def entries_of(
+    path: str, told: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the entries whose URIs stand for a source; nothing where none does.
+
+    `POST /search` calls an entry's URI its source, and what it shows can be asked for.
+    """
+    written = [one for listed in told.values() for one in listed]
+    found = [identity.parse_source_uri(one) for one in told.get("in", ())]
+    named = [one for one in found if one is not None]
+    if not any(one.startswith(identity.URI) for one in written):
+        return {}
+    sources = tuple(dict.fromkeys(one.source for one in named))
+    if len(named) < len(written) or len(sources) > 1:
+        message = "URIs of entries stand alone, and are of one source."
+        raise InvalidRequestError.field(path, "filter_value", message)
+    return {"sources": sources, "ids": tuple(one.external_id for one in named)}
+
+
+def entry_ids(written: Iterable[str]) -> tuple[str, ...]:
+    """Return what each may be: the id of a source as it is, and ours as it is kept."""
+    return tuple(dict.fromkeys(one for each in written for one in _ids(each)))
+
+
+def _ids(written: str) -> tuple[str, ...]:
+    try:
+        return (written, str(UUID(written)))
+    except ValueError:
+        return (written,)
+
+
+def check_order(found: Mapping[str, object]) -> None:
+    """Refuse an interval whose ends are swapped: nothing can lie in it."""
+    for first, last, path in (
+        ("since", "until", time_range.TO),
+        ("happened_since", "happened_until", time_range.EVENT_TO),
+    ):
+        since, until = found.get(first), found.get(last)
+        if since and until and str(since) > str(until):
+            message = "It lies before the beginning: the ends are swapped."
+            raise InvalidRequestError.field(f"filters.{path}", "ends_swapped", message)
 
 
 def uuids(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from shared import entry_fields, suggest
 from shared.errors import InvalidRequestError
-from shared.search.query.filters import filter_operators, time_range
+from shared.search.query.filters import filter_operators, known_values, time_range
 from shared.search.query.filters.fact_filters import Part, QuantityBounds, WantedFact
 from shared.text import facts
 from shared.text.analysis.analyser import quote_lexeme
@@ -21,16 +21,20 @@ from shared.times.calendar import NO_CLOCK, Clock
 
 AUTHOR, HAS_ATTACHMENT, QUANTITY = "author", "has_attachment", "quantity"
 THREAD = "thread_id"
+ENTRY = "entry_id"
 EXCLUDED = "exclude_entry_ids"
 # Known of every entry once its metadata is read.
 FACTS = (
     *sorted((*entry_fields.NAMES, "device", "kind", "language", "origin")),
     *("system", "tag"),
 )
-TIMES = (time_range.FROM, time_range.TO, time_range.EVENT_FROM, time_range.EVENT_TO)
+TIMES = (
+    *(time_range.DATE, time_range.FROM, time_range.TO),
+    *(time_range.EVENT_FROM, time_range.EVENT_TO),
+)
 BUILT = (
     *(AUTHOR, *FACTS, *TIMES),
-    *(EXCLUDED, HAS_ATTACHMENT, "logbook", QUANTITY, "source", THREAD),
+    *(ENTRY, EXCLUDED, HAS_ATTACHMENT, "logbook", QUANTITY, "source", THREAD),
 )
 # As they are told; the last takes any key of the metadata.
 ALLOWED = (*BUILT, f"{facts.METADATA}<key>")
@@ -52,7 +56,9 @@ _CALLED_IN_FILTERS = {
     },
     "source": {"in": "sources", "not": "not_sources", "contains": "source_parts"},
     THREAD: {"in": "threads", "not": "not_threads"},
+    ENTRY: {"in": "ids"},
 }
+_TAKES = {THREAD: filter_operators.LISTED, ENTRY: frozenset({"in"})}
 _TWICE = "It is given twice."
 _WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 # Of letters: those that an index takes for alike, too.
@@ -240,6 +246,8 @@ def parse(
             told = filter_operators.parse_operators(
                 path, value, max_values, filter_operators.SAID
             )
+            for said in filter_operators.LISTED & set(told):
+                told[said] = known_values.known_values(path, name, told[said])
             _add_fact(wanted, parts, path, name, told)
         elif name.startswith(facts.METADATA):
             field = facts.metadata_field(name.removeprefix(facts.METADATA))
@@ -257,6 +265,7 @@ def parse(
             if set(narrowed) & set(found):
                 raise InvalidRequestError.field(path, "duplicate", _TWICE)
             found |= narrowed
+    filter_operators.check_order(found)
     return Filters(
         **found, facts=tuple(wanted), fact_parts=tuple(parts), ranges=tuple(ranges)
     )
@@ -290,7 +299,7 @@ def _narrowed(
             path, {"in": value}, most, filter_operators.LISTED
         )
         return {"not_ids": filter_operators.uuids(path, told["in"])}
-    takes = filter_operators.LISTED if name == THREAD else filter_operators.SAID
+    takes = _TAKES.get(name, filter_operators.SAID)
     told = filter_operators.parse_operators(path, value, most, takes)
     if name == THREAD:
         told = {
@@ -304,6 +313,10 @@ def _narrowed(
             )
             for said, listed in told.items()
         }
+    elif name == "source" and (entries := filter_operators.entries_of(path, told)):
+        return entries
+    elif name == ENTRY:
+        told = {"in": filter_operators.entry_ids(told["in"])}
     called = _CALLED_IN_FILTERS[name]
     return {called[said]: listed for said, listed in told.items()}
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.errors import InvalidRequestError
-from shared.times import date_expressions
+from shared.times import date_expressions, rfc3339
 from shared.times.calendar import Clock, Span
 from shared.times.rfc3339 import read_time
 
 FROM, TO, RANGE = "date_from", "date_to", "time_range"
-NAMES = frozenset({FROM, TO, RANGE})
+# Both ends at once: a day, a month, `2024-06-01..2024-06-05`.
+DATE = "date"
+NAMES = frozenset({FROM, TO, RANGE, DATE})
 # When it happened, which may be long before it was written.
 EVENT_FROM, EVENT_TO = "event_from", "event_to"
 # What each is called among the filters.
@@ -40,6 +42,8 @@ def parse_time_range(
     path: str, name: str, value: object, clock: Clock
 ) -> dict[str, str]:
     """Return the ends as filters call them, or refuse no time; an end counts in."""
+    if name == DATE:
+        return _whole(path, value, clock)
     if name != RANGE:
         return _end(path, name, value, clock)
     if not isinstance(value, list) or len(value) != _TWO:
@@ -78,14 +82,29 @@ def written(end: Span, *, is_first: bool) -> str | None:
     return None if moment is None else moment.isoformat(timespec="milliseconds")
 
 
+def _whole(path: str, value: object, clock: Clock) -> dict[str, str]:
+    """Return both ends of what a date means, such as `2024-06`."""
+    span = _span(path, value, clock)
+    ends = {FROM: written(span, is_first=True), TO: written(span, is_first=False)}
+    return {_ENDS[name]: moment for name, moment in ends.items() if moment}
+
+
 def _end(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
+    span = _span(path, value, clock)
+    moment = written(span, is_first=name in {FROM, EVENT_FROM})
+    return {_ENDS[name]: moment} if moment else {}
+
+
+def _span(path: str, value: object, clock: Clock) -> Span:
+    """Return what a time means, or refuse what is none, or lies out of range."""
     if not isinstance(value, str):
         message = "A time is a text such as 2024-06-10 or 2024-06-10T04:12:00Z."
         raise InvalidRequestError.field(path, "filter_value", message)
     span = date_expressions.parse_date_expression(value, clock)
     if span is None:
+        if date_expressions.is_far(value):
+            raise rfc3339.out_of_range(path)
         # It says what is wrong: no time at all, or one outside of what is known.
         at, _ = read_time(value, path, zone=clock.zone)
         span = Span(at, at)
-    moment = written(span, is_first=name in {FROM, EVENT_FROM})
-    return {_ENDS[name]: moment} if moment else {}
+    return span

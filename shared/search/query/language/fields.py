@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from shared.errors import InvalidRequestError
-from shared.search.query.filters import filters, time_range
+from shared.search.query.filters import filter_operators, filters, time_range
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import ranges
 from shared.text import facts
@@ -50,7 +48,7 @@ def parse_field(
         known = value.strip().lower() in {facts.ATTACHMENT, f"{facts.ATTACHMENT}s"}
         return _FILES if known else None
     if name == ID:
-        return Filters(ids=_entry_ids(value.strip()))
+        return Filters(ids=filter_operators.entry_ids((value.strip(),)))
     if name.startswith(facts.METADATA):
         field = facts.metadata_field(name.removeprefix(facts.METADATA))
         bounds = ranges.parse_range(field, value, clock)
@@ -65,12 +63,20 @@ def parse_field(
         return None
 
 
-def _entry_ids(written: str) -> tuple[str, ...]:
-    """Return what it may be: the id of a source as it is, and our own as it is kept."""
-    try:
-        return tuple(dict.fromkeys((written, str(UUID(written)))))
-    except ValueError:
-        return (written,)
+def is_swapped(value: str, clock: Clock) -> bool:
+    """Whether an interval of two dates ends before it begins."""
+    first, dots, last = value.partition("..")
+    begins, ends = (
+        date_expressions.parse_date_expression(one, clock) for one in (first, last)
+    )
+    return bool(
+        dots
+        and begins
+        and ends
+        and begins.since
+        and ends.until
+        and ends.until < begins.since
+    )
 
 
 def _of_span(span: Span) -> Filters | None:

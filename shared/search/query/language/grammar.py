@@ -41,6 +41,8 @@ _SOURCE = "query"
 _COMPARED = re.compile(
     r"(?P<before>(?:[^\W\d_]\w*)?)(?P<size>(?P<sign>[<>\u2264\u2265])=?[^<>\u2264\u2265]*)"
 )
+# What other search boxes take for AND, OR and NOT.
+_FOREIGN_OPERATOR = re.compile(r"(?:&&|\|\|?)$|!(?=\w)")
 _ARROWS = frozenset("-=<>")
 _MORE_OF_A_SIZE = 3
 _PUNCTUATION = ",.;!?"
@@ -92,6 +94,9 @@ def _without_refused(
     for one in pieces:
         if one.kind == "stray":
             message = "negates nothing and is left out."
+            notes.add("operator_ignored", one.text, one.start, message)
+        if one.kind == "word" and _FOREIGN_OPERATOR.match(one.text):
+            message = "is no operator here; write AND, OR, NOT or a minus."
             notes.add("operator_ignored", one.text, one.start, message)
         if one.is_refused:
             why = (
@@ -265,6 +270,8 @@ class _Parser:
         is_date = piece.name in fields.DATES
         code = "date_unreadable" if is_date else "field_unreadable"
         message = "cannot be read as a field; it is searched as text."
+        if is_date and fields.is_swapped(piece.text, self.clock):
+            message += " Its ends are swapped: the earlier one is first."
         if piece.name.startswith(METADATA) and ranges.is_meant(piece.text):
             message += " Ends are numbers without a unit, or dates; the lower is first."
         self.notes.add(code, _written(piece), piece.start, message)

@@ -81,7 +81,7 @@ def _pieces(text: str, closing: dict[int, int]) -> Iterator[QueryToken]:
             blank = _BLANK.match(text, place)
             place = blank.end() if blank else place + 1
             continue
-        if piece.kind == "word":
+        if piece.kind == "word" and piece.text:
             piece = _of_word(piece, ends)
         if piece.kind != "word" or piece.text or piece.is_refused:
             yield piece
@@ -93,7 +93,11 @@ def _piece(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
     first = text[place]
     if place in closing:
         end = closing[place]
-        return QueryToken("phrase", text[place + 1 : end], place, end + 1)
+        phrase = text[place + 1 : end]
+        if phrase.strip() and not phrase.strip(" *"):
+            # It stands for every word in quotes, too.
+            return QueryToken("word", "", place, end + 1, is_refused=True)
+        return QueryToken("phrase", phrase, place, end + 1)
     if first in _OPEN or first in _CLOSE:
         kind: Kind = "open" if first in _OPEN else "close"
         return QueryToken(kind, first, place, place + 1)

@@ -72,6 +72,8 @@ class And:
     parts: tuple[Node, ...]
     # AND was written: no part may be given up so that more is found.
     is_written: bool = False
+    # Phrases whose words are among the parts: with them an entry stands further up.
+    wishes: tuple[Phrase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +122,10 @@ def to_values(node: Node) -> dict[str, Any]:
             return {**said, "filters": asdict(filters)}
         case Not(part):
             return {"not": to_values(part)}
-        case And(parts, is_written):
+        case And(parts, is_written, wishes):
             listed = [to_values(part) for part in parts]
-            return {"and": listed, "is_written": is_written}
+            told = {"and": listed, "is_written": is_written}
+            return {**told, "wishes": [to_values(one) for one in wishes]}
         case Or(parts):
             return {"or": [to_values(part) for part in parts]}
 
@@ -141,7 +144,10 @@ def from_values(values: Mapping[str, Any]) -> Node:
         case {"not": part}:
             return Not(from_values(part))
         case {"and": parts, "is_written": is_written}:
-            return And(tuple(map(from_values, parts)), is_written)
+            # A plan of the release before has none.
+            given = values.get("wishes", ())
+            wishes = tuple(Phrase(one["phrase"], one["start"]) for one in given)
+            return And(tuple(map(from_values, parts)), is_written, wishes)
         case {"or": parts}:
             return Or(tuple(map(from_values, parts)))
         case _:

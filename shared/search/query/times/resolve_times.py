@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 from shared.search.query.filters import filters, time_range
 from shared.search.query.filters.filters import Filters
 from shared.search.query.filters.time_range import NAMES, Applied
-from shared.search.query.language import fields, tree_text
+from shared.search.query.language import fields, long_question, tree_text
 from shared.search.query.language.required_fields import Lifted
 from shared.search.query.language.tree import And, Field, Node, Or
 from shared.search.query.times import extract_times
 from shared.search.query.times.extract_times import Heard, Taken
 from shared.search.query.times.without_times import Elsewhen
-from shared.times import date_expressions, time_phrases
+from shared.times import date_expressions, earlier_years, time_phrases
 from shared.times.calendar import Clock, Span
 
 _MAX_QUESTIONS = 2
@@ -41,14 +41,19 @@ class Timed:
     questions: tuple[str, ...] = ()
     # What is asked for without those words; None: there are none, or nothing else.
     elsewhen: Elsewhen | None = None
+    # Behind a day that is named: from, and before, each in its own interval.
+    edges: Mapping[str, str] = field(default_factory=dict)
 
 
 def resolve_times(
     lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock
 ) -> Timed:
     """Return what is left to be found, and the intervals that hits lie in."""
-    found = extract_times.extract_times(lifted.tree, text, clock)
-    spans = [one.reading.span for one in found.times if not one.reading.is_event]
+    if long_question.is_long(text):
+        found = Heard(long_question.soften(lifted.tree))
+    else:
+        found = extract_times.extract_times(lifted.tree, text, clock)
+    spans = [_window(one) for one in found.times if not one.reading.is_event]
     windows = _windows(spans)
     is_dated = lifted.filters.since or lifted.filters.until or any(_given(given, clock))
     if windows is None or _is_doubtful(found.times, is_dated=bool(is_dated)):
@@ -66,7 +71,7 @@ def resolve_times(
     tree, narrowed = _narrowed(found.tree, lifted.filters, given_ones, said)
     elsewhen = None
     if tree is not None and found.times and tree_text.wants(tree):
-        elsewhen = Elsewhen(tree, narrowed)
+        elsewhen = Elsewhen(tree, narrowed, tuple(_earlier(found.times, clock)))
     tree, narrowed = _narrowed(tree, narrowed, windows, said)
     several = [one for one in (*given_ones, *windows) if len(one) > 1]
     for one in happened:
@@ -85,7 +90,40 @@ def resolve_times(
             :_MAX_QUESTIONS
         ],
         elsewhen,
+        {edge[0]: edge[1] for one in written if (edge := _edge(one))},
     )
+
+
+def _earlier(times: Sequence[Taken], clock: Clock) -> Iterator[tuple[str, str]]:
+    """Yield the same time in each earlier year, if it is the only one and names none.
+
+    From, and before; the latest first.
+    """
+    if len(times) != 1 or times[0].reading.is_event:
+        return
+    words = time_phrases.plain(times[0].words.split())
+    for reading in earlier_years.list_earlier_years(words, clock):
+        span = Span(reading.span.since, reading.told_until or reading.span.until)
+        since, until = (time_range.written(span, is_first=one) for one in (True, False))
+        if since and until:
+            yield since, until
+
+
+def _window(taken: Taken) -> Span:
+    """Return in which time entries about what is asked for are written."""
+    span, until = taken.reading.span, taken.reading.told_until
+    return replace(span, until=until) if until else span
+
+
+def _edge(taken: Taken) -> tuple[str, str] | None:
+    """Return the time behind a named day in which entries about it are written, too."""
+    reading = taken.reading
+    if reading.told_until is None:
+        return None
+    behind = Span(reading.span.until, reading.told_until)
+    ends = (time_range.written(behind, is_first=one) for one in (True, False))
+    since, until = ends
+    return (since, until) if since and until else None
 
 
 def _narrowed(

@@ -9,7 +9,7 @@ from typing import Any, Self
 from shared.search.jobs.compatibility import to_json_value
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree
-from shared.search.query.language.tree import Node
+from shared.search.query.language.tree import And, Field, Node, Or
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +18,34 @@ class Elsewhen:
 
     tree: Node
     filters: Filters
+    # The same time in earlier years, where no year was named: from, and before.
+    earlier: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def in_earlier_years(self) -> Elsewhen | None:
+        """Return what is asked for in any of those years; None: a year was named."""
+        if not self.earlier:
+            return None
+        spans = [Filters(since=one, until=other) for one, other in self.earlier]
+        first, last = min(self.earlier)[0], max(self.earlier)[1]
+        narrowed = self.filters.both(Filters(since=first, until=last))
+        if narrowed is None:
+            return None
+        # All of them are years of one time; no word of it is text.
+        fields = (Field(one, 0, "date", f"date:{one.since}") for one in spans)
+        return Elsewhen(And((self.tree, Or(tuple(fields)))), narrowed, self.earlier)
 
     def to_values(self) -> dict[str, Any]:
         """Return it as the values of JSON."""
         return {
             "tree": tree.to_values(self.tree),
             "filters": to_json_value(self.filters),
+            "earlier": self.earlier,
         }
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Read it back."""
         narrowed = Filters.from_values(values["filters"])
-        return cls(tree.from_values(values["tree"]), narrowed)
+        earlier = tuple((one, other) for one, other in values.get("earlier", ()))
+        return cls(tree.from_values(values["tree"]), narrowed, earlier)

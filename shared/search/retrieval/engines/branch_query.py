@@ -191,6 +191,9 @@ def wider(ask: Ask, asked: BranchQuery) -> Iterator[tuple[str, CompiledQuery]]:
         meant = with_all(replace(asked, known={**asked.known, **found}))
         if not meant.asks_more_than(asked.question):
             yield "fuzzy_fallback", meant
+        # One word that is spelt like none must not keep the others from being read.
+        if (any_of_meant := meant.relaxed()) != meant:
+            yield "fuzzy_fallback", any_of_meant
     relaxed = asked.question.relaxed()
     if not asked.plan.words.any_word and relaxed != asked.question:
         yield "relaxed_to_any_term", relaxed

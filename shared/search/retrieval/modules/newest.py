@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import LiteralString
 
 from psycopg.rows import class_row
 
+from shared.entries.draft import FUTURE
 from shared.entries.reading.read_entries import ListingPosition
 from shared.errors import LogchordError
 from shared.log import get_logger
@@ -39,26 +41,27 @@ _COUNT: LiteralString = """
 _COLUMNS: LiteralString = """
     SELECT id, source, external_id, revision, kind, origin, entry_time
       FROM matched
-     WHERE (%(after_time)s::timestamptz IS NULL"""
-_NEWEST: LiteralString = (
-    _COLUMNS
-    + """
+     WHERE """
+_BEHIND: LiteralString = """ (%(after_time)s::timestamptz IS NULL
             OR (entry_time, id) < (%(after_time)s, %(after_id)s::uuid))
      ORDER BY entry_time DESC, id DESC
      LIMIT %(limit)s"""
-)
+# What is dated in the future is a mistake most likely: it leads no list of the newest.
+_NEWEST: LiteralString = _COLUMNS + "entry_time < %(ahead)s AND" + _BEHIND
+_AHEAD: LiteralString = _COLUMNS + "entry_time >= %(ahead)s AND" + _BEHIND
 _OLDEST: LiteralString = (
     _COLUMNS
-    + """
+    + """(%(after_time)s::timestamptz IS NULL
             OR (entry_time, id) > (%(after_time)s, %(after_id)s::uuid))
      ORDER BY entry_time, id
      LIMIT %(limit)s"""
 )
-# A plan of the release before says nothing of its order: the newest came first.
-_PAGES: Mapping[Sort, LiteralString] = {
-    "relevance": _NEWEST,
-    "newest": _NEWEST,
-    "oldest": _OLDEST,
+# The parts of a list, in turn. A plan of the release before says nothing of its order:
+# the newest came first.
+_PAGES: Mapping[Sort, tuple[LiteralString, ...]] = {
+    "relevance": (_NEWEST, _AHEAD),
+    "newest": (_NEWEST, _AHEAD),
+    "oldest": (_OLDEST,),
 }
 
 
@@ -113,17 +116,32 @@ def _page(
     after: ListingPosition,
     limit: int,
 ) -> list[Columns]:
-    statement = match_sql.statement(_PAGES[ask.plan.sort], by_words=_by_words(ask.plan))
-    given = {
-        **match_sql.params(asked, question),
-        "after_time": after.time,
-        "after_id": after.entry_id,
-        "limit": limit,
-    }
-    with connection(asked.lexicon.pool) as conn:
+    ahead = datetime.now(UTC) + FUTURE
+    parts = _PAGES[ask.plan.sort]
+    if after.time is not None and after.time >= ahead:
+        parts = parts[-1:]
+    found: list[Columns] = []
+    statement_params = match_sql.params(asked, question)
+    with (
+        connection(asked.lexicon.pool) as conn,
+        conn.cursor(row_factory=class_row(Columns)) as cur,
+    ):
         statement_deadline.limit_time(conn, ask.budget_ms)
-        with conn.cursor(row_factory=class_row(Columns)) as cur:
-            return cur.execute(statement, given).fetchall()
+        for number, part in enumerate(parts):
+            # A part that follows begins at its own newest.
+            place = after if number == 0 else _FIRST
+            given = {
+                **statement_params,
+                "ahead": ahead,
+                "after_time": place.time,
+                "after_id": place.entry_id,
+                "limit": limit - len(found),
+            }
+            whole = match_sql.statement(part, by_words=_by_words(ask.plan))
+            found += cur.execute(whole, given).fetchall()
+            if len(found) == limit:
+                break
+    return found
 
 
 def _counted(ask: Ask, asked: BranchQuery) -> int | None:

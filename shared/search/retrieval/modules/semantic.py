@@ -11,13 +11,14 @@ from psycopg import Connection
 from psycopg.errors import QueryCanceled
 
 from shared.embedding.models.encoder_contract import Vectors
+from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.nearest import Bound, How, Near, find_nearest
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.errors import ConfigurationError
 from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
 from shared.postgres.pool import pipelined_connection
-from shared.search.jobs.outcome import Candidate, Diagnostic
+from shared.search.jobs.outcome import Candidate, Diagnostic, Outcome
 from shared.search.query.language import tree_text
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.branch_query import BranchQuery
@@ -27,7 +28,7 @@ from shared.search.retrieval.module_contract import (
     ModuleResult,
     SearchToolDescriptor,
 )
-from shared.search.retrieval.query_vectors import packed
+from shared.search.retrieval.query_vectors import packed, unpack_vector
 from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 from shared.search.retrieval.tool_schema import MeaningArguments
@@ -88,6 +89,21 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
         vector=packed(vector),
         floor=floor,
     )
+
+
+def search_again(
+    ask: Ask, context: SearchContext, before: Outcome
+) -> tuple[Candidate, ...]:
+    """Return the nearest to a vector that was made already: no model is asked."""
+    asked = branch_query.kept_of(ask, context, "semantic")
+    floor, vector = before.floor or 0.0, unpack_vector(before.vector or "")
+    with pipelined_connection(context.pool) as conn:
+        statement_deadline.limit_time(conn, ask.budget_ms)
+        model = vector_tables.find_model(conn, before.model or "")
+        if model is None:
+            return ()
+        hits, _ = _nearest(conn, ask, context, model, floor, vector, asked)
+    return tuple(hits)
 
 
 def _notes_on_length(

@@ -142,8 +142,8 @@ def test_a_field_that_is_not_the_callers_to_set_is_refused(caller, name):
     assert caller.get("/v1/entries").json()["total"] == 0
 
 
-def test_a_field_that_is_not_built_yet_is_refused_and_never_ignored(caller):
-    assert code_of(caller.get("/v1/entries?author=x")) == "module_not_enabled"
+def test_a_parameter_that_is_unknown_is_refused_and_never_ignored(caller):
+    assert code_of(caller.post("/v1/entries?author=x")) == "unknown_filter"
     unknown = caller.get("/v1/entries?nonsense=x")
     assert code_of(unknown) == "unknown_filter"
     assert "logbook" in unknown.json()["error"]["details"]["allowed"]

@@ -19,6 +19,7 @@ from shared.postgres.pool import connection
 from shared.search.absence import absence, coverage, near_misses, pending_entries
 from shared.search.absence.background_count import Overtime
 from shared.search.jobs import outcome
+from shared.times.rfc3339 import timestamp
 from shared.work import due_work as due
 from tests.support import ended_searches
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
@@ -115,7 +116,7 @@ def test_what_lies_outside_of_the_interval_is_counted_and_the_nearest_named(
     assert near(body) == [("trip", "outside_window")]
     assert body["relaxation"]["count_outside"] == 1
     # From the day that was asked for back to the entry.
-    assert body["relaxation"]["widen_to"]["from"] == MARCH.isoformat()
+    assert body["relaxation"]["widen_to"]["from"] == timestamp(MARCH)
     assert body["coverage"]["entries_in_window"] == 0
     assert (
         "written from 2026-03-03 00:00 CET (03-02 23:00 UTC)"
@@ -140,7 +141,12 @@ def test_the_longer_time_that_is_named_takes_in_the_nearest(
     plan = replace(plan, filters=within)
     found = logbook.answer(plan, logbook.carried_out(plan))["results"]
     assert [one["external_id"] for one in found] == ["odd"]
-    assert all(ends.values())
+    # An end that was open is open: never narrower than what was asked for.
+    assert [ends["from"] is None, ends["to"] is None] == [
+        "date_from" not in given,
+        "date_to" not in given,
+    ]
+    assert all(end is None or end.endswith("Z") for end in ends.values())
 
 
 def test_what_scored_too_low_came_near(logbook: Asking) -> None:
@@ -386,6 +392,9 @@ def test_only_the_newest_are_looked_through_for_one_to_be_seen(
         found: float | None = one["lag_seconds"]
         return found
 
+    # One that is dated in the future says nothing of how far it is behind.
+    ahead = datetime(2099, 1, 1, tzinfo=UTC)
+    logbook.write(draft("ahead", "vacuum pump", source="shift", entry_time=ahead))
     seen = lag()
     assert seen is not None
     since = datetime.now(UTC) - MARCH - timedelta(1)

@@ -12,7 +12,10 @@ from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.search.absence import outside_time_range
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
+from shared.search.response.job_answer import JobReader, read_answer
+from shared.search.response.search_answer import SearchAnswer
 from shared.times.calendar import Clock
+from shared.times.rfc3339 import timestamp
 from tests.support.fixtures.asking import ANNA, BEN, Asking
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -70,8 +73,8 @@ def test_beside_its_hits_an_answer_says_how_many_a_read_time_keeps_out(
         assert body["relaxation"] == {
             "count_outside": 3,
             "widen_to": {
-                "from": "2026-03-09T00:00:00+00:00",
-                "to": (NOW - 0.1 * DAY + timedelta(milliseconds=1)).isoformat(),
+                "from": "2026-03-09T00:00:00Z",
+                "to": timestamp(NOW - 0.1 * DAY + timedelta(milliseconds=1)),
             },
         }
     # And it is reversible: without those words all of them are found.
@@ -116,14 +119,14 @@ def test_what_is_counted_and_what_is_not(logbook: Asking) -> None:
     assert told == COUNTED
     # Of an open time the longer one is open, too.
     ends = asked(logbook, "klystron since yesterday")["relaxation"]["widen_to"]
-    assert ends == {"from": (NOW - 3 * DAY).isoformat(), "to": None}
+    assert ends == {"from": timestamp(NOW - 3 * DAY), "to": None}
 
 
 def test_an_empty_answer_says_of_a_read_time_what_it_keeps_out(logbook: Asking) -> None:
     body = asked(logbook, "klystron tripped last month", filters={"source": "shift"})
     assert (names(body), body["relaxation"]["count_outside"]) == ([], 1)
     assert body["relaxation"]["widen_to"]["to"] == (
-        (NOW - 2 * DAY + timedelta(milliseconds=1)).isoformat()
+        timestamp(NOW - 2 * DAY + timedelta(milliseconds=1))
     )
     # What the caller may not see is not even counted.
     told = asked(logbook, "nobody yesterday")
@@ -144,3 +147,104 @@ def test_no_more_than_the_limit_is_counted_and_a_late_count_costs_nothing_else(
     monkeypatch.setattr(outside_time_range, "_counted", late)
     body = asked(logbook, "klystron tripped yesterday")
     assert (names(body), body["relaxation"]) == (["in"], None)
+
+
+@pytest.mark.requirement("C38")
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "semantic"])
+def test_without_hits_inside_the_best_of_outside_stand_beside_the_empty_page(
+    logbook: Asking, mode: str
+) -> None:
+    body = asked(logbook, "klystron tripped in January", mode=mode)
+    overflow = body["overflow"]
+    assert (names(body), overflow["reason"], overflow["band"]) == (
+        [],
+        "outside_time",
+        None,
+    )
+    found = {one["entry_id"]: one["external_id"] for one in overflow["items"]}
+    # The nearest in time is among them, and is marked.
+    assert found[overflow["nearest"]] == "far"
+    assert len(found) == 3
+    # What other filters keep out, and what the caller may not see, is no hit.
+    assert {*found.values()} <= {"in", "near", "far", "later", "told"}
+    assert all("klystron" in one["content"] for one in overflow["items"][:2])
+    assert "the best 3 are shown in `overflow`" in body["context_answer"]["summary"]
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        # With hits inside only these are shown.
+        ("klystron tripped yesterday", {}),
+        ("nobody in January", {}),
+        ("unheardof in January", {}),
+        # A filter is meant as it is given.
+        ("klystron", {"filters": {"date_to": "2020-01-01"}}),
+        ("what happened in January", {}),
+    ],
+)
+def test_nothing_stands_beside_the_page_where_nothing_is_to_be_added(
+    logbook: Asking, query: str, fields: dict[str, Any]
+) -> None:
+    assert asked(logbook, query, **fields)["overflow"] is None
+
+
+def test_what_stands_beside_the_page_is_the_same_when_the_job_is_read_again(
+    logbook: Asking,
+) -> None:
+    plan = plan_of("klystron tripped in January", mode="hybrid")
+    stored = logbook.ended(plan)
+    reader = JobReader(logbook.context, ANNA, acl_honesty=False)
+    again = read_answer(reader, stored)
+    assert again is not None
+    assert again.overflow is not None
+    direct = logbook.answer(plan, logbook.carried_out(plan))["overflow"]
+    assert again.to_json()["overflow"]["items"] == direct["items"]
+    assert SearchAnswer.from_values(again.to_json()).overflow == again.overflow
+
+
+def test_a_date_without_a_year_is_tried_in_earlier_years_and_that_is_said(
+    logbook: Asking,
+) -> None:
+    long_ago = {"entry_time": datetime(2024, 5, 12, 8, tzinfo=UTC)}
+    longer_ago = {"entry_time": datetime(2022, 5, 12, 8, tzinfo=UTC)}
+    logbook.write(
+        draft("old", 0, "klystron tripped in the rain", **long_ago),
+        draft("older", 0, "klystron tripped", **longer_ago),
+    )
+    for mode in ("keyword", "hybrid"):
+        body = asked(logbook, "klystron tripped on 12 May", mode=mode)
+        overflow = body["overflow"]
+        assert names(body) == []
+        assert [one["external_id"] for one in overflow["items"]] == ["old"]
+        assert overflow["time"] == {
+            "from": "2024-05-12T00:00:00Z",
+            "to": "2024-05-14T00:00:00Z",
+        }
+        assert "In 2024, at the same time of year" in body["context_answer"]["summary"]
+    # A year that is named is meant.
+    body = asked(logbook, "klystron tripped on 12 May 2025")
+    assert (names(body), body["overflow"]["time"]) == ([], None)
+    assert body["overflow"]["items"]
+    # And where no year has any, what is nearest in time stands there.
+    assert asked(logbook, "klystron again on 12 May")["overflow"]["time"] is None
+
+
+def test_of_a_day_the_next_one_counts_with_it_and_stands_further_down(
+    logbook: Asking,
+) -> None:
+    told = {"entry_time": NOW - 2 * DAY}
+    logbook.write(draft("told", 0, "klystron tripped on Saturday evening", **told))
+    for mode in ("keyword", "hybrid"):
+        body = asked(logbook, "klystron tripped on 7 March", mode=mode)
+        # NOW is the 10th: `near` was written on the 7th, `told` on the day after.
+        assert names(body) == ["near", "told"]
+        first, second = body["results"]
+        assert "beside_day" not in first["factors"]
+        assert second["factors"]["beside_day"] == 0.8
+        (applied,) = body["time"]["applied"]
+        assert (applied["from"], applied["day_ends"], applied["to"]) == (
+            "2026-03-07T00:00:00Z",
+            "2026-03-08T00:00:00Z",
+            "2026-03-09T00:00:00Z",
+        )

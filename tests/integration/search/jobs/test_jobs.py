@@ -25,7 +25,7 @@ from shared.ids import uuid7
 from shared.messaging import redis_clients
 from shared.messaging.broker_clock import BrokerClock
 from shared.postgres.pool import make_pool
-from shared.search.jobs import close_job, outcome, progress
+from shared.search.jobs import close_job, outcome, progress, stored_outcomes
 from shared.search.jobs import job as jobs
 from shared.search.jobs.close_job import Ending
 from shared.search.jobs.job import Job
@@ -73,8 +73,8 @@ def keep(
     *told: Outcome,
     mailbox: str | None,
     events_until: int | None = None,
-) -> outcome.StoredOutcomes:
-    return outcome.store_outcomes(
+) -> stored_outcomes.StoredOutcomes:
+    return stored_outcomes.store_outcomes(
         client,
         job.job_id,
         number,
@@ -244,7 +244,7 @@ def test_an_overdue_job_ends_with_what_is_in(
 ) -> None:
     job = overdue_job(conn)
     jobs.open_job(client, job)
-    outcome.store_outcomes(
+    stored_outcomes.store_outcomes(
         client, job.job_id, 0, [FOUND], total=2, deadline=time.time(), mailbox=None
     )
     assert len(close_job.finish_overdue_jobs(conn, client)) == 1

@@ -290,6 +290,11 @@ def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
             # Nor is anything found that its time or its readers keep out.
             ("septtum before:2026-04", ({"new", "old"}, fuzzy)),
             ("septtum since:2026 before:2026-04", ({"new"}, fuzzy)),
+            # Each word by itself: nothing is spelt like the other one.
+            ("corector qqqq", ({"magnet", "other"}, fuzzy)),
+            ("corector qqqq -tripped", ({"other"}, fuzzy)),
+            ("corector AND qqqq", (set(), set())),
+            ("HCM04 corector", (set(), set())),
             # What somebody wrote is not replaced, and names never are.
             ("tripped replaced", ({"magnet", "name"}, relaxed)),
             ("HCM04", (set(), set())),
@@ -325,6 +330,7 @@ def test_words_join_by_and_alone_and_by_or_beside_another_branch(
             ("hybrid", "vacuum AND pump", {"both"}, set()),
             ("hybrid", "HCM04 pump", set(), set()),
             ("hybrid", "vakuum", {"vacuum", "both"}, {"fuzzy_fallback"}),
+            ("hybrid", "vakuum pmup", {"vacuum", "both"}, {"fuzzy_fallback"}),
             ("keyword", "good tripped", {"both", "vacuum"}, {"relaxed_to_any_term"}),
             # And what says how a thing is.
             ("hybrid", "QF12 off", {"off"}, set()),

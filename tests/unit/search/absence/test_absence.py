@@ -136,6 +136,34 @@ def test_what_could_not_be_searched_is_never_said_to_be_empty() -> None:
     assert told(whole, LIVE)[0] == "absence_covered"
 
 
+@pytest.mark.parametrize(
+    ("branch", "code", "summary"),
+    [
+        (
+            Outcome("semantic", "skipped", "cosine", reason="language"),
+            "branches_failed",
+            "Nothing could be searched: semantic (its model does not know the language",
+        ),
+        (
+            Outcome("os_bm25", "skipped", "bm25", reason="empty_query"),
+            "empty_query",
+            "Nothing could be searched: os_bm25 (there is no word in the question).",
+        ),
+    ],
+)
+def test_a_search_whose_only_branch_was_skipped_is_not_said_to_find_nothing(
+    branch: Outcome, code: str, summary: str
+) -> None:
+    alone = replace(FOUND_NOTHING, branches=(branch,))
+    told_code, told_summary = told(alone, LIVE)
+    assert told_code == code
+    assert told_summary.startswith(summary)
+    assert "was found" not in told_summary
+    # Beside one that has searched, nothing was found.
+    beside = replace(FOUND_NOTHING, branches=(EMPTY, branch))
+    assert told(beside, LIVE)[0] == "absence_covered"
+
+
 def test_what_scored_too_low_is_told() -> None:
     order = Order(suppressed=Suppressed(2, 0.47, 0.5))
     code, summary = told(replace(FOUND_NOTHING, order=order), LIVE)

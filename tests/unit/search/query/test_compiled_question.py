@@ -284,6 +284,19 @@ def test_beside_another_branch_what_has_all_the_words_counts_twice() -> None:
     assert conditions.with_any(alone) == alone
 
 
+@pytest.mark.parametrize("excluded", [63, 64, 100])
+def test_a_word_to_be_found_stays_beside_any_number_of_exclusions(
+    excluded: int,
+) -> None:
+    without = " ".join(f"-x{number}q" for number in range(excluded))
+    alone = compile_question(grammar.parse(f"beam {without}").tree)
+    assert alone.finds
+    assert alone.dropped == 0
+    two = compile_question(grammar.parse(f"beam vacuum {without}").tree)
+    assert two.finds
+    assert two.dropped == 1
+
+
 def test_words_beyond_the_limit_are_never_those_of_an_exclusion() -> None:
     tree = grammar.parse("beam trip NOT (leak NOT water)").tree
     bounded = compile_question(tree, max_terms=3)

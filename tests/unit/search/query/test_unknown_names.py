@@ -48,7 +48,7 @@ def test_an_unknown_facet_and_parameter_are_refused_with_the_nearest_name() -> N
     with pytest.raises(InvalidRequestError, match=r"Did you mean system\?"):
         facet_request.check(["sytem"])
     with pytest.raises(InvalidRequestError, match=r"Did you mean limit\?"):
-        _check_names({"limt"}, {"limit", "cursor"}, frozenset())
+        _check_names({"limt"}, {"limit", "cursor"})
 
 
 def test_what_is_like_nothing_is_refused_without_a_guess_however_long() -> None:

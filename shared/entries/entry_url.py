@@ -1,0 +1,16 @@
+"""The address of an entry in its own facility: what a browser may be led to."""
+
+from __future__ import annotations
+
+import re
+
+SCHEMES = ("http", "https", "ftp", "ftps")
+# Browsers leave these out before they look for a scheme: `java\tscript:` is one.
+_LEFT_OUT = re.compile(r"[\x00-\x20\x7f]")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+
+
+def is_safe(url: str) -> bool:
+    """Whether a link to it opens a page and runs nothing; one without a scheme does."""
+    match = _SCHEME.match(_LEFT_OUT.sub("", url))
+    return match is None or match[1].lower() in SCHEMES

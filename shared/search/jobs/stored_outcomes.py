@@ -1,0 +1,100 @@
+"""What the branches of a job came to, stored and counted in Redis."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+from uuid import UUID
+
+import redis
+from redis.commands.core import Script
+
+from shared.messaging.broker_errors import translate_broker_errors
+from shared.search.jobs import outcome, redis_keys
+from shared.search.jobs.outcome import Outcome
+
+# A mailbox that nobody has read for so long belongs to a process that is gone.
+MAILBOX_SECONDS = 60
+
+
+class StoredOutcomes(NamedTuple):
+    """What is missing once an outcome is stored; all outcomes when nothing is."""
+
+    missing: int
+    outcomes: dict[int, list[Outcome]]
+
+
+# One round trip: store, count by number, renew, tell the waiting API, add the event.
+# A branch delivered twice stores and counts once.
+_KEEP = """
+redis.call('HSETNX', KEYS[1], 'outcome:' .. ARGV[1], ARGV[2])
+redis.call('EXPIREAT', KEYS[1], ARGV[4])
+if KEYS[2] ~= '' then
+  redis.call('RPUSH', KEYS[2], ARGV[5])
+  redis.call('EXPIRE', KEYS[2], ARGV[6])
+end
+if KEYS[3] ~= '' then
+  redis.call('XADD', KEYS[3], '*', 'branch_done', ARGV[7])
+  redis.call('EXPIREAT', KEYS[3], ARGV[8])
+end
+local fields = {}
+for number = 0, ARGV[3] - 1 do fields[number + 1] = 'outcome:' .. number end
+local stored = redis.call('HMGET', KEYS[1], unpack(fields))
+local missing = 0
+for _, value in ipairs(stored) do
+  if not value then missing = missing + 1 end
+end
+if missing > 0 then return {missing} end
+return {0, stored}
+"""
+
+
+def store_outcomes(
+    client: redis.Redis,
+    job_id: UUID,
+    number: int,
+    outcomes: Sequence[Outcome],
+    *,
+    total: int,
+    deadline: float,
+    mailbox: str | None,
+    events_until: int | None = None,
+) -> StoredOutcomes:
+    """Store and count what a branch came to; twice is once.
+
+    With `events_until`, in epoch seconds, whoever looks on is told, and may ask later.
+    """
+    text = outcome.to_json(outcomes)
+    told, events = "", ""
+    if events_until is not None:
+        told = json.dumps([one.summary() for one in outcomes])
+        events = redis_keys.events(job_id)
+    with translate_broker_errors():
+        answer = _script(client)(
+            keys=[redis_keys.job(job_id), mailbox or "", events],
+            args=[
+                number,
+                text,
+                total,
+                redis_keys.expires_at(deadline),
+                f"{job_id} outcome {number} {text}",
+                MAILBOX_SECONDS,
+                told,
+                events_until or 0,
+            ],
+        )
+    missing = int(answer[0])
+    stored = answer[1] if missing == 0 else []
+    told_by = {
+        # Its own need not be read back, unless one delivered before it was kept.
+        n: list(outcomes) if item == text else outcome.from_json(item)
+        for n, item in enumerate(stored)
+    }
+    return StoredOutcomes(missing, told_by)
+
+
+@lru_cache(maxsize=4)
+def _script(client: redis.Redis) -> Script:
+    return client.register_script(_KEEP)
