@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -42,8 +42,11 @@ _ZONE = ZoneInfo("America/New_York")
 
 
 @contextmanager
-def filled(*, with_events: bool = True) -> Iterator[SearchContext]:
-    """Start servers, fill them with both logbooks, and give away what asks them."""
+def filled(shown: Callable[[str], str]) -> Iterator[SearchContext]:
+    """Start servers, fill them with both logbooks, and give away what asks them.
+
+    `shown` is what is stored of an event's title.
+    """
     encoder = load_encoder(DEFAULT_MODEL, Settings.load({}).cache)
     with rig.servers() as ground, rig.with_opensearch(ground) as url:
         client = make_client(Settings.load({"OPENSEARCH_URL": url}))
@@ -54,7 +57,7 @@ def filled(*, with_events: bool = True) -> Iterator[SearchContext]:
             aliases.ensure_index(client, INDEX)
             for page in sample.pages():
                 _store(SAMPLE, [_draft(row) for row in page], encoder, pool, client)
-            events = [_event(row) for row in (read_events() if with_events else [])]
+            events = [_event(row, shown) for row in read_events()]
             for start in range(0, len(events), quality_engines.PAGE):
                 page_of = events[start : start + quality_engines.PAGE]
                 _store(EVENTS, page_of, encoder, pool, client)
@@ -94,13 +97,13 @@ def _draft(row: dict[str, Any]) -> EntryDraft:
     return EntryDraft(**known)
 
 
-def _event(row: dict[str, Any]) -> EntryDraft:
+def _event(row: dict[str, Any], shown: Callable[[str], str]) -> EntryDraft:
     title, text = title_of(row)
     written = f"{row['notification_date']}T{row['notification_time'] or '12:00'}"
     return EntryDraft(
         source="nrc",
         external_id=str(row["event_number"]),
-        title=title,
+        title=shown(title),
         text=text or title,
         kind="incident",
         entry_time=datetime.fromisoformat(written)

@@ -175,7 +175,8 @@ def _vectors(site: Site, rows: int, *, seed: int) -> Vectors:
     centres = _directions(site.encoder.dimension)
     made = centres[luck.integers(_DIRECTIONS, size=rows)]
     made = made + luck.normal(0, 0.6, made.shape)
-    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+    unit: Vectors = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype("<f4")
+    return unit
 
 
 def _cluster(made: Vectors) -> Any:

@@ -142,7 +142,7 @@ def _watched(database: str, began: float) -> list[Stage]:
     last: dict[str, float] = {}
     with psycopg.connect(database, autocommit=True) as conn:
         while True:
-            due = dict(conn.execute(_DUE).fetchall())
+            due: dict[str, int] = dict(conn.execute(_DUE).fetchall())
             now = time.monotonic() - began
             for name in due:
                 last[name] = now

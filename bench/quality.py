@@ -219,7 +219,7 @@ def _read_late(
     told = _told(plan, engines)
     heard = [outcome for branch in told.values() for outcome in branch]
     known = ranking_features.load_ranking_features(
-        lambda: engines.pool, plan, heard, int(SECONDS * 1000)
+        engines.context, plan, heard, int(SECONDS * 1000)
     )
     best = conclude(plan, told, known).ranked[: plan.ordering.model_window]
     texts = [collection.texts[engines.names[one.entry_id]] or "-" for one in best]
@@ -267,7 +267,7 @@ def _ranked(
 ) -> Sequence[Ranked]:
     heard = [outcome for branch in told.values() for outcome in branch]
     known = ranking_features.load_ranking_features(
-        lambda: engines.pool, plan, heard, int(SECONDS * 1000)
+        engines.context, plan, heard, int(SECONDS * 1000)
     )
     return conclude(plan, told, known).ranked
 
