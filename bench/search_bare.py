@@ -10,6 +10,7 @@ from pgvector import HalfVector
 
 from bench import search_corpus
 from bench.search_stack import Stack, Timing, measured, questions
+from shared.embedding.models.encoder_contract import encode_question
 from shared.embedding.vectors import nearest
 from shared.postgres.pool import connection
 
@@ -61,7 +62,7 @@ def bare(stack: Stack, samples: int) -> list[Timing]:
         return bool(found)
 
     def vector() -> bool:
-        (found,) = stack.encoder.encode([asked["semantic"]()["query"]])
+        found = encode_question(stack.encoder, asked["semantic"]()["query"])
         near = _NEAREST.format(table=stack.table)
         return bool(_rows(stack, near, {"near": HalfVector(found)}))
 

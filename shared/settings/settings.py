@@ -93,7 +93,8 @@ class Settings(Section):
         description="First part of the name of every vector table.",
     )
     embedding_model: str = Field(
-        "all-MiniLM-L6-v2", description="The encoder: a built-in name or a folder."
+        "bge-small-en-v1.5",
+        description="The encoder: a built-in name, also all-MiniLM-L6-v2, or a folder.",
     )
     embed_machine_entries: bool = Field(
         default=True,

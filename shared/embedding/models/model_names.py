@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from shared.errors import InvalidRequestError
@@ -10,18 +11,40 @@ from shared.errors import InvalidRequestError
 if TYPE_CHECKING:
     from shared.settings.settings import Settings
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2-int8"
+BGE = "bge-small-en-v1.5-int8"
+MINILM, MINILM_FP32 = "all-MiniLM-L6-v2-int8", "all-MiniLM-L6-v2-fp32"
+DEFAULT_MODEL = BGE
+# Beside one that speaks few languages, for entries and questions in all others.
+SECOND, SECOND_DIMENSION = "use-multilingual-v3", 512
 ALIASES = {
-    "all-MiniLM-L6-v2": DEFAULT_MODEL,
-    "sentence-transformers/all-MiniLM-L6-v2": DEFAULT_MODEL,
+    "bge-small-en-v1.5": BGE,
+    "BAAI/bge-small-en-v1.5": BGE,
+    "all-MiniLM-L6-v2": MINILM,
+    "sentence-transformers/all-MiniLM-L6-v2": MINILM,
 }
-BUILT_IN = (DEFAULT_MODEL, "all-MiniLM-L6-v2-fp32")
-# The first of them with a vector for each piece of a text; nothing is stored by it.
-TOKENS = f"{DEFAULT_MODEL}-tokens"
-# What each was trained for.
-LANGUAGES = dict.fromkeys(BUILT_IN, ("en",))
+BUILT_IN = (BGE, MINILM, MINILM_FP32)
+# MiniLM with a vector for each piece of a text; nothing is stored by it.
+TOKENS = f"{MINILM}-tokens"
+# What a model was trained to read before a question, and not before a text.
+QUESTION_PREFIXES = {BGE: "Represent this sentence for searching relevant passages: "}
+# What each was trained for; a text too short to tell is in the first of them.
+LANGUAGES = {
+    **dict.fromkeys(BUILT_IN, ("en",)),
+    SECOND: (
+        *("en", "de", "es", "fr", "it", "nl", "pl", "pt"),
+        *("ar", "ja", "ko", "ru", "th", "tr", "zh"),
+    ),
+}
 # The cosine below which at most 5 % of what was judged relevant lies.
-SIMILARITY_FLOORS = dict.fromkeys(BUILT_IN, 0.20)
+SIMILARITY_FLOORS = {BGE: 0.45, MINILM: 0.20, MINILM_FP32: 0.20, SECOND: 0.08}
+# And those below which 5, 25 and 75 % of it lie: what is as near by one model as by
+# another. Of the second, over questions and entries of different languages.
+RELEVANT_COSINES = {
+    BGE: (0.448, 0.535, 0.698),
+    MINILM: (0.235, 0.395, 0.595),
+    MINILM_FP32: (0.235, 0.395, 0.595),
+    SECOND: (0.081, 0.202, 0.365),
+}
 # A folder with `model.onnx` and `tokenizer.json`.
 FOLDER_PREFIX = "onnx:"
 HASHING = re.compile(r"hashing-([1-9]\d{0,3})")
@@ -40,6 +63,18 @@ def choose_first_model(settings: Settings) -> str:
     if provider is None:
         return resolve_alias(settings.embedding_model)
     return f"{provider}:{settings.embedding_model}"
+
+
+def equal_cosine(cosine: float, model: str, other: str) -> float:
+    """Return the cosine by another model that is worth as much; of strangers itself."""
+    known, wanted = (RELEVANT_COSINES.get(one) for one in (model, other))
+    if known is None or wanted is None:
+        return cosine
+    points = zip((-1.0, *known, 1.0), (-1.0, *wanted, 1.0), strict=True)
+    for (left, low), (right, high) in pairwise(points):
+        if cosine <= right:
+            return low + (high - low) * (cosine - left) / (right - left)
+    return 1.0
 
 
 def told_dimension(model: str, settings: Settings) -> int | None:
