@@ -100,6 +100,11 @@ class Settings(Section):
         default=True,
         description="Off: what machines write gets no vector and is found by words.",
     )
+    embed_other_languages: bool = Field(
+        default=True,
+        description="Off: what the encoder does not speak is found by words; else a "
+        "second one reads all entries as soon as there is such an entry.",
+    )
 
     host: str = Field("127.0.0.1", description="Address the API binds.")
     port: int = Field(8006, ge=1, le=65535, description="Port of the API.")

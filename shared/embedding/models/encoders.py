@@ -23,6 +23,7 @@ from shared.embedding.models.model_names import (
     BGE,
     FOLDER_PREFIX,
     HASHING,
+    SECOND,
 )
 
 if TYPE_CHECKING:
@@ -78,6 +79,11 @@ def load_encoder(
     hashing = HASHING.fullmatch(name)
     if hashing:
         return HashingEncoder(int(hashing[1]))
+    if name == SECOND:
+        # It costs 120 MB, where nobody asks for it.
+        from shared.embedding.models.sentence_encoder import SentenceEncoder
+
+        return SentenceEncoder()
     provider = name.partition(":")[0]
     if provider in providers:
         from shared.embedding.models.endpoint_encoder import EndpointEncoder

@@ -86,7 +86,7 @@ def told_dimension(model: str, settings: Settings) -> int | None:
 def check_model_name(model: str, settings: Settings) -> str:
     """Return the full name of a model that can be meant here, or refuse it."""
     name = resolve_alias(model)
-    if name in BUILT_IN or HASHING.fullmatch(name):
+    if name in (*BUILT_IN, SECOND) or HASHING.fullmatch(name):
         return name
     if len(name) <= LONGEST and name.isprintable():
         if name.startswith((FOLDER_PREFIX, "/", "~/")):

@@ -32,10 +32,13 @@ MAP_OF_UNIT: dict[str, Calibration] = {
 COSINE_MAPS = {
     "bge-small-en-v1.5-int8": ((0.448, 0.25), (0.535, 0.5), (0.698, 0.8)),
     "all-MiniLM-L6-v2-int8": ((0.235, 0.25), (0.395, 0.5), (0.595, 0.8)),
+    # Over questions and entries of different languages.
+    "use-multilingual-v3": ((0.08, 0.25), (0.2, 0.5), (0.365, 0.8)),
 }
 # The same of the linear score: one of meaning alone is 0.7 of its cosine at most.
 LINEAR_MAPS = {
     "all-MiniLM-L6-v2-int8": ((0.18, 0.25), (0.33, 0.5), (0.585, 0.8)),
+    "use-multilingual-v3": ((0.075, 0.25), (0.155, 0.5), (0.405, 0.8)),
 }
 
 
