@@ -14,11 +14,7 @@ from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.models.model_names import equal_cosine
 from shared.embedding.vectors.nearest import Bound, How, Near, find_nearest
 from shared.embedding.vectors.vector_tables import EmbeddingModel
-from shared.errors import (
-    ConfigurationError,
-    EmbeddingGenerationError,
-    LogchordError,
-)
+from shared.errors import ConfigurationError, LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
@@ -112,7 +108,8 @@ def _with_other_languages(
     floor = equal_cosine(found.floor or 0.0, first, second.model)
     try:
         more = _by_model(replace(ask, plan=plan), context, second, text, floor)
-    except (ConfigurationError, EmbeddingGenerationError) as exc:
+    except LogchordError as exc:
+        # What the first has found stands, whatever else there was no time for.
         log.warning("second_model_failed", model=second.model, code=exc.error_code)
         return replace(found, diagnostics=(*found.diagnostics, _unread(exc)))
     best = {hit.entry_id: hit for hit in found.hits}
