@@ -36,14 +36,15 @@ LANGUAGES = {
     ),
 }
 # The cosine below which at most 5 % of what was judged relevant lies.
-SIMILARITY_FLOORS = {BGE: 0.45, MINILM: 0.20, MINILM_FP32: 0.20, SECOND: 0.08}
-# And those below which 5, 25 and 75 % of it lie: what is as near by one model as by
-# another. Of the second, over questions and entries of different languages.
-RELEVANT_COSINES = {
-    BGE: (0.448, 0.535, 0.698),
-    MINILM: (0.235, 0.395, 0.595),
-    MINILM_FP32: (0.235, 0.395, 0.595),
-    SECOND: (0.081, 0.202, 0.365),
+SIMILARITY_FLOORS = {BGE: 0.48, MINILM: 0.20, MINILM_FP32: 0.20, SECOND: 0.06}
+# What is worth as much by one model as by another: half, and 95 %, of what has nothing
+# to do with a question lies below the first two, 75 % of what is relevant below the
+# third. Of the second model over questions and entries of different languages.
+EQUAL_COSINES = {
+    BGE: (0.505, 0.605, 0.744),
+    MINILM: (0.159, 0.324, 0.610),
+    MINILM_FP32: (0.159, 0.324, 0.610),
+    SECOND: (0.082, 0.212, 0.325),
 }
 # A folder with `model.onnx` and `tokenizer.json`.
 FOLDER_PREFIX = "onnx:"
@@ -67,7 +68,7 @@ def choose_first_model(settings: Settings) -> str:
 
 def equal_cosine(cosine: float, model: str, other: str) -> float:
     """Return the cosine by another model that is worth as much; of strangers itself."""
-    known, wanted = (RELEVANT_COSINES.get(one) for one in (model, other))
+    known, wanted = (EQUAL_COSINES.get(one) for one in (model, other))
     if known is None or wanted is None:
         return cosine
     points = zip((-1.0, *known, 1.0), (-1.0, *wanted, 1.0), strict=True)

@@ -96,7 +96,7 @@ def _with_other_languages(
 ) -> ModuleResult:
     """Add the entries that the first model does not speak, by the second model.
 
-    Its cosines count as those of the first that are worth as much.
+    Its cosines count as those of the first that stand out as far.
     """
     first = found.model or ""
     others = _other_languages(ask, context, first, second.model)
