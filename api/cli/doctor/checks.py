@@ -126,7 +126,9 @@ def _provider(settings: Settings, name: str) -> Check:
 
 def _model(settings: Settings) -> Check:
     url = settings.database_url
-    name = live_models.find_model_name(settings, url and url.get_secret_value())
+    name = live_models.find_model_name(
+        settings, None if url is None else url.get_secret_value()
+    )
     if name.partition(":")[0] in settings.api.providers:
         return _provider(settings, name)
     if "/" in name or ":" in name or name.startswith("hashing"):

