@@ -16,7 +16,7 @@ import tenacity
 from opensearchpy import OpenSearch, helpers
 
 from bench import rig
-from shared.embedding.models.encoder_contract import Encoder, Vectors
+from shared.embedding.models.encoder_contract import Encoder, Vectors, encode_question
 from shared.embedding.models.encoders import load_encoder
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.vectors import embed_entry
@@ -87,7 +87,7 @@ class Engines:
 
     def cosines(self, question: str) -> dict[str, float]:
         """Return the cosine of every text's best chunk."""
-        products = self.vectors @ self.encoder.encode([question])[0]
+        products = self.vectors @ encode_question(self.encoder, question)
         best: dict[str, float] = {}
         for owner, cosine in zip(self.owners, products.tolist(), strict=True):
             best[owner] = max(cosine, best.get(owner, -1.0))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
+from pgvector import HalfVector
+
 from bench import search_corpus
 from bench.search_stack import Stack, Timing, measured, questions
+from shared.embedding.models.encoder_contract import encode_question
 from shared.embedding.vectors import nearest
 from shared.postgres.pool import connection
 
@@ -18,13 +20,13 @@ _TEXT = """
      ORDER BY ts_rank(tsv, %(words)s::tsquery) DESC LIMIT 50"""
 _NEAREST = """
     SELECT entry_id FROM {table}
-     ORDER BY embedding <=> %(near)s::halfvec LIMIT 50"""
+     ORDER BY embedding <=> %(near)s LIMIT 50"""
 
 _TEN = """
-    SELECT embedding <=> %(near)s::halfvec FROM {table}
+    SELECT embedding <=> %(near)s FROM {table}
      ORDER BY {order} LIMIT 10"""
-_BY_INDEX = "embedding <=> %(near)s::halfvec"
-_EXACTLY = "(embedding <=> %(near)s::halfvec) + 0"
+_BY_INDEX = "embedding <=> %(near)s"
+_EXACTLY = "(embedding <=> %(near)s) + 0"
 RECALL_QUESTIONS = 40
 BARE_RARE, BARE_COMMON = "bare OpenSearch, rare", "bare OpenSearch, common"
 BARE_NOTHING, BARE_ANY = "bare OpenSearch, nothing", "bare OpenSearch, any word"
@@ -60,9 +62,9 @@ def bare(stack: Stack, samples: int) -> list[Timing]:
         return bool(found)
 
     def vector() -> bool:
-        (found,) = stack.encoder.encode([asked["semantic"]()["query"]])
+        found = encode_question(stack.encoder, asked["semantic"]()["query"])
         near = _NEAREST.format(table=stack.table)
-        return bool(_rows(stack, near, {"near": json.dumps(found.tolist())}))
+        return bool(_rows(stack, near, {"near": HalfVector(found)}))
 
     kinds = {
         BARE_RARE: lambda: words("keyword, rare"),
@@ -93,7 +95,7 @@ def recall(stack: Stack) -> Recall:
         conn.execute("SET LOCAL enable_seqscan = off")
         conn.execute(nearest.TUNE, {"ef_search": str(nearest.MIN_EF_SEARCH)})
         for vector in vectors:
-            near = {"near": nearest.as_text(vector)}
+            near = {"near": HalfVector(vector)}
             by_index, exactly = (
                 conn.execute(_TEN.format(table=stack.table, order=order).encode(), near)
                 for order in (_BY_INDEX, _EXACTLY)
@@ -103,6 +105,6 @@ def recall(stack: Stack) -> Recall:
     return Recall(len(found), round(mean(found), 3), min(found))
 
 
-def _rows(stack: Stack, statement: str, given: dict[str, str]) -> list[Any]:
+def _rows(stack: Stack, statement: str, given: dict[str, Any]) -> list[Any]:
     with connection(stack.pool) as conn:
         return conn.execute(statement.encode(), given).fetchall()

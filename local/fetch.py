@@ -1,28 +1,14 @@
-"""OpenSearch from its Maven artifact into the cache, checked, whole or not at all.
+"""OpenSearch from its Maven artifact into the cache, checked, whole or not at all."""
 
-jgo writes straight to the final name and takes a half file for the artifact, so it
-resolves into an empty folder beside the cache, and only a checked file moves on.
-"""
-
-import hashlib
-import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-
-import requests
-import tenacity
-import truststore
-from jgo.maven import MavenContext, PythonResolver
 
 from local import service_user
 from local.place import ServerError
-
-Progress = Callable[[int, int | None], None]
+from shared import maven_artifacts
+from shared.maven_artifacts import Artifact, ArtifactError, Progress, is_genuine
 
 VERSION = "3.8.0"
 _TEMPLATE = f"opensearch-{VERSION}-2"  # the last number grows when `_patch` changes
@@ -34,26 +20,6 @@ _UNWANTED_LINES = {
     "bin/opensearch": ("CHECK_KEYSTORE=true",),
     "bin/opensearch-env": ("java_version_checker",),
 }
-_TRIES = 3
-_TIMEOUT_SECONDS = 30
-_CHUNK_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """One file of a Maven repository, pinned by its content."""
-
-    group: str
-    name: str
-    version: str
-    packaging: str
-    size: int
-    sha512: str
-
-    @property
-    def filename(self) -> str:
-        """Its name in the repository, and in the cache."""
-        return f"{self.name}-{self.version}.{self.packaging}"
 
 
 OPENSEARCH = Artifact(
@@ -115,26 +81,13 @@ def obtain(
     artifact: Artifact, cache: Path, progress: Progress, repository: str | None = None
 ) -> Path:
     """Return the artifact's file in the cache, downloaded and checked if need be."""
-    kept = cache / artifact.filename
-    if _is_genuine(kept, artifact):
-        progress(artifact.size, artifact.size)
-        return kept
-    retry = tenacity.Retrying(
-        stop=tenacity.stop_after_attempt(_TRIES),
-        wait=tenacity.wait_random_exponential(multiplier=0.5, max=5),
-        retry=tenacity.retry_if_exception_type((_BrokenDownloadError, OSError)),
-        reraise=True,
-    )
     try:
-        retry(_download, artifact, kept, progress, repository)
-    except requests.RequestException as error:
-        raise ServerError(_missing(artifact, cache, _reason(error))) from error
-    except _BrokenDownloadError as error:
+        return maven_artifacts.obtain(artifact, cache, progress, repository)
+    except ArtifactError as error:
         raise ServerError(_missing(artifact, cache, str(error))) from error
     except OSError as error:
         message = f"{artifact.filename} cannot be kept in {cache}: {error}."
         raise ServerError(message) from error
-    return kept
 
 
 def unpack(archive: Path, jars: list[Path], template: Path) -> None:
@@ -148,10 +101,6 @@ def unpack(archive: Path, jars: list[Path], template: Path) -> None:
         root.replace(template)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-
-
-class _BrokenDownloadError(Exception):
-    """What came over the wire is not the file that was asked for."""
 
 
 def _files(
@@ -180,85 +129,17 @@ def _given(artifact: Artifact, zip_path: Path | None) -> Path | None:
         return None
     if artifact is not OPENSEARCH:
         beside = zip_path.with_name(artifact.filename)
-        return beside if _is_genuine(beside, artifact) else None
+        return beside if is_genuine(beside, artifact) else None
     if not zip_path.is_file():
         message = f"There is no file {zip_path} (from OPENSEARCH_ZIP)."
         raise ServerError(message)
-    if not _is_genuine(zip_path, artifact):
+    if not is_genuine(zip_path, artifact):
         message = (
             f"{zip_path} is not the file {artifact.filename} of the Maven artifact "
             f"{artifact.group}:{artifact.name}:{artifact.version}: its sha512 differs."
         )
         raise ServerError(message)
     return zip_path
-
-
-def _download(
-    artifact: Artifact, kept: Path, progress: Progress, repository: str | None
-) -> None:
-    folder = Path(tempfile.mkdtemp(dir=kept.parent, prefix=".download-"))
-    try:
-        with _system_certificates():
-            came = _resolve(artifact, folder, progress, repository)
-        if not _is_genuine(came, artifact):
-            message = (
-                f"the download of {artifact.filename} is not the file that is "
-                f"expected ({came.stat().st_size} of {artifact.size} bytes, sha512)"
-            )
-            raise _BrokenDownloadError(message)
-        came.replace(kept)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _resolve(
-    artifact: Artifact, folder: Path, progress: Progress, repository: str | None
-) -> Path:
-    @contextmanager
-    def bar(_: str, total: int) -> Iterator[Callable[[int], None]]:
-        done = 0
-
-        def advance(count: int) -> None:
-            nonlocal done
-            done += count
-            progress(done, total)
-
-        yield advance
-
-    context = MavenContext(
-        resolver=PythonResolver(progress_callback=bar),
-        repo_cache=folder,
-        remote_repos={"given": repository} if repository else None,
-        timeout=_TIMEOUT_SECONDS,
-    )
-    component = context.project(artifact.group, artifact.name).at_version(
-        artifact.version
-    )
-    try:
-        return Path(component.artifact(packaging=artifact.packaging).resolve())
-    except RuntimeError as error:  # jgo's way to say that no repository has it
-        raise _BrokenDownloadError(str(error)) from error
-
-
-@contextmanager
-def _system_certificates() -> Generator[None]:
-    """Trust what the system trusts, unless the environment names a bundle."""
-    if os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE"):
-        yield
-        return
-    truststore.inject_into_ssl()
-    try:
-        yield
-    finally:
-        truststore.extract_from_ssl()
-
-
-def _is_genuine(path: Path, artifact: Artifact) -> bool:
-    if not path.is_file() or path.stat().st_size != artifact.size:
-        return False
-    with path.open("rb") as handle:
-        digest = hashlib.file_digest(handle, "sha512").hexdigest()
-    return digest == artifact.sha512
 
 
 def _patch(root: Path, jars: list[Path]) -> None:
@@ -289,22 +170,9 @@ def _make_cache(cache: Path) -> None:
 
 def _clear_leftovers(cache: Path) -> None:
     """Delete what a killed process left; the lock says that nobody is at work."""
-    for pattern in (".unpack-*", ".download-*"):
+    for pattern in (".unpack-*", maven_artifacts.LEFTOVERS):
         for leftover in cache.glob(pattern):
             shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _reason(error: requests.RequestException) -> str:
-    """Name the kind of failure; the driver's own text names addresses."""
-    if isinstance(error, requests.exceptions.SSLError):
-        return "the certificate was not trusted"
-    if isinstance(error, requests.exceptions.ProxyError):
-        return "the proxy did not answer"
-    if isinstance(error, requests.exceptions.Timeout):
-        return "there was no answer in time"
-    if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the connection was cut"
-    return "there was no connection"
 
 
 def _missing(artifact: Artifact, cache: Path, reason: str) -> str:

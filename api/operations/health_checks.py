@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shared import migrations
-from shared.embedding.models import model_folder, model_names
+from shared.embedding.models import model_folder
 from shared.embedding.models.encoders import load_encoder
 from shared.embedding.models.model_names import BUILT_IN
+from shared.embedding.vectors import live_models
 from shared.errors import (
     DatabaseQueryError,
     EmbeddingGenerationError,
@@ -53,9 +54,7 @@ class _ProbeConnections:
             settings, timeout_seconds=_TIMEOUT_SECONDS
         )
         self._opensearch = opensearch.make_client(settings)
-        self._model = model_names.choose_first_model(settings)
-        self._cache = settings.cache
-        self._providers = settings.api.providers
+        self._settings = settings
 
     def postgres(self) -> None:
         with translate_database_errors(), self._connect() as conn:
@@ -79,17 +78,24 @@ class _ProbeConnections:
             self._opensearch.info()
 
     def embedding(self) -> None:
-        folder = model_folder.folder_of(self._cache, self._model)
-        if self._model in BUILT_IN and model_folder.manifest_of(folder) is None:
-            raise EmbeddingGenerationError(technical="the model is not converted yet")
+        self._look_for(self._find_model())
 
     def provider(self) -> None:
-        if self._model.partition(":")[0] not in self._providers:
-            self.embedding()
+        model, settings = self._find_model(), self._settings
+        if model.partition(":")[0] not in settings.api.providers:
+            self._look_for(model)
             return
-        encoder = load_encoder(self._model, self._cache, self._providers)
+        encoder = load_encoder(model, settings.cache, settings.api.providers)
         # How long its vectors are, only it can tell.
         _ = encoder.within(_TIMEOUT_SECONDS).dimension
+
+    def _find_model(self) -> str:
+        return live_models.find_model_name(self._settings, self._database_url)
+
+    def _look_for(self, model: str) -> None:
+        folder = model_folder.folder_of(self._settings.cache, model)
+        if model in BUILT_IN and model_folder.manifest_of(folder) is None:
+            raise EmbeddingGenerationError(technical=f"there is no whole {folder} yet")
 
     def _connect(self) -> Connection[TupleRow]:
         return connect(

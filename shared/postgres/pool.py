@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
+from pgvector.psycopg import register_vector
 from psycopg import Connection
 from psycopg.pq import PipelineStatus
 from psycopg.rows import TupleRow
@@ -224,10 +225,24 @@ def _taken(pool: Pool, seconds: float) -> PooledConnection:
 
 
 def _check(conn: PooledConnection) -> None:
-    if time.monotonic() - conn.idle_since < _TRUSTED_SECONDS and _is_silent(conn):
+    knows_vectors = conn.adapters.types.get("halfvec") is not None
+    is_recent = time.monotonic() - conn.idle_since < _TRUSTED_SECONDS
+    if knows_vectors and is_recent and _is_silent(conn):
         return
     with request_deadline.watched(conn):
         ConnectionPool.check_connection(conn)
+        if not knows_vectors:
+            _learn_vectors(conn)
+
+
+def _learn_vectors(conn: PooledConnection) -> None:
+    """Have vectors travel as their bytes; before the first migration there are none."""
+    try:
+        register_vector(conn)
+    except psycopg.ProgrammingError as exc:
+        # The driver's own, of a database that has no such type; others have a state.
+        if exc.sqlstate is not None:
+            raise
 
 
 def _is_silent(conn: PooledConnection) -> bool:

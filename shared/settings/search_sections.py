@@ -126,7 +126,7 @@ class RerankingSettings(Section):
     model: str = Field(
         "cross-encoder/ms-marco-MiniLM-L-6-v2",
         description="The cross-encoder: a folder (`onnx:/path`), or `PROVIDER:NAME` of "
-        "`api.providers`; `late`: late interaction, by the shipped encoder; what is "
+        "`api.providers`; `late`: late interaction, by all-MiniLM-L6-v2; what is "
         "none of these is not installed.",
     )
     window: int = Field(

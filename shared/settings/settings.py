@@ -93,11 +93,17 @@ class Settings(Section):
         description="First part of the name of every vector table.",
     )
     embedding_model: str = Field(
-        "all-MiniLM-L6-v2", description="The encoder: a built-in name or a folder."
+        "bge-small-en-v1.5",
+        description="The encoder: a built-in name, also all-MiniLM-L6-v2, or a folder.",
     )
     embed_machine_entries: bool = Field(
         default=True,
         description="Off: what machines write gets no vector and is found by words.",
+    )
+    embed_other_languages: bool = Field(
+        default=True,
+        description="Off: what the encoder does not speak is found by words; else a "
+        "second one reads all entries as soon as there is such an entry.",
     )
 
     host: str = Field("127.0.0.1", description="Address the API binds.")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from shared.embedding.models import cross_encoders, model_names
-from shared.embedding.vectors import vector_tables
-from shared.errors import LogchordError
+from shared.embedding.models import cross_encoders
+from shared.embedding.vectors import live_models, vector_tables
 from shared.log import get_logger
-from shared.postgres.pool import connect, translate_database_errors
 from workers.runtime.context import Context, Resources, database_url
 from workers.runtime.task import attempt
 
@@ -34,15 +32,7 @@ class Warm:
     def begin(self) -> None:
         """Load the live model; with Postgres away, the one that settings name."""
         settings = self._ctx.settings
-        model = model_names.choose_first_model(settings)
-        try:
-            with connect(database_url(settings), application="warm") as conn:
-                with translate_database_errors():
-                    live = vector_tables.find_live_model(conn)
-                model = model if live is None else live.model
-        except LogchordError as exc:
-            log.warning("live_model_not_known", code=exc.error_code)
-        self._load([model])
+        self._load([live_models.find_model_name(settings, database_url(settings))])
 
     def begin_reranking(self) -> None:
         """Load the model that reads hits, if one is named; an endpoint's is there.
@@ -74,7 +64,12 @@ class Warm:
             if error is None:
                 self._loaded.add(model)
             else:
-                log.warning("model_not_loaded", model=model, code=error.error_code)
+                log.warning(
+                    "model_not_loaded",
+                    model=model,
+                    code=error.error_code,
+                    reason=error.message,
+                )
 
     def _read_once(self) -> None:
         self._ctx.cross_encoder.logits("warm", ["warm"], _READ_SECONDS)

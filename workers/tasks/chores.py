@@ -15,7 +15,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding.switch import reembed
+from shared.embedding.switch import reembed, second_model
 from shared.embedding.vectors import not_embedded
 from shared.enrich import reanalyse, recount_vocabulary
 from shared.enrich.attachments import keep_files
@@ -131,6 +131,7 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
         )
     if chore.cursor is not None and "embedded_to" in chore.cursor:
         by = chore.cursor.get(reanalyse.READ_BY)
+        second_model.begin_if_needed(ctx.pool, ctx.settings)
         return _then_versions(
             ctx,
             not_embedded.prepare(ctx.pool, settings, chore.cursor, chore.done),

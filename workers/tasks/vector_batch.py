@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+from shared.embedding.switch import second_model
 from shared.embedding.vectors import (
     chunk_prefix,
     embed_entry,
@@ -90,6 +91,7 @@ def _keep(ctx: Context, model: str, made: Sequence[EntryResult[Judged]]) -> None
     claims = [one.claim for one in made]
     tenant = claims[0].tenant
     there = batch_commit.there(made)
+    skipped = any(why == "language" for _, (_, why) in there)
     with connection(ctx.pool) as conn:
         # Without a table the model has been dropped meanwhile: nothing is to be stored.
         table = vector_tables.hold(conn, model)
@@ -104,4 +106,6 @@ def _keep(ctx: Context, model: str, made: Sequence[EntryResult[Judged]]) -> None
             read = [(one, it.read) for one, it in found if one.entry_id in locked]
             input_digests.store_digests(conn, model, tenant, read)
         batch_commit.end(ctx, conn, claims)
+    if skipped:
+        second_model.begin_if_needed(ctx.pool, ctx.settings)
     ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

@@ -12,7 +12,8 @@ import redis
 
 from api.cli.stack import health
 from local import runner_state
-from shared.embedding.models import model_folder, model_names
+from shared.embedding.models import model_folder
+from shared.embedding.vectors import live_models
 from shared.errors import LogchordError
 from shared.messaging import redis_clients
 from shared.settings.settings import Settings
@@ -124,15 +125,22 @@ def _provider(settings: Settings, name: str) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    name = model_names.choose_first_model(settings)
+    url = settings.database_url
+    name = live_models.find_model_name(
+        settings, None if url is None else url.get_secret_value()
+    )
     if name.partition(":")[0] in settings.api.providers:
         return _provider(settings, name)
     if "/" in name or ":" in name or name.startswith("hashing"):
         return Check("embedding model", "note", f"{name}, which is not ours to check")
     manifest = model_folder.manifest_of(model_folder.folder_of(settings.cache, name))
     if manifest is None:
-        remedy = "`logchord up` converts it; `make setup` installs its weights."
-        return Check("embedding model", "failed", f"{name} is not converted", remedy)
+        remedy = (
+            "`logchord up` makes it again and says what it lacks for that; so does a"
+            " worker that starts."
+        )
+        found = f"{name} is missing or damaged in {settings.cache}"
+        return Check("embedding model", "failed", found, remedy)
     graph = manifest.files[model_folder.GRAPH_FILE][:16]
     origin = manifest.source_sha256[:16]
     found = f"{name}, sha256 {graph}, made from weights with sha256 {origin}"

@@ -22,6 +22,7 @@ from local.place import ServerError, StackFolders
 from local.server import listener
 from local.stack import OFF, AlreadyRunningError, Given, Stack
 from shared import migrations
+from shared.embedding.vectors import live_models
 from shared.errors import LogchordError
 from shared.settings.settings import Settings
 
@@ -39,10 +40,16 @@ _DEMO_SOURCES = {
     },
     "beamlines": {"adapter": "push", "timezone": "Europe/Zurich"},
 }
-_MODEL_CODE = (
-    "import sys; from pathlib import Path; from shared.embedding import encoders; "
-    "encoders.load_encoder(sys.argv[1], Path(sys.argv[2]))"
-)
+_MODEL_CODE = """
+import sys
+from pathlib import Path
+from shared.embedding.models import encoders
+from shared.errors import LogchordError
+try:
+    encoders.load_encoder(sys.argv[1], Path(sys.argv[2]))
+except LogchordError as exc:
+    sys.exit(exc.message)
+"""
 
 
 class Start:
@@ -82,12 +89,14 @@ class Start:
         settings = Settings.load(self._environ)
         _check_port(settings.port, "the API", "start with another: `--port N`")
         _check_port(settings.flower_port, "Flower", "set FLOWER_PORT to another")
-        self._model = self._prepare_model(settings)
         addresses = self._stack.start_servers(self._given(settings))
         migrations.migrate(
             addresses.database_url,
             announce=lambda name: self._say(f"Applying migration {name}"),
         )
+        # Of an installation that has vectors, their model, whatever settings name.
+        name = live_models.find_model_name(settings, addresses.database_url)
+        self._model = self._prepare_model(settings, name)
         first_key.ensure(addresses.database_url, settings.home)
         values: dict[str, Any] = {
             "demo": self._demo,
@@ -114,7 +123,7 @@ class Start:
     def _wait_until_healthy(self) -> None:
         self._stack.wait_for_search_engine()
         if self._model is not None and self._model.wait() != 0:
-            self._say("The embedding model is not ready; see `logchord logs model`.")
+            self._say(f"The embedding model is not ready. {self._why_no_model()}")
         settings = Settings.load(self._environ)
         step = "Waiting until everything is healthy"
         self._steps.begin(step)
@@ -132,6 +141,11 @@ class Start:
         self._stack.publish("startup.json", startup)
         if self._echoes or self._out.as_json:
             welcome.Welcome.of(settings, seconds, demo=self._demo).show(self._out)
+
+    def _why_no_model(self) -> str:
+        """Return the last line that its process wrote: what is missing, what to do."""
+        written = (self._home / "logs" / "model.log").read_text("utf-8", "replace")
+        return (written.strip().splitlines() or ["See `logchord logs model`."])[-1]
 
     def _given(self, settings: Settings) -> Given:
         engine = _text(settings.opensearch_url)
@@ -164,11 +178,13 @@ class Start:
         )
         return False
 
-    def _prepare_model(self, settings: Settings) -> subprocess.Popen[str] | None:
-        """Convert the embedding model, once per cache, in a process of its own."""
-        if settings.search_modules.semantic.provider is not None:
+    def _prepare_model(
+        self, settings: Settings, name: str
+    ) -> subprocess.Popen[str] | None:
+        """Make the embedding model, once per cache, in a process of its own."""
+        if name.partition(":")[0] in settings.api.providers:
             return None
-        arguments = [settings.embedding_model, str(settings.cache)]
+        arguments = [name, str(settings.cache)]
         return subprocess.Popen(  # noqa: S603 - our own code
             [sys.executable, "-c", _MODEL_CODE, *arguments],
             env=self._child_environ(),

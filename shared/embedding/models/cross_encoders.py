@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shared.settings.sections import ProviderSettings
 
 _FOLDERS = (FOLDER_PREFIX, "/", "~", ".")
-# Where a setting names a model: late interaction with the shipped encoder's own pieces.
+# Where a setting names a model: late interaction with the pieces of all-MiniLM-L6-v2.
 LATE = "late"
 
 

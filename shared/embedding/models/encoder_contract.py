@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from shared.embedding.models.model_names import QUESTION_PREFIXES
 from shared.errors import EmbeddingGenerationError
 
 Vectors = NDArray[np.float32]
@@ -49,6 +50,12 @@ class Encoder(Protocol):
 
     def words(self, text: str) -> list[Word]:
         """Return the words of a text in order, with the pieces of each."""
+
+
+def encode_question(encoder: Encoder, text: str) -> Vectors:
+    """Return the vector of a question, below what its model reads before one."""
+    asked = QUESTION_PREFIXES.get(encoder.model, "") + text
+    return encoder.encode([asked]).reshape(-1)
 
 
 def check_vectors(

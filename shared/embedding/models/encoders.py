@@ -18,7 +18,13 @@ from shared.embedding.models.encoder_contract import (
     Word,
     check_vectors,
 )
-from shared.embedding.models.model_names import ALIASES, FOLDER_PREFIX, HASHING
+from shared.embedding.models.model_names import (
+    ALIASES,
+    BGE,
+    FOLDER_PREFIX,
+    HASHING,
+    SECOND,
+)
 
 if TYPE_CHECKING:
     from shared.settings.sections import ProviderSettings
@@ -73,6 +79,11 @@ def load_encoder(
     hashing = HASHING.fullmatch(name)
     if hashing:
         return HashingEncoder(int(hashing[1]))
+    if name == SECOND:
+        # It costs 120 MB, where nobody asks for it.
+        from shared.embedding.models.sentence_encoder import SentenceEncoder
+
+        return SentenceEncoder()
     provider = name.partition(":")[0]
     if provider in providers:
         from shared.embedding.models.endpoint_encoder import EndpointEncoder
@@ -89,9 +100,13 @@ def load_encoder(
 def folder_of(cache: Path, model: str) -> Path:
     """Return where a built-in model is, made now if it is not there."""
     folder = model_folder.folder_of(cache, model)
-    if model_folder.manifest_of(folder) is None:
-        # onnx costs 1.3 s and 60 MB to import, and is needed once in a cache's life.
-        from shared.embedding.models import convert_minilm
+    if model_folder.manifest_of(folder) is not None:
+        return folder
+    # What makes a model costs a second and more to import, once in a cache's life.
+    if model == BGE:
+        from shared.embedding.models import bge_small
 
-        folder = convert_minilm.ensure(cache, model)
-    return folder
+        return bge_small.ensure(cache)
+    from shared.embedding.models import convert_minilm
+
+    return convert_minilm.ensure(cache, model)

@@ -48,6 +48,7 @@ class OnnxEncoder:
         # The beginning and the end, or the end alone, or neither.
         self._first, self._last = marks[: len(marks) // 2], marks[len(marks) // 2 :]
         self._inputs = {one.name for one in self._session.get_inputs()}
+        self._reads_first = manifest is not None and manifest.pooling == "first"
         if manifest is None:
             self.model = f"{FOLDER_PREFIX}{folder}"
             self.max_tokens = max(1, limit - len(marks))
@@ -102,20 +103,19 @@ class OnnxEncoder:
             raise EmbeddingGenerationError(
                 technical=str(error), model_name=self.model, input_text=text
             ) from error
-        return _one_vector(np.asarray(found[0][0], dtype=np.float32))
+        return self._one_vector(np.asarray(found[0][0], dtype=np.float32))
 
     def _pieces(self, text: str) -> Encoding:
         return self._tokenizer.encode(text, add_special_tokens=False)
 
-
-def _one_vector(found: Vectors) -> Vectors:
-    """Return the mean of a vector a piece, of length one; a whole one as it is."""
-    if found.ndim == 1:
-        return found
-    mean = found.mean(axis=0)
-    length = float(np.linalg.norm(mean))
-    # What is no number, or nothing, is refused by whoever checks it.
-    return np.asarray(mean / length if length else mean, dtype=np.float32)
+    def _one_vector(self, found: Vectors) -> Vectors:
+        """Return a vector of length one of those a piece; a whole one as it is."""
+        if found.ndim == 1:
+            return found
+        pooled = found[0] if self._reads_first else found.mean(axis=0)
+        length = float(np.linalg.norm(pooled))
+        # What is no number, or nothing, is refused by whoever checks it.
+        return np.asarray(pooled / length if length else pooled, dtype=np.float32)
 
 
 def opened(
@@ -125,12 +125,20 @@ def opened(
     paths = folder / model_folder.TOKENIZER_FILE, folder / model_folder.GRAPH_FILE
     missing = [path.name for path in paths if not path.is_file()]
     if missing or model_folder.is_spoiled(folder):
-        message = f"The folder {folder} holds no whole model (`{setting}`)."
+        flaw = f"{' and '.join(missing)} missing" if missing else "a file damaged"
+        message = (
+            f"The folder {folder} holds no whole model (`{setting}`), {flaw}. Copy it"
+            " there again, or name another model; one of Logchord's own is made again"
+            " at the next start."
+        )
         raise ConfigurationError(message, config_key=setting)
     try:
         return Tokenizer.from_file(str(paths[0])), _session(paths[1])
     except _UNREADABLE as exc:
-        message = f"The model in {folder} cannot be loaded: {exc}"
+        message = (
+            f"The model in {folder} (`{setting}`) cannot be loaded: {exc}. Copy it"
+            " there again, or name another model."
+        )
         raise ConfigurationError(message, config_key=setting) from exc
 
 

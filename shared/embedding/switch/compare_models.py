@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.embedding.models.encoder_contract import Encoder
+from shared.embedding.models.encoder_contract import Encoder, encode_question
 from shared.embedding.vectors.nearest import find_nearest
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.postgres.pool import Pool, connection
@@ -82,7 +82,7 @@ def _best(
 ) -> set[UUID]:
     """Return the best of everything there is: numbers come of it, nothing else."""
     began = time.perf_counter()
-    vector = side.encoder.encode([text]).reshape(-1)
+    vector = encode_question(side.encoder, text)
     scope = Scope(tenant, "reembed")
     with connection(pool) as conn:
         near = find_nearest(conn, side.model.table_name, scope, vector, BEST)

@@ -17,6 +17,7 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow, class_row
 
 from shared.embedding.models.encoder_contract import Encoder
+from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
 from shared.embedding.switch import compare_models, switch_model
 from shared.embedding.switch.compare_models import Side
 from shared.embedding.vectors import vector_tables
@@ -138,7 +139,9 @@ def prepare(
 
 def _open(site: _Site) -> Effect:
     """Have a table, and have whatever changes from now on embedded for it, too."""
-    dimension = site.encoder(site.model).dimension
+    # This process has no room for three models, and the second is never compared.
+    is_second = site.model == SECOND
+    dimension = SECOND_DIMENSION if is_second else site.encoder(site.model).dimension
 
     def commit(conn: Connection[TupleRow]) -> Progress:
         vector_tables.ensure_table(conn, site.prefix, site.model, dimension)
@@ -207,7 +210,7 @@ def _compare(site: _Site) -> Effect:
         old, new = vector_tables.find_live_model(conn), _registered(conn, site.model)
         asked = compare_models.questions(conn)
     compared = None
-    if old is not None and old.model != new.model:
+    if old is not None and new.model not in (old.model, SECOND):
         after = Side(new, site.encoder(new.model))
         after.encoder.encode([_HARMLESS])
         try:

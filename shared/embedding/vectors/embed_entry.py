@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 from shared.embedding.models.encoder_contract import Encoder, Vectors
 from shared.embedding.vectors import chunk_prefix, input_digests, vectors
 from shared.embedding.vectors.chunk_prefix import Heading
-from shared.embedding.vectors.chunks import MAX_CHUNKS, Chunk, cut
+from shared.embedding.vectors.chunks import Chunk, cut, most_chunks
 from shared.embedding.vectors.vectors import EntryVectors
 from shared.entries.reading.read_entries import Content
 
@@ -60,7 +60,7 @@ def embed(
         (later if chunk.number else first).text + chunk.header + chunk.text
         for chunk in chunks
     ]
-    is_cut = len(chunks) == MAX_CHUNKS and chunks[-1].end < len(text)
+    is_cut = len(chunks) == most_chunks(encoder) and chunks[-1].end < len(text)
     placed = [_in_text(chunk, len(title)) for chunk in chunks]
     mark = input_digests.digest(placed, read)
     if mark == known:

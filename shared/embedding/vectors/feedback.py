@@ -7,13 +7,13 @@ from math import isnan
 from typing import LiteralString
 from uuid import UUID
 
+from pgvector import HalfVector, Vector
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.embedding.models.encoder_contract import Vectors
-from shared.embedding.vectors.nearest import as_text
 
 # Of each of the best the chunk that was found. What the caller may not see moves
 # nothing: else it would show in the order of what they may. The question is stretched
@@ -21,7 +21,7 @@ from shared.embedding.vectors.nearest import as_text
 _COSINES: LiteralString = (
     """
     WITH best AS (
-        SELECT l2_normalize(avg(nearest.embedding::vector) + %(stretched)s::vector)
+        SELECT l2_normalize(avg(nearest.embedding::vector) + %(stretched)s)
                ::halfvec AS moved
           FROM (SELECT DISTINCT ON (v.entry_id) v.embedding
                   FROM {table} AS v
@@ -31,7 +31,7 @@ _COSINES: LiteralString = (
                    AND e.deleted_at IS NULL"""
     + rights.SEEN
     + """
-                 ORDER BY v.entry_id, v.embedding <=> %(vector)s::halfvec, v.chunk
+                 ORDER BY v.entry_id, v.embedding <=> %(vector)s, v.chunk
                ) AS nearest)
     SELECT v.entry_id, max(1 - (v.embedding <=> best.moved))
       FROM {table} AS v
@@ -57,8 +57,8 @@ def cosines(
     """
     given = {
         **scope.params,
-        "vector": as_text(vector),
-        "stretched": as_text(vector / share),
+        "vector": HalfVector(vector),
+        "stretched": Vector(vector / share),
         "best": list(best),
         "entry_ids": list(entry_ids),
     }

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from shared.embedding.models import model_names
+from shared.embedding.models.model_names import SECOND
 from shared.embedding.vectors import vector_tables
+from shared.errors import LogchordError
+from shared.log import get_logger
 from shared.messaging.stage_names import EMBED_PREFIX, embed_stage
-from shared.postgres.pool import connection
+from shared.postgres.pool import connect, connection, translate_database_errors
 from shared.stages import entry_stages
 
 if TYPE_CHECKING:
@@ -19,7 +23,10 @@ if TYPE_CHECKING:
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings
 
+log = get_logger()
+
 KEPT_SECONDS = 1.0
+_LOOK_MS = 2000
 
 
 def list_stages(conn: Connection[TupleRow], settings: Settings) -> tuple[str, ...]:
@@ -31,6 +38,35 @@ def list_stages(conn: Connection[TupleRow], settings: Settings) -> tuple[str, ..
     return tuple(found)
 
 
+def find_model_name(settings: Settings, url: str | None) -> str:
+    """Return the model that searches read; before the first, the one settings name.
+
+    And that with Postgres away: an installation keeps the model that it began with.
+    """
+    first = model_names.choose_first_model(settings)
+    if url is None:
+        return first
+    options = f"-c statement_timeout={_LOOK_MS}"
+    try:
+        with (
+            connect(url, application="model", options=options) as conn,
+            translate_database_errors(),
+        ):
+            live = vector_tables.find_live_model(conn)
+    except LogchordError as exc:
+        log.warning("live_model_not_known", code=exc.error_code)
+        return first
+    return first if live is None else live.model
+
+
+class _Known(NamedTuple):
+    """What was found when it was asked for."""
+
+    asked_at: float
+    live: EmbeddingModel | None
+    second: EmbeddingModel | None
+
+
 class InUse:
     """The live model, asked for once a second: the one before it is still filled."""
 
@@ -38,30 +74,41 @@ class InUse:
         self._pool = pool
         self._clock = clock
         self._lock = threading.Lock()
-        self._known: tuple[float, EmbeddingModel | None] | None = None
+        self._known: _Known | None = None
 
     def live(self) -> EmbeddingModel | None:
         """Return the model that searches read, with its table; None before the first.
 
         Whoever searches keeps to what this returned, for the vector and the table.
         """
-        now = self._clock()
-        known = self._still_known(now)
-        if known is not None:
-            return known[1]
-        with connection(self._pool) as conn:
-            found = vector_tables.find_live_model(conn)
-        with self._lock:
-            self._known = (now, found)
-        return found
+        return self._look().live
+
+    def find_second(self) -> EmbeddingModel | None:
+        """Return the model for other languages, with its table; None: there is none."""
+        return self._look().second
 
     def named(self, model: str) -> EmbeddingModel | None:
         """Return this model where it is known to be live; nobody is asked."""
         known = self._still_known(self._clock())
-        live = None if known is None else known[1]
+        live = None if known is None else known.live
         return live if live is not None and live.model == model else None
 
-    def _still_known(self, now: float) -> tuple[float, EmbeddingModel | None] | None:
+    def _look(self) -> _Known:
+        now = self._clock()
+        known = self._still_known(now)
+        if known is None:
+            with connection(self._pool) as conn:
+                live = vector_tables.find_live_model(conn)
+                second = vector_tables.find_model(conn, SECOND)
+            serves = second is not None and second.active and not second.live
+            known = _Known(now, live, second if serves else None)
+            with self._lock:
+                self._known = known
+        return known
+
+    def _still_known(self, now: float) -> _Known | None:
         with self._lock:
             known = self._known
-        return known if known is not None and now - known[0] < KEPT_SECONDS else None
+        if known is None or now - known.asked_at >= KEPT_SECONDS:
+            return None
+        return known

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
-import numpy as np
+from pgvector import HalfVector
 from psycopg import Connection, sql
 from psycopg.errors import QueryCanceled
 from psycopg.rows import TupleRow, class_row
@@ -99,7 +99,7 @@ _NEAREST: LiteralString = (
            1 - n.distance AS cosine, n.source, n.kind, n.origin, n.entry_time,
            n.external_id, n.current{counted}
       FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
-                   v.embedding <=> %(vector)s::halfvec AS distance,
+                   v.embedding <=> %(vector)s AS distance,
                    e.source, e.kind, e.origin, e.entry_time, e.external_id,
                    e.revision AS current
               FROM {table} AS v
@@ -125,7 +125,7 @@ _NEAREST_OF_FEW: LiteralString = (
            1 - max(n.distance) OVER () AS farthest
       FROM (SELECT o.entry_id, o.chunk, o.revision, o.start_at, o.end_at, o.distance
               FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
-                           v.embedding <=> %(vector)s::halfvec AS distance
+                           v.embedding <=> %(vector)s AS distance
                       FROM {table} AS v
                      WHERE v.tenant = %(tenant)s
                     OFFSET 0) AS o
@@ -147,7 +147,7 @@ _AHEAD = 3
 
 # A second key would switch the index off: ties are broken outside.
 _BY_INDEX: LiteralString = """
-    ORDER BY v.embedding <=> %(vector)s::halfvec LIMIT %(page)s"""
+    ORDER BY v.embedding <=> %(vector)s LIMIT %(page)s"""
 # The fence keeps the planner from the index, which would miss rows behind a filter,
 # and the vectors out of the sort.
 _EXACTLY: LiteralString = "OFFSET 0"
@@ -175,7 +175,7 @@ def find_nearest(
     params: dict[str, Any] = {
         **scope.params,
         **filters,
-        "vector": as_text(vector),
+        "vector": HalfVector(vector),
     }
     short: list[bool] = []
     search = _Search(conn, table, params, how.bound, lambda: short.append(True))
@@ -347,10 +347,3 @@ def nearest_statement(
 
 def _rank(near: Near) -> tuple[float, int]:
     return -near.cosine, near.chunk
-
-
-def as_text(vector: Vectors) -> str:
-    """Return a vector as Postgres reads it."""
-    numbers = np.ravel(vector).tolist()
-    # In one go: a fifth faster than each number by itself.
-    return ("[" + ",".join(["%.7g"] * len(numbers)) + "]") % tuple(numbers)

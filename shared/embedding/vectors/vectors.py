@@ -1,19 +1,17 @@
 """Vectors in Postgres: a table for each model, filled per entry."""
 
-import json
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 from uuid import UUID
 
 import numpy as np
+from pgvector import HalfVector
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.embedding.models.encoder_contract import Vectors, check_vectors
 from shared.embedding.vectors.chunks import Chunk
-from shared.embedding.vectors.nearest import as_text
 from shared.errors import EmbeddingGenerationError
 
 # More in one statement would run into its time limit on a large index.
@@ -61,8 +59,7 @@ _THERE: LiteralString = """
 _COPY: LiteralString = """
     COPY {table} (tenant, entry_id, revision, chunk, start_at, end_at, embedding)
     FROM STDIN (FORMAT BINARY)"""
-# What goes into a halfvec is what comes out of a bytea: the bytes as they are.
-_COPIED = ("text", "uuid", "int4", "int4", "int4", "int4", "bytea")
+_COPIED = ("text", "uuid", "int4", "int4", "int4", "int4", "halfvec")
 
 
 def store(
@@ -134,18 +131,16 @@ def _stay(
     conn.execute(_on(_RAISE, table), asked)
 
 
-def _halves(made: EntryVectors, table: str) -> list[bytes]:
-    """Return each vector as the server takes a halfvec: length, nothing, numbers."""
+def _halves(made: EntryVectors, table: str) -> list[HalfVector]:
     if not made.chunks:
         return []
     dimension = made.vectors.shape[-1]
     good = check_vectors(made.vectors, len(made.chunks), dimension, table)
-    head = struct.pack(">HH", dimension, 0)
-    return [head + one.tobytes() for one in good.astype(">f2")]
+    return [HalfVector(one) for one in good]
 
 
 _COSINES: LiteralString = """
-    SELECT v.entry_id, max(1 - (v.embedding <=> %(vector)s::halfvec))
+    SELECT v.entry_id, max(1 - (v.embedding <=> %(vector)s))
       FROM {table} AS v
      WHERE v.tenant = %(tenant)s AND v.entry_id = ANY (%(entry_ids)s)
      GROUP BY v.entry_id"""
@@ -159,13 +154,17 @@ def load_cosines(
     entry_ids: Sequence[UUID],
 ) -> dict[UUID, float]:
     """Return the cosine of each entry's best chunk; entries without one are absent."""
-    params = {"tenant": tenant, "vector": as_text(vector), "entry_ids": list(entry_ids)}
+    params = {
+        "tenant": tenant,
+        "vector": HalfVector(vector),
+        "entry_ids": list(entry_ids),
+    }
     rows = conn.execute(_on(_COSINES, table), params, prepare=True).fetchall()
     return {entry_id: float(cosine) for entry_id, cosine in rows}
 
 
 _MIDDLE: LiteralString = """
-    SELECT avg(v.embedding)::text
+    SELECT avg(v.embedding)
       FROM {table} AS v
      WHERE v.tenant = %(tenant)s AND v.entry_id = %(entry_id)s"""
 
@@ -175,10 +174,11 @@ def middle(
 ) -> Vectors | None:
     """Return the mean of an entry's vectors; None: it has none."""
     given = {"tenant": tenant, "entry_id": entry_id}
-    row = conn.execute(_on(_MIDDLE, table), given).fetchone()
+    row = conn.execute(_on(_MIDDLE, table), given, binary=True).fetchone()
     if row is None or row[0] is None:
         return None
-    return np.asarray(json.loads(row[0]), dtype=np.float32)
+    mean: HalfVector = row[0]
+    return mean.to_numpy().astype(np.float32)
 
 
 _EMBEDDED: LiteralString = """

@@ -30,11 +30,16 @@ MAP_OF_UNIT: dict[str, Calibration] = {
 # Of what was judged relevant in two collections, alike in both, 95 % lie above the
 # first cosine, three quarters above the second and one quarter above the third.
 COSINE_MAPS = {
+    "bge-small-en-v1.5-int8": ((0.6, 0.25), (0.69, 0.5), (0.77, 0.8)),
     "all-MiniLM-L6-v2-int8": ((0.235, 0.25), (0.395, 0.5), (0.595, 0.8)),
+    # Over questions and entries of different languages.
+    "use-multilingual-v3": ((0.08, 0.25), (0.2, 0.5), (0.365, 0.8)),
 }
 # The same of the linear score: one of meaning alone is 0.7 of its cosine at most.
 LINEAR_MAPS = {
+    "bge-small-en-v1.5-int8": ((0.44, 0.25), (0.5, 0.5), (0.7, 0.8)),
     "all-MiniLM-L6-v2-int8": ((0.18, 0.25), (0.33, 0.5), (0.585, 0.8)),
+    "use-multilingual-v3": ((0.075, 0.25), (0.155, 0.5), (0.405, 0.8)),
 }
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shared.embedding.models.encoder_contract import encode_question
+
 if TYPE_CHECKING:
     from shared.embedding.models.encoder_contract import Encoder, Vectors
 
@@ -41,7 +43,7 @@ class QueryVectors:
             if vector is not None:
                 self._known.move_to_end(key)
                 return vector
-        vector = encoder.encode([text]).reshape(-1)
+        vector = encode_question(encoder, text)
         with self._lock:
             self._known[key] = vector
             while len(self._known) > self._kept:

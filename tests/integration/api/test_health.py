@@ -32,7 +32,7 @@ def test_health_has_exactly_the_shape_of_the_reference(running: System, client):
     assert answer.json() == {
         "status": "healthy",
         "vector_db": {
-            "collections": [{"name": "knowledge_base_all_minilm_l6_v2_int8"}]
+            "collections": [{"name": "knowledge_base_bge_small_en_v1_5_int8"}]
         },
         "keyword_engine": "connected",
     }

@@ -1,4 +1,4 @@
-"""The model is converted once, whole or not at all, and means what it should."""
+"""MiniLM is converted once, whole or not at all, and means what it should."""
 
 import json
 import math
@@ -47,7 +47,7 @@ def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def encoder(model_cache: Path) -> OnnxEncoder:
-    """The encoder that ships."""
+    """The encoder that shipped first, and is a setting now."""
     return OnnxEncoder(model_folder.folder_of(model_cache, convert_minilm.INT8))
 
 
@@ -107,7 +107,7 @@ def files_of(folder: Path) -> dict[str, str]:
     return {path.name: minilm_weights.sha256(path) for path in folder.iterdir()}
 
 
-def test_the_default_model_has_384_dimensions_and_names_its_precision(
+def test_minilm_has_384_dimensions_and_names_its_precision(
     encoder: OnnxEncoder, model_cache: Path
 ) -> None:
     loaded = encoders.load_encoder("all-MiniLM-L6-v2", model_cache)

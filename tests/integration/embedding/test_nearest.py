@@ -10,13 +10,14 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from pgvector import HalfVector
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import exact_or_index, nearest
-from shared.embedding.vectors.nearest import Near, as_text, find_nearest
+from shared.embedding.vectors.nearest import Near, find_nearest
 from shared.entries.reading.filter_sql import ANYTHING
 from tests.support.fixtures.vectors import DIMENSION, NOON, MakeEntry, unit
 
@@ -39,7 +40,7 @@ def searching(
     page: int,
     vector: Vectors = QUERY,
 ) -> nearest._Search:
-    params = {**EVERYBODY.params, **filters, "vector": as_text(vector)}
+    params = {**EVERYBODY.params, **filters, "vector": HalfVector(vector)}
     return nearest._Search(conn, table, {**params, "page": page}, lambda _: True)
 
 
@@ -104,7 +105,7 @@ def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
     params = {
         **EVERYBODY.params,
         **ANYTHING,
-        "vector": as_text(unit((1,))[0]),
+        "vector": HalfVector(unit((1,))[0]),
         "page": 5,
     }
     statement = nearest.nearest_statement(table, params, nearest._BY_INDEX)

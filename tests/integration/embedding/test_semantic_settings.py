@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import psycopg
 import pytest
 
 from api.cli.doctor import checks
-from local.server import Server
+from local.server import Server, StackFolders
 from shared.embedding.models import model_names
 from shared.embedding.models.encoders import load_encoder
 from shared.embedding.vectors import vector_tables, vectors
@@ -90,7 +89,7 @@ def due(conn: psycopg.Connection[Any], stage: str) -> None:
 
 @pytest.mark.requirement("S1-48")
 def test_each_profile_has_its_encoder_and_another_model_its_own_table(
-    database: str, valkey: Server, server: Script, tmp_path: Path
+    database: str, valkey: Server, server: Script, place: StackFolders
 ):
     server.dimension = 768
     ctx = worker(database, valkey, server)
@@ -99,14 +98,14 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
     with psycopg.connect(database, autocommit=True) as conn:
         due(conn, embed_stage(older))
         embed_entries(ctx, older)
-        ours = load_encoder(model_names.choose_first_model(Settings()), tmp_path)
+        ours = load_encoder(model_names.choose_first_model(Settings()), place.cache)
         assert (model_names.choose_first_model(Settings()), ours.dimension) == (
-            "all-MiniLM-L6-v2-int8",
+            "bge-small-en-v1.5-int8",
             384,
         )
         with conn.transaction():
             vector_tables.ensure_table(conn, "test", ours.model, ours.dimension)
-        hashing = load_encoder("hashing-384", tmp_path)
+        hashing = load_encoder("hashing-384", place.cache)
         assert (hashing.encode(["beam"]) == hashing.encode(["beam"])).all()
         assert [
             (one.model, one.dimension) for one in vector_tables.list_models(conn)

@@ -44,6 +44,8 @@ def make(make_context: MakeContext) -> Iterator[Make]:
             "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "here",
             "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
             "LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES": '["en"]',
+            # What the second model does for these: test_second_model.
+            "LOGCHORD_EMBED_OTHER_LANGUAGES": "false",
         }
         yield lambda **given: make_context(**{**spoken, **given})
 

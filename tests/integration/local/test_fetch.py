@@ -21,9 +21,10 @@ import tenacity
 from local import fetch
 from local.place import ServerError
 from local.server import free_port
+from shared.maven_artifacts import Artifact
 
 CONTENT = os.urandom(300_000)
-ARTIFACT = fetch.Artifact(
+ARTIFACT = Artifact(
     "org.example",
     "thing",
     "1.0",

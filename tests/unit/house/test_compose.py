@@ -109,9 +109,10 @@ def test_the_image_takes_every_dependency_by_its_hash_and_keeps_no_cache():
         assert "--require-hashes" in line or "--build-constraints" in line, line
 
 
-def test_the_model_is_converted_when_the_image_is_built():
+def test_the_models_are_made_when_the_image_is_built():
     built, _, run = DOCKERFILE.rpartition("\nFROM ")
-    assert "load_encoder('all-MiniLM-L6-v2', Path('/app/cache'))" in built
+    assert "load_encoder(name, Path('/app/cache'))" in built
+    assert "for name in ('bge-small-en-v1.5', 'all-MiniLM-L6-v2')" in built
     assert "COPY --from=build --chown=1000:1000 /app /app" in run
     assert image_environment()["LOGCHORD_CACHE"] == "/app/cache"
 

@@ -40,6 +40,7 @@ FOR_EVERY_TENANT = {
     ("shared/embedding/switch/reembed.py", "_ASIDE"),
     ("shared/embedding/vectors/not_embedded.py", "_PAGE"),
     ("shared/embedding/vectors/model_registry.py", "_SKIPPED"),
+    ("shared/embedding/switch/second_model.py", "_IS_NEEDED"),
     ("shared/embedding/switch/reembed.py", "_DUE"),
     ("shared/entries/reading/entry_estimate.py", "_UNDELETED"),
     ("shared/embedding/switch/compare_models.py", "_ASKED"),

@@ -10,6 +10,7 @@ import pytest
 
 from local import fetch
 from local.place import ServerError
+from shared.maven_artifacts import Artifact
 
 JVM_OPTIONS = """## heap
 -Xms1g
@@ -22,11 +23,11 @@ JVM_OPTIONS = """## heap
 """
 
 
-def artifact_of(path: Path) -> fetch.Artifact:
+def artifact_of(path: Path) -> Artifact:
     """Pin a file as it is."""
     content = path.read_bytes()
     digest = hashlib.sha512(content).hexdigest()
-    return fetch.Artifact("g", path.stem, "1", "zip", len(content), digest)
+    return Artifact("g", path.stem, "1", "zip", len(content), digest)
 
 
 @pytest.fixture

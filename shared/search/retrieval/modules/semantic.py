@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,14 +11,17 @@ from psycopg import Connection
 from psycopg.errors import QueryCanceled
 
 from shared.embedding.models.encoder_contract import Vectors
+from shared.embedding.models.model_names import equal_cosine
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.nearest import Bound, How, Near, find_nearest
 from shared.embedding.vectors.vector_tables import EmbeddingModel
-from shared.errors import ConfigurationError
+from shared.errors import ConfigurationError, LogchordError
+from shared.log import get_logger
 from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
 from shared.postgres.pool import pipelined_connection
 from shared.search.jobs.outcome import Candidate, Diagnostic, Outcome
+from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.language import tree_text
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.branch_query import BranchQuery
@@ -33,6 +36,8 @@ from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 from shared.search.retrieval.tool_schema import MeaningArguments
 from shared.text.words import languages
+
+log = get_logger()
 
 NAME, UNIT = "semantic", "cosine"
 # Excluded entries leave holes: how far the scan goes on to fill them.
@@ -65,13 +70,93 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
             as_of=context.freshness.of(context.pool), skipped="no_model"
         )
     known = context.speaks(model.model)
+    second = context.models.find_second() if known else None
     # A few words say little: they count as the model's own.
-    if known and languages.detect(text, known[0]) not in known:
-        # A vector of what it was not made for is noise; the words are searched.
-        return ModuleResult(
-            as_of=context.freshness.of(context.pool, embed_stage(model.model)),
-            skipped="language",
-        )
+    language = languages.detect(text, known[0]) if known else None
+    if language is None or language in known:
+        found = _by_model(ask, context, model, text, _floor(ask, context, model))
+        if second is not None:
+            found = _with_other_languages(ask, context, found, second, text)
+        return found
+    if second is not None and language in context.speaks(second.model):
+        floor = _floor(ask, context, second, said_of=model)
+        return _by_model(ask, context, second, text, floor)
+    # A vector of what it was not made for is noise; the words are searched.
+    return ModuleResult(
+        as_of=context.freshness.of(context.pool, embed_stage(model.model)),
+        skipped="language",
+    )
+
+
+def _with_other_languages(
+    ask: Ask,
+    context: SearchContext,
+    found: ModuleResult,
+    second: EmbeddingModel,
+    text: str,
+) -> ModuleResult:
+    """Add the entries that the first model does not speak, by the second model.
+
+    Its cosines count as those of the first that stand out as far.
+    """
+    first = found.model or ""
+    others = _other_languages(ask, context, first, second.model)
+    if not others:
+        return found
+    filters = ask.plan.filters
+    facts = (*filters.facts, WantedFact("language", any_of=others))
+    plan = replace(ask.plan, filters=replace(filters, facts=facts))
+    floor = equal_cosine(found.floor or 0.0, first, second.model)
+    try:
+        more = _by_model(replace(ask, plan=plan), context, second, text, floor)
+    except LogchordError as exc:
+        # What the first has found stands, whatever else there was no time for.
+        log.warning("second_model_failed", model=second.model, code=exc.error_code)
+        return replace(found, diagnostics=(*found.diagnostics, _unread(exc)))
+    best = {hit.entry_id: hit for hit in found.hits}
+    for hit in more.hits:
+        score = equal_cosine(hit.score, second.model, first)
+        if hit.entry_id not in best or best[hit.entry_id].score < score:
+            best[hit.entry_id] = replace(hit, score=score)
+    hits = sorted(best.values(), key=lambda hit: (-hit.score, hit.kind, hit.chunk_id))
+    seen = [one for one in (found.as_of, more.as_of) if one is not None]
+    return replace(
+        found,
+        hits=tuple(hits[: ask.limit]),
+        as_of=min(seen, default=None),
+        diagnostics=(*found.diagnostics, *more.diagnostics),
+    )
+
+
+def _other_languages(
+    ask: Ask, context: SearchContext, first: str, second: str
+) -> tuple[str, ...]:
+    """Return which languages of the tenant's entries the second model alone speaks."""
+    known = context.speaks(first)
+    spoken = [one for one in context.speaks(second) if one not in known]
+    if context.written_in is None:
+        return tuple(spoken)
+    there = context.written_in.load_languages(
+        context.pool, ask.plan.scope.tenant, ask.budget_ms
+    )
+    # Of none it is not known which there are.
+    return tuple(one for one in spoken if not there or one in there)
+
+
+def _unread(error: LogchordError) -> Diagnostic:
+    return Diagnostic(
+        level="warning",
+        source="retrieve.semantic",
+        code="other_languages_not_searched",
+        message=f"Entries in other languages are found by words alone: {error.message}",
+        category="embedding",
+    )
+
+
+def _by_model(
+    ask: Ask, context: SearchContext, model: EmbeddingModel, text: str, floor: float
+) -> ModuleResult:
+    """Return the nearest entries above the floor, by one model."""
     encoder = context.encoder(model.model).within(ask.budget_seconds)
     vector = context.query_vectors.of(encoder, text)
     notes = _notes_on_length(context, model, vector)
@@ -79,7 +164,6 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     as_of = context.freshness.of(context.pool, embed_stage(model.model))
     with pipelined_connection(context.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
-        floor = _floor(ask, context, model)
         hits, short = _nearest(conn, ask, context, model, floor, vector, asked)
     return ModuleResult(
         tuple(hits),
@@ -132,10 +216,21 @@ def _notes_on_length(
     )
 
 
-def _floor(ask: Ask, context: SearchContext, model: EmbeddingModel) -> float:
-    """Return the lowest cosine kept: the request's, the setting's or the model's."""
+def _floor(
+    ask: Ask,
+    context: SearchContext,
+    model: EmbeddingModel,
+    said_of: EmbeddingModel | None = None,
+) -> float:
+    """Return the lowest cosine kept: the request's, the setting's or the model's.
+
+    The first two are `said_of` the model that is live.
+    """
     wanted = (ask.plan.ordering.similarity_threshold, context.similarity_threshold)
-    return next((one for one in wanted if one is not None), model.similarity_floor)
+    floor = next((one for one in wanted if one is not None), None)
+    if floor is None:
+        return model.similarity_floor
+    return equal_cosine(floor, (said_of or model).model, model.model)
 
 
 def _nearest(

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from psycopg.rows import class_row
 
 from shared.access import rights
+from shared.embedding.models.encoder_contract import Vectors
+from shared.embedding.models.model_names import SECOND
 from shared.embedding.vectors import vector_tables, vectors
 from shared.embedding.vectors.nearest import find_nearest
+from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.entries.reading.filter_sql import NARROWED
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
@@ -118,13 +121,11 @@ def _by_meaning(
     conn: Connection[TupleRow], plan: Plan, entry_id: UUID, given: Mapping[str, Any]
 ) -> Outcome:
     tenant, unit = plan.scope.tenant, semantic.UNIT
-    model = vector_tables.find_live_model(conn)
-    vector = None
-    if model is not None:
-        vector = vectors.middle(conn, model.table_name, tenant, entry_id)
-    if model is None or vector is None:
-        # Not embedded yet, or not in a language that the model was made for.
+    found = _find_vector(conn, tenant, entry_id)
+    if found is None:
+        # Not embedded yet, or not in a language that a model was made for.
         return Outcome(semantic.NAME, "skipped", unit, reason="no_model")
+    model, vector = found
     near = find_nearest(
         conn,
         model.table_name,
@@ -137,6 +138,21 @@ def _by_meaning(
     hits = tuple(semantic.as_hit(one, semantic.columns_of(one), tenant) for one in near)
     told = _outcome(semantic.NAME, unit, hits)
     return replace(told, model=model.model, floor=model.similarity_floor)
+
+
+def _find_vector(
+    conn: Connection[TupleRow], tenant: str, entry_id: UUID
+) -> tuple[EmbeddingModel, Vectors] | None:
+    """Return an entry's vector by the live model, or else by the second one."""
+    for model in (
+        vector_tables.find_live_model(conn),
+        vector_tables.find_model(conn, SECOND),
+    ):
+        if model is not None:
+            vector = vectors.middle(conn, model.table_name, tenant, entry_id)
+            if vector is not None:
+                return model, vector
+    return None
 
 
 def _by_things(

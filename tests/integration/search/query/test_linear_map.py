@@ -7,7 +7,9 @@ import pytest
 from bench import quality_engines
 from local.server import StackFolders
 from shared.access.scope import Scope
-from shared.embedding.models import convert_minilm, model_folder
+from shared.embedding.models import encoders
+from shared.embedding.models.encoder_contract import encode_question
+from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.models.onnx_encoder import OnnxEncoder
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
@@ -21,8 +23,7 @@ NO_WORDS = Outcome("os_bm25", "empty", "bm25")
 
 @pytest.fixture(scope="session")
 def encoder(place: StackFolders) -> OnnxEncoder:
-    convert_minilm.ensure(place.cache)
-    return OnnxEncoder(model_folder.folder_of(place.cache, convert_minilm.INT8))
+    return OnnxEncoder(encoders.folder_of(place.cache, DEFAULT_MODEL))
 
 
 def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:
@@ -64,7 +65,7 @@ def test_what_is_relevant_and_found_by_meaning_alone_outlives_the_cut_beside_wor
     found = {"hybrid": [0, 0], "semantic": [0, 0]}
     total = [0, 0]
     for number, relevant in judged.items():
-        asked = encoder.encode([read.questions[number]])[0]
+        asked = encode_question(encoder, read.questions[number])
         others = [text for text in texts if text not in relevant][:OTHERS]
         cosines = {text: float(asked @ vectors[text]) for text in (*relevant, *others)}
         for mode, counts in found.items():
@@ -74,7 +75,6 @@ def test_what_is_relevant_and_found_by_meaning_alone_outlives_the_cut_beside_wor
         total[0] += len(relevant)
         total[1] += len(others)
     relevant_kept, others_kept = found["hybrid"]
-    # By meaning alone it is 130 of 162; unmapped, beside words, it was 1.
     assert relevant_kept >= total[0] / 2
     assert relevant_kept >= 0.7 * found["semantic"][0]
     assert others_kept <= total[1] / 50

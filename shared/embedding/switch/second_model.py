@@ -1,0 +1,53 @@
+"""A second encoder beside one that speaks few languages, once an entry needs it.
+
+It reads every entry: questions in other languages ask for those in the first one, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, LiteralString
+
+from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
+from shared.embedding.switch import request_reembed, switch_model
+from shared.embedding.vectors import not_embedded, vector_tables
+from shared.errors import ConflictError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+    from shared.settings.settings import Settings
+
+log = get_logger()
+
+# Of any tenant: one table serves them all.
+_IS_NEEDED: LiteralString = """
+    SELECT EXISTS (SELECT FROM embedding_skipped
+                    WHERE model = %(model)s AND reason = 'language')"""
+
+
+def begin_if_needed(pool: Pool, settings: Settings) -> bool:
+    """Have every entry embedded by the second model, too, if the first leaves any out.
+
+    Return whether that begins now. Workers of searches load it meanwhile.
+    """
+    if not settings.embed_other_languages:
+        return False
+    try:
+        with connection(pool) as conn:
+            live = vector_tables.find_live_model(conn)
+            if live is None or not not_embedded.spoken(live.model, settings):
+                return False
+            if vector_tables.find_model(conn, SECOND) is not None:
+                return False
+            if conn.execute(_IS_NEEDED, {"model": live.model}).fetchone() != (True,):
+                return False
+            prefix = settings.vector_table_prefix
+            vector_tables.ensure_table(conn, prefix, SECOND, SECOND_DIMENSION)
+            switch_model.want_warm(conn, SECOND)
+            request_reembed.ask(conn, SECOND)
+    except ConflictError:
+        # Another model is being filled: the next entry of that kind asks again.
+        return False
+    log.warning("second_model_begun", model=SECOND, first=live.model)
+    return True

