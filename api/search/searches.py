@@ -312,6 +312,7 @@ class Searches:
         headers = {
             "deadline": job.deadline,
             "mailbox": self.mailbox.name,
+            fan_out.WATCHED: submitted,
             **caller.trace,
         }
         wide, narrow = task_names.WIDE_SEARCH_QUEUE, task_names.SEARCH_QUEUE
