@@ -28,7 +28,6 @@ def test_every_sentence_has_the_mark_of_its_result() -> None:
     )
 
 
-@pytest.mark.requirement("S1-44")
 def test_without_marks_the_sentences_stay() -> None:
     assert synthesize("arc", ["Cavity 2 tripped on arc."], marked=False) == (
         "Cavity 2 tripped on arc."
