@@ -169,7 +169,7 @@ class CapacityError(LogchordError):
 
 
 class DatabaseConnectionError(LogchordError):
-    """Postgres is not reachable. Start it with `logchord up` or set `DATABASE_URL`, then run `logchord migrate` and `logchord push FILE`."""  # noqa: E501 - the docstring is the message, and one sentence of it
+    """Postgres is not reachable. Start it with `logchord up` or set `DATABASE_URL`, then run `logchord migrate` and `logchord ingest`."""  # noqa: E501 - the docstring is the message, and one sentence of it
 
     code = "database_unavailable"
 

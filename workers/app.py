@@ -49,7 +49,6 @@ resources.facility()
 for _module in task.MODULES:
     importlib.import_module(_module)
 task.register(app, resources)
-app.conf.worker_enable_remote_control = kind.remote_control
 
 # Those that make vectors, of entries or of questions.
 _EMBEDDING_KINDS = ("search", "search-bulk", "embed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import time as time_of_day
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
 _HASH_CHARACTERS = 16
 
 
-def config_hash(settings: Settings, own: Facility) -> str:
-    """Return a digest of all that an order depends on beside its question."""
+def config_hash(
+    settings: Settings, own: Facility, scale: Mapping[str, float] | None = None
+) -> str:
+    """Return a digest of all that an order depends on beside its question.
+
+    `scale`: what the raw scores of words were measured to be worth, if they were.
+    """
     parts = (
         *("search", "search_modules", "keyword", "fusion", "reranking"),
         "unified_search",
@@ -34,6 +40,8 @@ def config_hash(settings: Settings, own: Facility) -> str:
         values["pipelines"] = settings.pipelines.model_dump(mode="json")
     values["limits"] = [settings.rrf_k, settings.max_window, settings.max_query_terms]
     values["analyser"] = [version_of(own), own.whole_fingerprint]
+    if scale:
+        values["scale"] = dict(scale)
     text = json.dumps(values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
 

@@ -19,6 +19,7 @@ import redis
 from api.search.admission import TOO_MANY, Admission, caller_of
 from api.search.glossaries import Glossaries
 from api.search.mailbox import Mailbox, Waiter
+from api.search.measured_scores import MeasuredScores
 from api.search.plan_settings import calendar_of, config_hash, facility_of, limits_of
 from api.server import metrics
 from shared.answers.answer_question import answer_question
@@ -108,7 +109,9 @@ class Searches:
             opensearch=lambda: opensearch,
         )
         self.glossaries = Glossaries(pool, self.facility)
-        self._config_hash = config_hash(settings, self.facility)
+        self.scores = MeasuredScores(
+            pool, lambda scale: config_hash(settings, self.facility, scale)
+        )
         # By mode: as whoever asked has waited, and as long as a place was held.
         self._paces, self._held = Paces(), Paces(_LATELY_SECONDS)
         self.mailbox = Mailbox(lambda: redis_clients.mailbox_redis(settings))
@@ -155,21 +158,22 @@ class Searches:
             taken = pipelines.parameters(composed)
             # It may ask in other words than these.
             glossary = approved.pairs
+        ordering = ranking_context.add_ranking_context(
+            plan, self.facility, clock, question.ambient
+        )
         return replace(
             plan,
             parameters=check_parameters(question.parameters, taken),
-            ordering=ranking_context.add_ranking_context(
-                plan, self.facility, clock, question.ambient
-            ),
+            ordering=replace(ordering, saturation=self.scores.scale),
             words=replace(plan.words, glossary=glossary),
-            record=PlanRecord(question.request, self._config_hash),
+            record=PlanRecord(question.request, self.scores.config_hash),
         )
 
     def again(self, job: StoredJob, scope: Scope) -> Plan:
         """Return the plan of a job as it was, for whoever asks now."""
         # Dates stay what they were; a fault that was asked for is not asked for again.
         plan = Plan.from_values(job.plan)
-        record = PlanRecord(plan.record.request, self._config_hash, str(job.id))
+        record = PlanRecord(plan.record.request, self.scores.config_hash, str(job.id))
         return replace(plan, scope=scope, fault=None, record=record)
 
     async def ask(
@@ -318,6 +322,7 @@ class Searches:
         headers = {
             "deadline": job.deadline,
             "mailbox": self.mailbox.name,
+            fan_out.WATCHED: submitted,
             **caller.trace,
         }
         wide, narrow = task_names.WIDE_SEARCH_QUEUE, task_names.SEARCH_QUEUE

@@ -11,6 +11,10 @@ from celery import Celery, chord, group
 from shared.messaging.broker_errors import translate_broker_errors
 from shared.messaging.task_names import END_SEARCH, QUEUE_OF, RUN_BRANCH
 
+# The header of a message whose task Flower is to see, whatever its kind. A second name
+# of the task would be lost with a worker of the release before.
+WATCHED = "watched"
+
 
 def send_branches(
     app: Celery,

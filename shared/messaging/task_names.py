@@ -32,6 +32,9 @@ RENEW_TEXTS = "chores.renew_texts"
 COUNT_WORDS = "chores.count_words"
 MINE_GLOSSARY = "chores.mine_glossary"
 
+# Flower sees those of submitted searches alone: see `fan_out.WATCHED`.
+OF_SEARCHES = frozenset({RUN_BRANCH, END_SEARCH})
+
 _CHORES = (
     *(RECONCILE_SOURCE, REPARSE_SOURCE, EXPIRE, RECONCILE_INDEX, REBUILD_INDEX),
     *(REEMBED_MODEL, REMOVE_FILES, RETIRE_ENTRIES, RENEW_TEXTS, COUNT_WORDS),

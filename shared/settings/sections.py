@@ -150,6 +150,15 @@ class SynthesisSettings(Section):
     )
 
 
+class FlowerSettings(Section):
+    """What operators see in Flower."""
+
+    direct_searches: bool = Field(
+        default=False,
+        description="Show the tasks of direct searches, too, which then cost more.",
+    )
+
+
 class TelemetrySettings(Section):
     """What is kept of how people search."""
 

@@ -28,6 +28,7 @@ from shared.settings.sections import (
     AgenticSettings,
     ApiSettings,
     AttachmentSettings,
+    FlowerSettings,
     ReasoningSettings,
     Section,
     SessionSettings,
@@ -244,6 +245,7 @@ class Settings(Section):
     analyser: AnalyserSettings = AnalyserSettings()
     api: ApiSettings = ApiSettings()
     attachments: AttachmentSettings = AttachmentSettings()
+    flower: FlowerSettings = FlowerSettings()
     fusion: searching.FusionSettings = searching.FusionSettings()
     keyword: searching.KeywordSettings = searching.KeywordSettings()
     pipelines: PipelinesSettings = PipelinesSettings()

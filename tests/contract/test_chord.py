@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import redis
 
-from shared.messaging.task_names import END_SEARCH
+from shared.messaging.task_names import END_SEARCH, RUN_BRANCH
 from tests.contract.outside import installed_package
-from tests.support.fixtures.system import Factory
+from tests.support.fixtures.system import Factory, System
+from tests.support.flower import flower_of, wait_for_tasks
 from tests.support.waiting import until
 
 PACKAGE = Path(__file__).parent / "outside_module"
 DEADLINE_MS = 2000
 
 
-@pytest.mark.requirement("P8")
-def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(
-    make_system: Factory, tmp_path: Path
-) -> None:
-    system = make_system(
+@pytest.fixture
+def make_pinned(make_system: Factory, tmp_path: Path) -> Callable[[], System]:
+    """Make a system with a package's pipeline, in which a model is said to reason."""
+    return lambda: make_system(
         PYTHONPATH=str(installed_package(PACKAGE, tmp_path)),
         LOGCHORD_SEARCH_MODULES__PINNED__ENABLED="true",
         LOGCHORD_SEARCH_MODULES__PINNED_AGAIN__ENABLED="true",
@@ -30,6 +31,13 @@ def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(
         LOGCHORD_PIPELINES__WORDS_AND_PINS__RETRIEVAL_MODULES="keyword pinned_again",
         EMBEDDING_MODEL="hashing-384",
     )
+
+
+@pytest.mark.requirement("P8")
+def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(
+    make_pinned: Callable[[], System],
+) -> None:
+    system = make_pinned()
     system.start("api", "search", "enhance")
     system.wait_ready("search", "enhance")
     broker = redis.Redis.from_url(system.environment["BROKER_URL"])
@@ -72,3 +80,21 @@ def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(
         assert (time.monotonic() - began) * 1000 < late["search_duration_ms"]
         job = client.get(f"/v1/search/jobs/{answer['job_id']}").json()
         assert job["state"] == "done"
+
+
+@pytest.mark.requirement("U15")
+def test_a_submitted_one_shows_its_branches_and_its_body_in_flower(
+    make_pinned: Callable[[], System],
+) -> None:
+    system = make_pinned()
+    system.start("api", "search", "answer")
+    system.wait_ready("search", "answer")
+    question = {"query": "klystron", "mode": "words_and_pins"}
+    with flower_of(system) as flower, system.client() as client:
+        answer = client.post("/v1/search/jobs", json=question)
+        answer.raise_for_status()
+
+        tasks = wait_for_tasks(flower, answer.json()["job_id"], 3)
+
+    names = sorted(one["name"] for one in tasks)
+    assert names == [END_SEARCH, RUN_BRANCH, RUN_BRANCH]

@@ -45,6 +45,7 @@ from shared.errors import (
 )
 from shared.postgres.pool import as_logchord_error, translate_database_errors
 from shared.redact import redact
+from tests.support import typed
 
 C, R = Severity.CRITICAL, Severity.RETRIABLE
 
@@ -228,8 +229,12 @@ def test_a_wrong_configuration_is_told_in_the_words_of_the_exception():
 
 @pytest.mark.requirement("S2-51")
 def test_guidance_names_commands_of_ours():
-    assert "`logchord up`" in DatabaseConnectionError().message
-    assert "`logchord migrate`" in DatabaseConnectionError().message
+    unreachable = DatabaseConnectionError()
+    assert unreachable.severity is C
+    told = re.findall(r"`logchord (\w+)`", unreachable.message)
+    assert told == ["up", "migrate", "ingest"]
+    for name in told:
+        assert typed.ending(name, "--help") == 0
     assert "search_modules.semantic.enabled" in EmbeddingGenerationError().message
     assert "deadline_ms" in SearchTimeoutError().message
     for error, *_ in CLASSES:

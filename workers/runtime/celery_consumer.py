@@ -20,6 +20,7 @@ from kombu.utils.encoding import bytes_to_str
 from redis import ResponseError
 
 from shared.errors import LogchordError, MessageRejectedError
+from shared.messaging.fan_out import WATCHED
 from shared.settings.settings import Settings
 from workers.runtime import envelope
 from workers.runtime.context import database_url
@@ -160,12 +161,16 @@ class RecordingConsumer(Consumer):
 
 
 def strategy(task: Any, app: Any, consumer: Any) -> Any:
-    """Drop messages whose time is over, but never all of them.
+    """Drop messages whose time is over, but never all; tell Flower of the watched.
 
     A nudge's time is over by two clocks, the publisher's and this worker's. Were one
     of them hours wrong, every nudge would be dropped, and what is due stay due.
     """
-    handle = celery_strategy.default(task, app, consumer)
+    handle = handle_watched = celery_strategy.default(task, app, consumer)
+    if not task.send_events:
+        # Celery asks the task, not the message, whether events are sent of it.
+        watched = type(task.__name__, (type(task),), {"send_events": True})()
+        handle_watched = celery_strategy.default(watched, app, consumer)
     let_through_at = -EXPIRED_EVERY_SECONDS
 
     def judged(message: Any, body: Any, *args: Any, **kwargs: Any) -> Any:
@@ -176,7 +181,10 @@ def strategy(task: Any, app: Any, consumer: Any) -> Any:
         ):
             let_through_at = now
             message.headers["expires"] = None
-        return handle(message, body, *args, **kwargs)
+        is_watched = message.headers.get(WATCHED) is True
+        return (handle_watched if is_watched else handle)(
+            message, body, *args, **kwargs
+        )
 
     return judged
 

@@ -31,8 +31,6 @@ class WorkerKind:
     queues: tuple[str, ...]
     pool: Literal["threads", "prefork"]
     concurrency: int
-    events: bool = True
-    remote_control: bool = True
     prefetch: int = 1
     # A search has somebody who waits for it; what comes of enrichment is found later.
     nice: int = 0
@@ -44,32 +42,15 @@ class WorkerKind:
         options += ["--prefetch-multiplier", str(self.prefetch)]
         # Both make every worker talk to every other, which nothing here relies on.
         options += ["--without-gossip", "--without-mingle"]
-        # A heartbeat is an event: Flower needs it of those it watches, of no other.
-        options.append("-E" if self.events else "--without-heartbeat")
-        return ["celery", "-A", "workers.app", "worker", *options]
+        # Flower lists a worker by its heartbeats, which are events.
+        return ["celery", "-A", "workers.app", "worker", "-E", *options]
 
 
-# Events cost 40 % of the throughput of small tasks, and Flower switches them on in
-# every worker that has remote control: what answers searches therefore has neither.
 KINDS = (
-    WorkerKind(
-        "search-bulk",
-        ("search.bulk",),
-        "threads",
-        4,
-        events=False,
-        remote_control=False,
-    ),
-    WorkerKind("answer", ("answer",), "threads", 4, events=False, remote_control=False),
+    WorkerKind("search-bulk", ("search.bulk",), "threads", 4),
+    WorkerKind("answer", ("answer",), "threads", 4),
     # A small installation may have one process for all three.
-    WorkerKind(
-        "search",
-        ("search", "search.bulk", "answer"),
-        "threads",
-        8,
-        events=False,
-        remote_control=False,
-    ),
+    WorkerKind("search", ("search", "search.bulk", "answer"), "threads", 8),
     # One waits for what fails, three may begin to hang at once, and two are left.
     WorkerKind("ingest", ("ingest",), "prefork", 6),
     WorkerKind("enhance", ("enhance.metadata", "index"), "prefork", 2, nice=_YIELDS),

@@ -10,6 +10,7 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from uuid import UUID
 
 from psycopg import Connection
@@ -27,6 +28,7 @@ from shared.log import get_logger
 from shared.messaging import nudges, task_names
 from shared.opensearch import fill_index, index_repair, rebuild
 from shared.postgres.pool import connection
+from shared.search.retrieval import score_scale
 from shared.sources import run_records, source_state
 from shared.stages import derived_data, entry_stages, installed_stages, stage_versions
 from shared.work import batches, chore_records, expiry
@@ -185,9 +187,22 @@ def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
 def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
     client, base = ctx.opensearch, ctx.settings.opensearch_index
     if client is None:
-        return _nothing_to_compare
-    days = ctx.settings.tombstone_days
-    return index_repair.prepare(client, base, ctx.pool, chore, tombstone_days=days)
+        effect: Effect = _nothing_to_compare
+    else:
+        days = ctx.settings.tombstone_days
+        effect = index_repair.prepare(
+            client, base, ctx.pool, chore, tombstone_days=days
+        )
+    if chore.cursor is not None:
+        return effect
+    # Before the first of its steps: what is compared is what is searched.
+    measured = score_scale.measure_scale(ctx.pool, client, base, Random())  # noqa: S311 - a sample
+
+    def with_scale(conn: Connection[TupleRow]) -> Progress:
+        score_scale.store_scale(conn, measured)
+        return effect(conn)
+
+    return with_scale
 
 
 def _prepare_rebuild(ctx: Context, chore: Chore) -> Effect:

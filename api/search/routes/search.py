@@ -146,6 +146,7 @@ async def _plan(
 
 async def _made(question: SearchQuery, caller: Caller, ctx: Ctx, *, keep: bool) -> Plan:
     approved = await ctx.searches.glossaries.of(caller.scope.tenant)
+    await ctx.searches.scores.refresh()
     plan = ctx.searches.plan(question, caller.scope, approved)
     return await ctx.sessions.carried(plan, question.session_id, keep=keep)
 

@@ -214,7 +214,8 @@ def _of_window(
         return WhyNot("returned", said, entry_id, place)
     if _has_read(order) and not _READ & first.scores.keys():
         return replace(_unread(plan, place), entry_id=entry_id, rank=place)
-    by_score = _place_by_score(runs, first)
+    # A list by time leaves nobody's entries for later, and all score alike.
+    by_score = place if plan.is_listing else _place_by_score(runs, first)
     if by_score <= plan.limit:
         most = ceil(plan.ordering.source_share * plan.limit)
         said = (

@@ -16,7 +16,7 @@ FAILED: tuple[Status, ...] = ("timeout", "error")
 _KEPT_TO_OURSELVES = frozenset(
     (
         *("unit", "hits", "diagnostics", "model", "vector", "floor", "exact"),
-        *("counts", "counted", "meant"),
+        *("counts", "counted", "meant", "words", "whole"),
     )
 )
 # Why a branch was skipped whose backend failed too often: nobody was asked.
@@ -93,6 +93,9 @@ class Outcome:
     floor: float | None = None
     # Whether whatever was found has the very name or phrase that was asked for.
     exact: bool = False
+    # How many words its hits were looked for by, and whether each hit has them all.
+    words: int = 1
+    whole: bool = False
     # The entries among the hits whose very number was asked for.
     meant: tuple[str, ...] = ()
     # By facet, as the answer says it; of `facets` alone.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LISTING_MODULE = "newest"
 
-# By time, hits are all that match, however many: no score leaves any of them out.
+# By time, hits are all that match, however many: each scores 1, and none is left out.
 Sort = Literal["relevance", "newest", "oldest"]
 
 # `true` is what is done without a word: said of a list it is no mistake to refuse.
@@ -25,7 +25,7 @@ _UNRANKED = Diagnostic(
     category="search",
 )
 # What chooses or ranks: nothing of a list by time is chosen or ranked.
-_RANKING = ("min_relevance_score", "rerank", "similarity_threshold", "strict")
+_RANKING = ("rerank", "similarity_threshold", "strict")
 
 
 def plan_listing(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan | None:

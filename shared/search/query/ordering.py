@@ -68,6 +68,8 @@ class Ordering:
     beside_day: Mapping[str, str] = field(default_factory=dict)
     beside_day_factor: float = BESIDE_DAY_FACTOR
     source_share: float = SOURCE_SHARE
+    # By unit, what a word scores that is worth a half, as measured on the entries.
+    saturation: Mapping[str, float] = field(default_factory=dict)
     # Calibrated scores from which a hit is trusted so much.
     high: float = 0.8
     medium: float = 0.5

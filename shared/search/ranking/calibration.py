@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp
 from typing import Literal
 
+from shared.search.jobs.outcome import Outcome
 from shared.search.query.ordering import Ordering
 
 Calibration = Literal[
@@ -18,8 +19,11 @@ Calibration = Literal[
 ]
 Confidence = Literal["high", "medium", "low", "none"]
 
-# What half of the best is worth half: the median top score, until it is measured.
-SATURATION = {"bm25": 10.0, "ts_rank": 0.1}
+# What a word scores that is worth a half, until it is measured (`score_scale`): so
+# little that what matches is shown.
+SATURATION = {"bm25": 0.1, "ts_rank": 0.001}
+# A quarter of what a good hit scores: s / (s + c) is 0.8 there.
+SHARE_OF_BEST = 0.25
 MAP_OF_UNIT: dict[str, Calibration] = {
     "bm25": "bm25_saturating",
     "ts_rank": "bm25_saturating",
@@ -70,10 +74,23 @@ def between(score: float, points: Sequence[tuple[float, float]]) -> float:
     return 1.0
 
 
-def of_branch(score: float, unit: str, model: str | None = None) -> float:
+def half_of(outcome: Outcome, measured: Mapping[str, float]) -> float:
+    """Return the raw score of a branch that is worth a half, by what was measured."""
+    unit = outcome.unit
+    half = measured.get(unit, SATURATION.get(unit, 1.0)) * outcome.words
+    best = max((hit.score for hit in outcome.hits), default=0.0)
+    if outcome.whole and best > 0:
+        # Its best hit is a good one, however common the words are.
+        return min(half, SHARE_OF_BEST * best)
+    return half
+
+
+def of_branch(
+    score: float, unit: str, model: str | None = None, half: float | None = None
+) -> float:
     """Return the calibrated score of one branch alone; an unknown unit stands as is."""
     if unit in SATURATION:
-        return saturating(score, SATURATION[unit])
+        return saturating(score, SATURATION[unit] if half is None else half)
     if unit != "cosine":
         return clamped(score)
     # What was not fitted stays as it is.

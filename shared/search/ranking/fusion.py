@@ -38,7 +38,7 @@ def weights(branches: Sequence[Outcome], ordering: Ordering) -> dict[str, float]
     given = {one.name: ordering.branch_weights.get(one.name, 1.0) for one in branches}
     if not ordering.weigh_by_best or len(branches) == 1:
         return given
-    return {one.name: given[one.name] * _best(one) for one in branches}
+    return {one.name: given[one.name] * _best(one, ordering) for one in branches}
 
 
 def fuse(
@@ -70,10 +70,11 @@ def fuse(
     return fused
 
 
-def _best(branch: Outcome) -> float:
+def _best(branch: Outcome, ordering: Ordering) -> float:
     scores = (hit.score for hit in branch.hits)
     most = max(scores, default=0.0)
-    return calibration.of_branch(most, branch.unit, branch.model)
+    half = calibration.half_of(branch, ordering.saturation)
+    return calibration.of_branch(most, branch.unit, branch.model, half)
 
 
 def best_chunks(hits: Iterable[Candidate]) -> list[Candidate]:

@@ -25,7 +25,7 @@ def linear(
     """Return 0.7 of each hit's cosine and 0.3 of its share in the best words' score.
 
     Its cosine is that to the moved question, where there is one. An entry without a
-    vector takes the median of the lexical hits that have one.
+    vector takes the median of the lexical hits that have one, or else of all.
     """
     shares = _shares(fused)
     near = moved or {}
@@ -35,7 +35,9 @@ def linear(
         for cosine, share in zip(known, shares, strict=True)
         if cosine is not None and share is not None
     ]
-    middle = median(with_words) if with_words else 0.0
+    # Where none of those has one, whatever is known of others says more than nothing.
+    others = with_words or [cosine for cosine in known if cosine is not None]
+    middle = median(others) if others else 0.0
     return [
         COSINE_SHARE * (middle if cosine is None else cosine)
         + LEXICAL_SHARE * (share or 0.0)

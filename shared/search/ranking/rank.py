@@ -44,9 +44,12 @@ class _Scored(NamedTuple):
     moved: Mapping[str, float] = {}
     # Whose cosines these are, which is whose map.
     model: str | None = None
+    is_listed: bool = False
 
     def shown(self, number: int, *, by_model: bool) -> float:
         """Return one score from 0 to 1; none is above that of what stands before it."""
+        if self.is_listed:
+            return 1.0
         # As far as it decides the order.
         after = round(self.after[number], SCORE_DECIMALS)
         if self.map == "linear_map" and not by_model:
@@ -92,12 +95,13 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     by_model = any(read) and not ordering.late
     most = (scored.shown(n, by_model=by_model) for n in places if read[n])
     lowest = min(most, default=1.0)
+    least = _least(plan, by_model=by_model)
     items = [
-        _ranked(fused[n], scored, n, facts, plan, exact=exact, most=lowest)
+        _ranked(fused[n], scored, n, facts, plan, exact=exact, most=lowest, least=least)
         for n in places
     ]
     items = [_first(one) if one.entry_id in meant else one for one in items]
-    kept, left_out, suppressed = _cut(items, plan, by_model=by_model)
+    kept, left_out, suppressed = _cut(items, plan, least)
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
     share = 1.0 if plan.is_listing else ordering.source_share
@@ -121,18 +125,21 @@ def _scored(
     reranked: bool,
 ) -> _Scored:
     if plan.is_listing:
-        # A list by time: nothing is weighed.
+        # A list by time: nothing is weighed, and each is all that was asked for.
         places = [hit.rrf * (plan.rrf_k + 1) for hit in fused]
-        return _Scored(places, places, "none", [{} for _ in fused])
+        return _Scored(places, places, "none", [{} for _ in fused], is_listed=True)
     named: Calibration
+    halves = {
+        one.unit: calibration.half_of(one, plan.ordering.saturation) for one in searched
+    }
     model = next((one.model for one in searched if one.model), None)
     moved: Mapping[str, float] = {}
     if reranked:
         moved = shift_to_old_maximum(fused, facts.cosines, facts.moved)
         before, named = linear(fused, facts.cosines, moved), "linear_map"
-    elif len(plan.searching) == 1 and searched:
-        named = calibration.MAP_OF_UNIT.get(searched[-1].unit, "none")
-        before = _alone(fused, model)
+    elif searched and (unit := _only_unit(plan, searched)):
+        named = calibration.MAP_OF_UNIT.get(unit, "none")
+        before = _alone(fused, model, halves)
     else:
         before, named = [hit.rrf for hit in fused], "fused_minmax"
     found = factors.of_all(fused, before, facts, plan.ordering)
@@ -141,7 +148,7 @@ def _scored(
     ]
     if named == "fused_minmax":
         tops = (
-            calibration.of_branch(s, u, model)
+            calibration.of_branch(s, u, model, halves[u])
             for hit in fused
             for u, s in hit.scores.items()
         )
@@ -183,10 +190,23 @@ def _by_pieces(scored: _Scored, fused: Sequence[Fused], facts: Facts) -> _Scored
     return scored._replace(before=before, after=after)
 
 
-def _alone(fused: Sequence[Fused], model: str | None) -> list[float]:
-    """Return the calibrated scores of the one branch that was planned."""
+def _only_unit(plan: Plan, searched: Sequence[Outcome]) -> str | None:
+    """Return what all scores are of, where one branch alone has found what there is."""
+    if len(plan.searching) == 1:
+        return searched[-1].unit
+    units = {one.unit for one in searched if one.hits}
+    return units.pop() if len(units) == 1 else None
+
+
+def _alone(
+    fused: Sequence[Fused], model: str | None, halves: Mapping[str, float]
+) -> list[float]:
+    """Return the calibrated scores of hits that one branch has found."""
     return [
-        max(calibration.of_branch(s, unit, model) for unit, s in hit.scores.items())
+        max(
+            calibration.of_branch(s, unit, model, halves[unit])
+            for unit, s in hit.scores.items()
+        )
         for hit in fused
     ]
 
@@ -200,6 +220,7 @@ def _ranked(
     *,
     exact: set[str],
     most: float,
+    least: float | None,
 ) -> Ranked:
     shown = hit.shown
     logit = facts.logits.get(shown.entry_id)
@@ -217,6 +238,9 @@ def _ranked(
     listed = plan.is_listing
     if not listed:
         named = not exact.isdisjoint(hit.hits)
+        if named:
+            # What has the very name is never too little; none before it has less.
+            score = max(score, least or 0.0)
         trusted = calibration.confidence(score, plan.ordering, exact=named)
     return Ranked(
         entry_id=shown.entry_id,
@@ -246,16 +270,22 @@ def _first(item: Ranked) -> Ranked:
     return replace(item, relevance_score=1.0, calibration="none", confidence="high")
 
 
+def _least(plan: Plan, *, by_model: bool) -> float | None:
+    """Return what a hit must score; None: whatever it does."""
+    least = plan.ordering.min_relevance_score
+    if by_model and least is None:
+        return plan.ordering.least_by_model
+    return least
+
+
 def _cut(
-    items: Sequence[Ranked], plan: Plan, *, by_model: bool
+    items: Sequence[Ranked], plan: Plan, least: float | None
 ) -> tuple[list[Ranked], list[Ranked], Suppressed]:
     """Leave out what scores too low, and what strictness does not trust enough."""
     ordering = plan.ordering
-    least = ordering.min_relevance_score
-    if by_model and least is None:
-        least = ordering.least_by_model
     if plan.is_listing or (least is None and not ordering.strict):
-        return list(items), [], Suppressed()
+        # All of a list score 1.
+        return list(items), [], Suppressed(threshold=least)
     kept: list[Ranked] = []
     left_out: list[Ranked] = []
     for item in items:

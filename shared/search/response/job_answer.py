@@ -23,7 +23,7 @@ from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.fusion import rrf_contrib
-from shared.search.ranking.rank import SCORE_DECIMALS, rank
+from shared.search.ranking.rank import rank
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 from shared.search.response import response_parts
 from shared.search.response.pinned_answer import read_pinned_answer
@@ -240,11 +240,7 @@ def _further(item: Ranked, place: int, plan: Plan) -> Ranked:
     """Return a hit of a later page, worth what its place in the whole list is."""
     worth = rrf_contrib(place, plan.rrf_k)
     return replace(
-        item,
-        ranks={LISTING_MODULE: place},
-        contrib={LISTING_MODULE: worth},
-        rrf=worth,
-        relevance_score=round(worth * (plan.rrf_k + 1), SCORE_DECIMALS),
+        item, ranks={LISTING_MODULE: place}, contrib={LISTING_MODULE: worth}, rrf=worth
     )
 
 

@@ -96,6 +96,9 @@ class ModuleResult:
     floor: float | None = None
     # Whether every hit has the very name or phrase that was asked for.
     exact: bool = False
+    # How many words the hits were looked for by, and whether each hit has them all.
+    words: int = 1
+    whole: bool = False
     # The entries among the hits whose very number was asked for: they stand first.
     meant: tuple[str, ...] = ()
     # Of a branch that counts: how many match, whether these are all, and their facets.

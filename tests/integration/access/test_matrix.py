@@ -244,7 +244,7 @@ def changes(who: Looking) -> list[str]:
 
 
 def plain(who: Looking) -> list[str]:
-    body = {"query": who.world.word, "limit": 100, "min_relevance_score": 0}
+    body = {"query": who.world.word, "limit": 100}
     found = ok(who.client.post("/search", json=body))["results"]
     return [one["source"].rpartition("/")[2] for one in found]
 

@@ -314,7 +314,6 @@ def test_the_window_of_a_job_is_a_file_of_lines_of_cells_or_to_be_read(
         {"query": "tag:x", "exhaustive": True, "modules": ["keyword"]},
         {"query": "tag:x", "exhaustive": True, "collapse": "thread"},
         {"query": "tag:x", "exhaustive": True, "rerank": True},
-        {"query": "tag:x", "exhaustive": True, "min_relevance_score": 0},
         {"query": "tag:x", "exhaustive": True, "strict": True},
         {"query": "tag:x", "exhaustive": True, "similarity_threshold": 0.5},
         {"query": "x", "exhaustive": True, "debug": True},

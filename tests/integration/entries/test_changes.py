@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
-import pytest
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
@@ -100,7 +99,6 @@ def test_each_change_is_told_once_and_the_latest_stands_for_all(conn):
     assert copy.entries == stored(conn, ANYONE)
 
 
-@pytest.mark.requirement("U35")
 def test_a_change_waits_for_every_transaction_that_is_older(conn, database):
     copy = Copy(conn)
     with psycopg.connect(database) as old, psycopg.connect(database) as young:
@@ -165,7 +163,6 @@ def test_what_may_be_seen_from_now_on_is_told_although_nobody_wrote(conn):
     assert copy.entries == stored(conn, ANYONE)
 
 
-@pytest.mark.requirement("U35")
 def test_a_long_backlog_of_ended_embargoes_is_told_step_by_step(conn):
     hidden = datetime.now(UTC) + timedelta(hours=1)
     copy = Copy(conn, limit=100)
@@ -218,7 +215,6 @@ def test_many_changes_of_others_are_looked_past(conn):
     assert Copy(conn).read() == [("created", "mine")]
 
 
-@pytest.mark.requirement("U35")
 def test_a_replay_equals_the_store_under_writers_that_commit_out_of_order(database):
     scopes = (ANYONE, MEMBER, OF_RF)
     done = threading.Event()

@@ -111,7 +111,6 @@ def tables_with(conn, needle: str) -> list[str]:
     ]
 
 
-@pytest.mark.requirement("U30")
 def test_a_purge_leaves_only_the_name(conn, entry_id):
     name = private().external_id
 
@@ -131,7 +130,6 @@ def test_a_purge_leaves_only_the_name(conn, entry_id):
     assert conn.execute("SELECT count(*) FROM job").fetchone() == (1,)
 
 
-@pytest.mark.requirement("U30")
 def test_what_was_purged_never_comes_back(conn, entry_id):
     purge.purge(conn, TENANT, "olog", private().external_id)
 
@@ -198,7 +196,6 @@ def test_an_entry_is_found_by_whatever_it_is_called(conn):
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.requirement("U30")
 def test_the_command_removes_document_and_file_too_and_prints_the_proof(
     conn, database, entry_id, opensearch, tmp_path: Path
 ):

@@ -61,7 +61,6 @@ def until_it_waits(conn) -> None:
     until(is_waiting, within_seconds=20, what="the write")
 
 
-@pytest.mark.requirement("U35")
 def test_a_reply_is_told_again_when_its_parent_enters_a_logbook_and_by_no_later_edit(
     conn, heard
 ):

@@ -218,7 +218,6 @@ def test_a_walk_that_dies_goes_on_where_it_was(ctx, committing, monkeypatch):
     assert words(committing) == {"beam": 6, "lost": 6}
 
 
-@pytest.mark.requirement("U30")
 def test_a_purge_takes_out_the_words_that_only_its_entry_had(ctx, committing):
     save(committing, "1", "Aloysius dropped HCM77 and the beam")
     save(committing, "1", "Melchior drops HCM77 and the beam")

@@ -26,6 +26,7 @@ from shared.opensearch import (
     mapping,
     tidy_indices,
 )
+from shared.search.retrieval import score_scale
 from shared.settings.settings import Settings
 from shared.work import batches, chore_records, expiry
 from shared.work.chore_records import EXPIRE, RECONCILE_INDEX, Progress
@@ -512,6 +513,29 @@ def test_a_lost_index_is_made_and_filled_again_tombstones_too(
     drain(indexing)
     tidy_indices.tidy(indexing.opensearch, base, indexing.pool)
     assert written(indexing) == wanted(committing)
+
+
+@pytest.mark.requirement("S1-35")
+def test_a_reconcile_measures_what_scores_of_words_are_worth(indexing, committing):
+    names = [f"{first}{second}ron tripped" for first in "klmnop" for second in "aeiou"]
+    drafts = [EntryDraft("api", name, name) for name in names]
+    with committing.transaction():
+        save_page(committing, TENANT, drafts, stages=[METADATA_STAGE], editor="test")
+    drain(indexing)
+    indexing.opensearch.indices.refresh(
+        index=f"{indexing.settings.opensearch_index}-v*"
+    )
+    chore = opened(committing, RECONCILE_INDEX)
+
+    chores.reconcile_index(indexing, chore)
+
+    scale = score_scale.load_scale(committing)
+    assert scale.keys() == {"bm25", "ts_rank"}
+    assert all(half > 0 for half in scale.values())
+    (where,) = committing.execute(
+        "SELECT measured_in FROM score_scale WHERE unit = 'bm25'"
+    ).fetchone()
+    assert where.startswith(indexing.settings.opensearch_index)
 
 
 def test_without_its_index_reconcile_waits_and_takes_nothing_for_missing(

@@ -35,6 +35,9 @@ FOR_EVERY_TENANT = {
     ("shared/opensearch/sample_searches.py", "_ENDS"),
     ("shared/opensearch/sample_searches.py", "_FROM"),
     ("shared/opensearch/sample_searches.py", "_TEXTS"),
+    # How large scores are is a number of the index, which holds every entry.
+    ("shared/search/retrieval/score_scale.py", "_TEXTS"),
+    ("shared/search/retrieval/score_scale.py", "_RANKED"),
     # Embedded for another model whoever's it is; each keeps its tenant.
     ("shared/embedding/switch/reembed.py", "_PAGE"),
     ("shared/embedding/switch/reembed.py", "_ASIDE"),

@@ -71,15 +71,11 @@ def test_a_process_that_comes_twice_is_refused(tmp_path: Path) -> None:
         procfile.parse_procfile(path)
 
 
-def test_search_workers_have_neither_events_nor_remote_control() -> None:
-    for queue in ("search", "search.bulk", "answer"):
-        kind = worker_kinds.kind_of((queue,))
-        assert (kind.events, kind.remote_control, kind.pool) == (
-            False,
-            False,
-            "threads",
-        )
-        assert "-E" not in kind.command()
+@pytest.mark.parametrize("kind", worker_kinds.KINDS, ids=lambda kind: kind.name)
+def test_flower_hears_of_every_kind_of_worker(kind: worker_kinds.WorkerKind) -> None:
+    command = kind.command()
+    assert "-E" in command
+    assert "--without-heartbeat" not in command
 
 
 def test_a_worker_is_named_after_kind_host_and_process() -> None:

@@ -154,14 +154,12 @@ POSTGRES = "postgresql://elsewhere/logchord"
             "synthesis.model",
             "gpt-3.5-turbo",
             "other",
-            marks=pytest.mark.requirement("S1-75"),
         ),
         pytest.param(
             "SYNTHESIS_MAX_TOKENS",
             "synthesis.max_tokens",
             500,
             100,
-            marks=pytest.mark.requirement("S1-76"),
         ),
         pytest.param(
             "SYNTHESIS_MAX_SOURCES",
@@ -342,7 +340,6 @@ search_modules:
     assert settings.embedding_model == "nomic-embed-text"
 
 
-@pytest.mark.requirement("S0-61", "S0-62")
 def test_its_pipelines_and_its_reasoning_parse(nowhere):
     settings = report_of(
         """
@@ -365,7 +362,6 @@ reasoning:
     assert report_of("", nowhere).settings.reasoning.provider is None
 
 
-@pytest.mark.requirement("S0-73")
 @pytest.mark.parametrize(
     "above",
     ["reasoning: {", "pipelines: {agent: {", "pipelines: {agent: {reasoning: {"],
@@ -381,7 +377,6 @@ def test_the_limits_of_an_agent_parse_in_every_place(above, nowhere):
     assert (shipped.max_iterations, shipped.total_timeout_seconds) == (5, 120)
 
 
-@pytest.mark.requirement("S3-33")
 def test_the_validation_threshold_of_agentic_search_is_a_setting(nowhere):
     assert report_of("", nowhere).settings.agentic.validation_threshold == 0.25
     given = report_of("agentic: {validation_threshold: 0.4}", nowhere)

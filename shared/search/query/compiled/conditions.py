@@ -249,6 +249,20 @@ def plain_words(condition: Condition) -> int:
             return 0
 
 
+def count_words(condition: Condition, *, any_word: bool) -> int:
+    """Return how many things a good match has: of those any of which do, one or all."""
+    match condition:
+        case Not() | Passes():
+            return 0
+        case All(parts):
+            return sum(count_words(part, any_word=any_word) for part in parts)
+        case AnyOf(parts):
+            counts = [count_words(part, any_word=any_word) for part in parts]
+            return sum(counts) if any_word else max(counts, default=0)
+        case _:
+            return 1
+
+
 def _is_state(condition: Condition) -> bool:
     return is_plain(condition) and function_words.is_state(condition.word or "")
 

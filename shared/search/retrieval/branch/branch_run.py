@@ -159,6 +159,8 @@ def _outcome(descriptor: SearchToolDescriptor, found: ModuleResult) -> Outcome:
         vector=found.vector,
         floor=found.floor,
         exact=found.exact,
+        words=found.words,
+        whole=found.whole,
         meant=found.meant,
         counts=found.counts,
         counted=found.counted,

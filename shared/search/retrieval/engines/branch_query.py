@@ -7,10 +7,11 @@ asks the vocabulary nothing. What a fallback would look up again is read anew th
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
@@ -45,6 +46,13 @@ _SAID = {
 }
 
 
+class WordMeasure(TypedDict):
+    """How many words a good match has, and whether each hit has them all."""
+
+    words: int
+    whole: bool
+
+
 @dataclass(frozen=True, slots=True)
 class BranchQuery:
     """A question as its plan has it, with what its patterns stand for."""
@@ -68,6 +76,19 @@ class BranchQuery:
     def is_exact(self) -> bool:
         """Whether each hit has a name, a phrase or a field that is asked for."""
         return self.plan.words.by_field or self.question.is_exact
+
+    def measure(self, notes: Iterable[Diagnostic]) -> WordMeasure:
+        """Return by how much its hits are measured; the notes say if it was widened."""
+        any_word = self.plan.words.any_word
+        count = functools.partial(conditions.count_words, any_word=any_word)
+        asked = (guard.condition for guard in self.question.guards)
+        # Of the language that leaves most of them out as words that join others.
+        words = max(1, min(map(count, asked), default=1))
+        was_widened = any(note.code in _SAID for note in notes)
+        return {
+            "words": words,
+            "whole": not was_widened and (words == 1 or not any_word),
+        }
 
     @property
     def is_long(self) -> bool:

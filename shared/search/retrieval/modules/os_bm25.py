@@ -93,7 +93,9 @@ def _search(
     found, notes = branch_query.first_found(ask, asked, "os_bm25", found_by, following)
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, score) for row, score in found)
-    return ModuleResult(hits, as_of, notes, exact=asked.is_exact)
+    return ModuleResult(
+        hits, as_of, notes, exact=asked.is_exact, **asked.measure(notes)
+    )
 
 
 def _found_by(

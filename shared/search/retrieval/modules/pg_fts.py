@@ -61,6 +61,8 @@ def with_words(whose: LiteralString = rights.SEEN) -> LiteralString:
     )
 
 
+# Asked for side by side, words rank by how near they stand, and are worth nothing a
+# section apart; joined by OR, by how many there are and how often, a mean of them all.
 _SEARCH: LiteralString = (
     """
     WITH matched AS (
@@ -71,7 +73,8 @@ _SEARCH: LiteralString = (
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(ranked)s)
     SELECT id, source, external_id, revision, kind, origin, entry_time,
-           ts_rank(tsv, query, %(by_length)s)::float8 AS score
+           ts_rank(tsv, query || query, %(by_length)s)::float8
+           * (numnode(query) + 1) / 2 AS score
       FROM matched
      ORDER BY score DESC, kind, source, external_id
      LIMIT %(limit)s"""
@@ -106,7 +109,9 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     rows, notes = branch_query.first_found(ask, asked, "pg_fts", matches)
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, row.score) for row in rows)
-    return ModuleResult(hits, as_of, notes, exact=asked.is_exact)
+    return ModuleResult(
+        hits, as_of, notes, exact=asked.is_exact, **asked.measure(notes)
+    )
 
 
 def _matches(

@@ -30,7 +30,6 @@ def changes(caller: httpx.Client, **params: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-@pytest.mark.requirement("U35")
 def test_changes_are_read_on_from_where_the_last_answer_ended(
     caller: httpx.Client,
 ) -> None:

@@ -221,7 +221,7 @@ def test_a_reply_names_its_parent_to_whoever_may_see_that_and_to_nobody_else(
     assert read(caller, address)["reply_to"] is None
 
 
-@pytest.mark.requirement("P10", "U21", "U35")
+@pytest.mark.requirement("P10", "U21")
 @pytest.mark.parametrize(
     ("closed", "opened"),
     [
@@ -259,7 +259,6 @@ def test_a_reply_is_told_again_when_others_may_see_its_parent(
     assert told() == {"parent": None}
 
 
-@pytest.mark.requirement("U35")
 def test_a_reply_is_told_again_when_the_time_of_its_parent_has_come(caller):
     soon = datetime.now(UTC) + timedelta(seconds=6)
     push(caller, external_id="parent", visible_from=soon.isoformat())

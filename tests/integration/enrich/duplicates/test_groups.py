@@ -291,7 +291,6 @@ def test_facilities_do_not_share_groups(conn):
     ).fetchone() == (2, 2)
 
 
-@pytest.mark.requirement("U30")
 def test_a_purge_leaves_nothing_of_a_text_that_nobody_else_has(conn):
     save(conn, "1", " ".join(WORDS[:40]))
     save(conn, "2", " ".join(WORDS[50:90]))

@@ -511,7 +511,6 @@ def test_a_search_ends_when_the_worker_dies(
         assert ended["error"]["code"] == "search_timeout"
 
 
-@pytest.mark.requirement("U35")
 def test_an_answer_and_its_pages_tell_as_much_as_was_asked_for(
     logbook: httpx.Client,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -55,3 +56,30 @@ def test_where_neither_time_has_anything_it_is_asked_as_well(asking: Asking) -> 
 
     assert said["status"] == "insufficient"
     assert len(said["questions"]) == 1
+
+
+@pytest.mark.requirement("S2-20")
+@pytest.mark.parametrize(
+    ("asked", "is_applied"),
+    [
+        ({"query": "klystron trip"}, False),
+        ({"query": "klystron trip on 26 October 2024"}, True),
+        ({"query": "klystron trip", "filters": {"date_from": "2024-10-27"}}, True),
+    ],
+    ids=["no time", "in words", "as a filter"],
+)
+def test_an_answer_says_whether_a_time_was_applied(
+    asking: Asking, asked: dict[str, Any], *, is_applied: bool
+) -> None:
+    before = datetime(2024, 10, 26, 12, tzinfo=UTC)
+    asking.write(
+        draft(5, 0), EntryDraft("api", "before", "klystron trip", entry_time=before)
+    )
+    plan = make_plan(
+        SearchQuery(mode="keyword", **asked), ANNA, PlanLimits(opensearch=False), CLOCK
+    )
+
+    body = asking.answer(plan, asking.carried_out(plan))
+
+    assert body["time_range_applied"] is is_applied
+    assert len(body["results"]) == (1 if is_applied else 2)

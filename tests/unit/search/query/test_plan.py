@@ -247,7 +247,6 @@ def test_by_time_threads_are_not_collapsed(query: str, how: dict[str, object]) -
         ("modules", {"modules": ["keyword"]}),
         ("mode", {"mode": "pinned"}),
         ("rerank", {"ordering": {"rerank": True}}),
-        ("min_relevance_score", {"ordering": {"min_relevance_score": 0.0}}),
         ("strict", {"ordering": {"strict": True}}),
         ("similarity_threshold", {"ordering": {"similarity_threshold": 0.5}}),
     ],
@@ -435,7 +434,6 @@ def test_the_requests_interval_and_the_questions_both_hold_and_are_echoed(
     assert expression is None or applied.expression == expression
 
 
-@pytest.mark.requirement("S2-20")
 @pytest.mark.parametrize(
     ("query", "applied"),
     [

@@ -91,7 +91,6 @@ ANY = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.requirement("C27")
 @ANY
 @given(entries=found)
 def test_in_which_order_branches_arrive_changes_no_score_and_no_place(
@@ -149,7 +148,7 @@ def test_a_weak_branch_can_weigh_as_little_as_its_best_hit(
         Outcome("semantic", "ok", "cosine", hits=tuple(map(hit, "vwxyz", near))),
     ]
     best = {
-        "os_bm25": calibration.saturating(max(by_words), 10.0),
+        "os_bm25": calibration.of_branch(max(by_words), "bm25"),
         "semantic": max(near),
     }
     plain = fusion.weights(lists, Ordering())

@@ -358,9 +358,60 @@ def test_a_score_without_bound_is_shown_below_one_and_in_its_order() -> None:
     shown = [calibration.saturating(score, 10.0) for score in raw]
     assert shown == sorted(set(shown))
     assert shown[-1] < 1
-    order = rank([words(hit("a", 40.0), hit("b", 10.0))], Facts(), WORDS)
+    measured = with_ordering(WORDS, saturation={"bm25": 10.0})
+    found = words(hit("a", 40.0), hit("b", 10.0))
+    order = rank([found], Facts(), measured)
     assert scores(order) == {"a": 0.8, "b": 0.5}
     assert order.items[0].calibration == "bm25_saturating"
+    # More words are asked for, and more is scored by whoever has them.
+    order = rank([replace(found, words=4)], Facts(), measured)
+    assert scores(order) == {"a": 0.5, "b": 0.2}
+
+
+@pytest.mark.requirement("S1-35")
+def test_where_each_hit_has_all_words_the_best_is_good_however_common() -> None:
+    found = words(hit("a", 0.2), hit("b", 0.1))
+    measured = with_ordering(WORDS, saturation={"bm25": 0.5})
+    assert scores(rank([found], Facts(), measured))["a"] < 0.3
+    order = rank([replace(found, whole=True)], Facts(), measured)
+    assert scores(order) == {"a": 0.8, "b": pytest.approx(2 / 3)}
+    # What is rare is worth more than that.
+    rare = replace(words(hit("a", 9.5)), whole=True)
+    assert scores(rank([rare], Facts(), measured)) == {"a": 0.95}
+
+
+@pytest.mark.requirement("S1-35")
+def test_until_it_is_measured_whatever_matches_scores_more_than_a_half() -> None:
+    found = [words(hit("a", 0.13))]
+    assert rank(found, Facts(), WORDS).items[0].relevance_score > 0.5
+
+
+@pytest.mark.requirement("U18")
+@pytest.mark.parametrize("plan", [WORDS, HYBRID], ids=["words", "hybrid"])
+def test_what_was_named_exactly_is_never_below_the_floor(plan: Plan) -> None:
+    named = replace(words(hit("a", 9.0), hit("b", 0.01)), exact=True)
+    found = [named, meaning(hit("c", 0.8), hit("d", 0.1))]
+    asked = with_ordering(plan, min_relevance_score=0.9, saturation={"bm25": 10.0})
+    order = rank(found[: len(plan.searching)], Facts(), asked)
+    assert names(order) == ["a", "b"]
+    assert {item.relevance_score for item in order.items} == {0.9}
+    assert {item.confidence for item in order.items} == {"high"}
+
+
+def test_what_one_branch_alone_has_found_is_worth_what_that_branch_says() -> None:
+    unheard = replace(meaning(), status="empty", vector=None)
+    found = [words(hit("a", 30.0), hit("b", 10.0)), unheard]
+    asked = with_ordering(HYBRID, saturation={"bm25": 10.0})
+    order = rank(found, Facts(), asked)
+    assert scores(order) == {"a": 0.75, "b": 0.5}
+    assert order.items[0].calibration == "bm25_saturating"
+
+
+def test_where_no_hit_of_the_words_has_a_vector_those_of_others_stand_for_it() -> None:
+    found = [words(hit("a", 3.0)), meaning(hit("b", 0.6), hit("c", 0.4))]
+    order = rank(found, Facts(), HYBRID)
+    assert names(order) == ["a", "b", "c"]
+    assert scores(order)["a"] == pytest.approx(0.7 * 0.5 + 0.3)
 
 
 def test_fused_scores_end_at_the_best_branchs_own() -> None:
@@ -396,7 +447,7 @@ def test_what_scores_exactly_enough_is_kept_and_what_is_cut_is_counted() -> None
 
 @pytest.mark.requirement("U18")
 def test_strict_leaves_out_the_doubtful_and_never_what_was_named_exactly() -> None:
-    found = [words(hit("a", 3.0), hit("b", 1.0)), meaning(hit("c", 0.4))]
+    found = [words(hit("a", 3.0), hit("b", 1.0)), meaning(hit("c", 0.1))]
     strict = with_ordering(strict=True)
     assert names(rank(found, Facts(), strict)) == []
     assert rank(found, Facts(), strict).suppressed.count == 3
@@ -415,6 +466,7 @@ def test_confidence_is_read_from_the_shown_score(score: float, told: str) -> Non
     assert order.items[0].confidence == told
 
 
+@pytest.mark.requirement("S1-49")
 def test_a_listing_is_by_time_alone() -> None:
     plan = make_plan(SearchQuery("-beam"), ANNA, PlanLimits())
     listed = Outcome(
@@ -427,6 +479,9 @@ def test_a_listing_is_by_time_alone() -> None:
     order = rank([listed], Facts(), strict)
     assert names(order) == ["new", "old"]
     assert {item.calibration for item in order.items} == {"none"}
+    # Each is all that was asked for; `confidence` claims nothing.
+    assert scores(order) == {"new": 1.0, "old": 1.0}
+    assert (order.suppressed.count, order.suppressed.threshold) == (0, 1.0)
 
 
 # What each entry has: its score by words, its cosine, and who wrote it.

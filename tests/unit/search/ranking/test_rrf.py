@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from shared.access.scope import Scope
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
+from shared.search.ranking import calibration
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.rank import rank
@@ -77,7 +78,8 @@ def test_first_in_two_branches_scores_two_sixty_firsts() -> None:
     assert found["a"].ranks == {"os_bm25": 1, "semantic": 1}
     assert isclose(found["b"].rrf, 1 / 62)
     # The best branch's own score is the ceiling of what is fused.
-    assert found["a"].relevance_score == 0.71
+    best = calibration.of_branch(14.2, "bm25")
+    assert found["a"].relevance_score == pytest.approx(best)
     assert found["a"].calibration == "fused_minmax"
 
 

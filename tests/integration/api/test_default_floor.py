@@ -1,0 +1,109 @@
+"""What matches is shown where nobody says how much a hit must score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from local import sample
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
+
+WORDS = [
+    *("klystron", "beam", "vacuum", "injection", "undulator", "interlock"),
+    *("vacuum leak", "gate valve", "Kühlwasser"),
+]
+NAMES = ["SW-12", "GV08", "LOTO-2026-0117", '"reflected power"']
+
+
+@pytest.fixture(scope="module")
+def sampled(running: System) -> Iterator[httpx.Client]:
+    """The sample logbook, as every stage leaves it."""
+    with running.client(running.key(tenant="floors", scopes=("admin",))) as client:
+        for page in sample.pages():
+            client.post("/v1/entries", json={"entries": page}).raise_for_status()
+
+        def is_done() -> bool:
+            listed = client.get("/v1/entries", params={"limit": 100}).json()["items"]
+            return all(
+                stage in {"done", "skipped"}
+                for one in listed
+                for stage in one["stages"].values()
+            )
+
+        until(is_done, within_seconds=180, what="the sample logbook")
+        yield client
+
+
+def shown(client: httpx.Client, query: str, **asked: Any) -> list[str]:
+    """Return the sources of what the plain search shows by its defaults."""
+    answer = client.post("/search", json={"query": query, **asked})
+    answer.raise_for_status()
+    return [one["source"] for one in answer.json()["results"]]
+
+
+def matching(client: httpx.Client, query: str) -> set[str]:
+    """Return the sources of all entries that have every word."""
+    asked = {"query": query, "exhaustive": True, "limit": 100}
+    answer = client.post("/v1/search/query", json=asked)
+    answer.raise_for_status()
+    return {one["source_uri"] for one in answer.json()["results"]}
+
+
+@pytest.mark.requirement("S1-43")
+@pytest.mark.parametrize("query", [*WORDS, *NAMES])
+@pytest.mark.parametrize("method", ["keyword", "hybrid"])
+def test_what_matches_is_shown_by_default(
+    sampled: httpx.Client, method: str, query: str
+) -> None:
+    wanted = matching(sampled, query)
+    found = shown(sampled, query, method=method, limit=100)
+    assert wanted & set(found)
+    if query in NAMES:
+        assert set(found) >= wanted
+    if method == "keyword":
+        assert len(wanted & set(found)) >= min(10, len(wanted))
+
+
+@pytest.mark.requirement("U18")
+@pytest.mark.parametrize("query", NAMES)
+def test_a_name_is_shown_whatever_a_caller_wants_of_a_score(
+    sampled: httpx.Client, query: str
+) -> None:
+    wanted = matching(sampled, query)
+    asked = {"query": query, "mode": "hybrid", "limit": 100}
+    answer = sampled.post("/v1/search/query", json={**asked, "min_relevance_score": 1})
+    results = {one["source_uri"]: one for one in answer.json()["results"]}
+    assert results.keys() >= wanted
+    assert {results[one]["confidence"] for one in wanted} == {"high"}
+    assert min(one["relevance_score"] for one in results.values()) == 1
+
+
+@pytest.mark.requirement("S1-49")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"query": "-beam"},
+        {"query": "source:maintenance"},
+        {"query": "beam", "sort": "oldest"},
+    ],
+    ids=["negation", "field", "by time"],
+)
+def test_a_list_heeds_the_least_score_too(
+    sampled: httpx.Client, asked: dict[str, Any]
+) -> None:
+    body = {**asked, "limit": 100, "min_relevance_score": 1}
+    told = sampled.post("/v1/search/query", json=body).json()
+    assert len(told["results"]) > 20
+    assert {one["relevance_score"] for one in told["results"]} == {1}
+    assert {one["confidence"] for one in told["results"]} == {"none"}
+    assert told["thresholds_applied"] == {"min_relevance_score": 1}
+    following = sampled.get(
+        f"/v1/search/jobs/{told['job_id']}/results",
+        params={"cursor": told["next_cursor"]},
+    )
+    if told["next_cursor"]:
+        assert {one["relevance_score"] for one in following.json()["items"]} == {1}
