@@ -10,8 +10,8 @@ from uuid import UUID
 
 from shared.answers import compose_answer, refusal
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
-from shared.answers.choice.part_answer import PartAnswer, answer_part
-from shared.answers.choice.sentence_meaning import make_meanings
+from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
+from shared.answers.choice.sentence_meaning import make_meanings, no_meanings
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.compose_answer import Marks
 from shared.answers.evidence.evidence import EvidenceEntry
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Shown beside a refusal.
 _NEAREST = 3
+# Whoever types a few words asks nothing whose meaning could be compared.
+_BY_WORDS = frozenset({"lookup", "exact", "recent"})
 _WORST_FIRST: tuple[Status, ...] = ("insufficient", "clarify", "grounded")
 
 
@@ -44,7 +46,7 @@ def answer_question(
 ) -> Answer | None:
     """Answer from a page of hits; None: none is asked for, or there are no hits."""
     asked = plan.detail.synthesis
-    if asked is None or not page:
+    if asked is None or not page or not plan.asks_for_words:
         return None
     began = time.perf_counter()
     left = Deadline.after(timeout_ms)
@@ -74,7 +76,9 @@ def answer_question(
         if len(parts) == 1
         else [read_part(one, one, facility) for one in parts]
     )
-    meanings = make_meanings(context, plan, conclusion)
+    meanings: Meanings = no_meanings
+    if plan.intent not in _BY_WORDS:
+        meanings = make_meanings(context, plan, conclusion)
 
     def unwritten(one: Question, words: Sequence[str]) -> tuple[str, ...]:
         return find_unwritten_words(context.pool, one, words, plan.scope, left.left_ms)

@@ -27,11 +27,8 @@ def make_meanings(
     """Return what compares candidates; nothing where the search had no vector."""
     found = next((one for one in conclusion.branches if one.model and one.vector), None)
 
-    def nothing(_: Question, __: Sequence[Candidate]) -> dict[Candidate, float]:
-        return {}
-
     if found is None or found.model is None or found.vector is None:
-        return nothing
+        return no_meanings
     model, whole = found.model, unpack_vector(found.vector)
 
     def compare(
@@ -56,6 +53,11 @@ def make_meanings(
         }
 
     return compare
+
+
+def no_meanings(_: Question, __: Sequence[Candidate]) -> dict[Candidate, float]:
+    """Compare nothing: words alone decide."""
+    return {}
 
 
 def _with_title(one: Candidate) -> str:
