@@ -43,6 +43,7 @@ COMMANDS = {
     ),
     "push": CommandEntry("api.cli.commands.push", "Send entries from a file."),
     "search": CommandEntry("api.cli.search.search", "Search the logbooks."),
+    "ask": CommandEntry("api.cli.search.ask", "Answer a question from the logbooks."),
     "show": CommandEntry("api.cli.commands.show", "Show an entry."),
     "thread": CommandEntry(
         "api.cli.commands.show", "Show what an entry answers, and what answers it."

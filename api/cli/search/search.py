@@ -106,7 +106,7 @@ def search(  # noqa: PLR0913 - one for each option
     A word behind a minus is excluded, and filters alone list what passes them.
     """
     out = output.current()
-    narrowed = filters_of(filters) | _times(since, until)
+    narrowed = filters_of(filters) | times_of(since, until)
     if not words and not narrowed:
         message = "Say what to search for, or which --filter, --from or --to it passes."
         raise CommandError(message, exit_code=output.USAGE)
@@ -234,6 +234,7 @@ def _value(name: str, found: list[str]) -> Any:
     return found[0] if len(found) == 1 else {"in": found}
 
 
-def _times(since: str | None, until: str | None) -> dict[str, str]:
+def times_of(since: str | None, until: str | None) -> dict[str, str]:
+    """Return the filters by time that were said."""
     given = {"date_from": since, "date_to": until}
     return {name: value for name, value in given.items() if value is not None}
