@@ -22,8 +22,9 @@ Confidence = Literal["high", "medium", "low", "none"]
 # What a word scores that is worth a half, until it is measured (`score_scale`): so
 # little that what matches is shown.
 SATURATION = {"bm25": 0.1, "ts_rank": 0.001}
-# A quarter of what a good hit scores: s / (s + c) is 0.8 there.
-SHARE_OF_BEST = 0.25
+# The best of hits that have all the words scores at least 0.75: it is no doubtful one,
+# and no sure one by that alone.
+_SHARE_OF_BEST = 1 / 3
 MAP_OF_UNIT: dict[str, Calibration] = {
     "bm25": "bm25_saturating",
     "ts_rank": "bm25_saturating",
@@ -76,13 +77,13 @@ def between(score: float, points: Sequence[tuple[float, float]]) -> float:
 
 def half_of(outcome: Outcome, measured: Mapping[str, float]) -> float:
     """Return the raw score of a branch that is worth a half, by what was measured."""
-    unit = outcome.unit
-    half = measured.get(unit, SATURATION.get(unit, 1.0)) * outcome.words
-    best = max((hit.score for hit in outcome.hits), default=0.0)
+    unit, best = outcome.unit, max((hit.score for hit in outcome.hits), default=0.0)
+    half = measured.get(unit)
     if outcome.whole and best > 0:
-        # Its best hit is a good one, however common the words are.
-        return min(half, SHARE_OF_BEST * best)
-    return half
+        # However common its words are in these entries, or among all of the index.
+        least = _SHARE_OF_BEST * best
+        return least if half is None else min(half * outcome.words, least)
+    return (half or SATURATION.get(unit, 1.0)) * outcome.words
 
 
 def of_branch(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # So many times an entry gives a word; of fewer different ones nothing is learnt.
 SAMPLES, _FEWEST = 100, 10
 _ROWS_LOOKED_AT = 2000
-# s / (s + c) is 0.8 where c is a quarter of s (`calibration`).
+# s / (s + c) is 0.8 where c is a quarter of s.
 _SHARE_OF_BEST = 0.25
 # A word that tells something is seldom the shortest of some.
 _LOOKED_AT = 4

@@ -218,7 +218,11 @@ def test_a_place_is_that_of_the_answer_whatever_a_branch_brings_now(
     logbook: Asking,
 ) -> None:
     """Of both branches, as they were fused: not of the one that brings the entry."""
-    logbook.write(*(draft(f"n{n}", f"klystron {n}" + " fault" * n) for n in range(70)))
+    # Nearer in meaning the more it repeats itself, and by words at about six times.
+    said = ("klystron fault ", "water ")
+    logbook.write(
+        *(draft(f"n{n}", said[0] * (n + 1) + said[1] * 30 + str(n)) for n in range(70))
+    )
     plan = logbook.plan("klystron AND fault", mode="hybrid")
     told = logbook.carried_out(plan)
     wide = replace(plan, window=1000)
@@ -298,7 +302,8 @@ def test_a_score_that_was_too_low_is_told_beside_what_was_needed(
     said = asked(logbook, "cavity", "trip", ordering=least)
     assert (said["gate"], said["limit"]) == ("below_min_relevance", 0.99)
     assert said["value"] == pytest.approx(plain)
-    said = asked(logbook, "cavity", "trip", ordering={"strict": True})
+    doubtful = {"strict": True, "saturation": {"ts_rank": 1.0}}
+    said = asked(logbook, "cavity elsewhere", "trip", ordering=doubtful)
     assert (said["gate"], said["limit"]) == ("below_confidence", 0.5)
 
 

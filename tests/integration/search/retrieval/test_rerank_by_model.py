@@ -32,8 +32,9 @@ from shared.messaging.celery_app import make_app
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
+from shared.search.ranking.candidate_facts import UNREAD
 from shared.search.response.search import carry_out_branches
-from shared.search.results import rerank_with_model
+from shared.search.results import ranking_features, rerank_with_model
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, PROBE_SECONDS, Circuit
 from shared.search.retrieval.search_context import SearchContext
 from shared.settings.search_sections import RerankingSettings
@@ -269,13 +270,11 @@ def test_likenesses_that_would_move_nothing_are_not_computed(
     }
     assert read == "linear_map"
 
-    def away(_: str) -> None:
-        raise EmbeddingOutageError
-
     def passages(*_: object) -> None:
         raise AssertionError
 
-    world.context = replace(world.context, encoder=away)
+    # What it takes to weigh both branches could not be read in time.
+    monkeypatch.setattr(ranking_features, "load_ranking_features", lambda *_: UNREAD)
     monkeypatch.setattr(rerank_with_model, "hydrate", passages)
     body = world.ask(lambda: late, late=True)
 
