@@ -24,13 +24,15 @@ _ASKING_WORDS = """
     why when how long much many who whom whose where which what did do does done was
     were is are be been will would could should can must need needs happen happened
     happens cause caused causes reason reasons tell show find about there get got go
-    went anybody somebody someone anyone itself now still yet please read set right in
-    on by to up towards at with full warum wann wie lange viel viele wer wem wen wo
-    wohin woher welche welcher welches ist sind war waren wurde wurden wird hat haben
-    kann konnte soll muss noch jetzt gab gibt ursache grund passiert geschah zeige sage
+    went broken wrong anybody somebody someone anyone itself now still yet please read
+    set right in on by to up towards at with full warum wann wie lange viel viele wer
+    wem wen wo wohin woher welche welcher welches ist sind war waren wurde wurden wird
+    hat haben kann konnte soll muss noch jetzt gab gibt ursache grund passiert geschah
+    zeige sage
 """
 _ASKING = frozenset(_ASKING_WORDS.split())
 
+_HOW = re.compile(r"\b(?:how|wie)\s+\Z", re.IGNORECASE)
 _LEAST_LETTERS = 3
 _GERMAN = re.compile(
     r"\b(?:der|die|das|dem|den|des|ein|eine|und|ist|war|wurde|warum|wie|wo|wann|welche"
@@ -127,7 +129,13 @@ def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
     words = {
         (token.start, token.end)
         for token in scan(text, UNSTEMMED, facility)
-        if token.is_name or (token.kind is None and _is_content(token.surface or ""))
+        if token.is_name
+        or (
+            token.kind is None
+            and _is_content(token.surface or "")
+            # `How deep`, `wie hoch`: it asks for a size and is in no answer.
+            and not _HOW.search(text, 0, token.start)
+        )
     }
     return {
         language: {

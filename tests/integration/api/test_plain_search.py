@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -320,3 +321,18 @@ def test_it_shows_nothing_of_another_facility(
     with running.client(running.key(tenant="stranger")) as stranger:
         body = ask(stranger, query="arc cavity")
     assert body["results"] == []
+
+
+@pytest.mark.requirement("S1-105", "S4-29")
+def test_a_question_typed_in_a_terminal_is_answered_with_its_sources(
+    logbook: httpx.Client, running: System, tenant: str
+) -> None:
+    key = running.key(tenant=tenant)
+    typed = replace(
+        running, environment={**running.environment, "LOGCHORD_API_KEY": key}
+    )
+    said = typed.run("ask", "why was RF cavity 2 reset?")
+    assert "SR RF cavity 2 tripped on arc [OPS-77]." in said
+    assert "OPS-77  RF trip" in said
+    refused = typed.run("ask", "why did RF cavity 7 trip?")
+    assert "No entry that was found names cavity 7" in refused
