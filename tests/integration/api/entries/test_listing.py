@@ -86,7 +86,7 @@ def test_a_listing_tells_as_much_as_is_wanted(written: httpx.Client) -> None:
 
 def test_changes_tell_the_fields_that_are_wanted(written: httpx.Client) -> None:
     # A change is listed once every older transaction of anybody has ended.
-    params = {"fields": "text", "wait_ms": 20_000}
+    params: dict[str, str | int] = {"fields": "text", "wait_ms": 20_000}
     body = written.get("/v1/changes", params=params).json()
     assert {tuple(one["entry"]) for one in body["items"]} == {("text",)}
     answer = written.get("/v1/changes", params={"fields": "colour"})
