@@ -78,3 +78,22 @@ def test_a_field_that_names_nothing_makes_no_hit_sure(
     weak = written.ask(query)["results"]
     assert "Ann Smith" in {one["author"] for one in weak}
     assert "high" not in {one["confidence"] for one in weak}
+
+
+@pytest.mark.parametrize(
+    ("ordering", "told"),
+    [
+        ({"strict": True}, {"confidence": 0.5}),
+        (
+            {"strict": True, "min_relevance_score": 0.3},
+            {"confidence": 0.5, "min_relevance_score": 0.3},
+        ),
+        ({"min_relevance_score": 0.3}, {"min_relevance_score": 0.3}),
+        ({}, {}),
+    ],
+)
+def test_what_strictness_cuts_is_told_as_confidence_and_not_as_a_score_given(
+    written: Asking, ordering: dict[str, Any], told: dict[str, float]
+) -> None:
+    body = written.ask("pump", ordering=ordering)
+    assert body["thresholds_applied"] == told
