@@ -2,7 +2,8 @@
 
 N takes from a title what stands after DUE TO, FOLLOWING or AFTER as the fact, and asks
 why what stands before it happened; the entry that is stored has the first part alone.
-P and the swapped ones ask for what nobody has written: they must not be grounded.
+With another number, another facility or an invented one they ask for what nobody has
+written: they must not be grounded.
 """
 
 from __future__ import annotations
@@ -61,11 +62,13 @@ def sample_questions() -> Iterator[KnownQuestion]:
 
 
 def perturbed_questions() -> Iterator[KnownQuestion]:
-    """Yield P: those of S with the number of a thing that nobody has."""
+    """Yield those of S with the number of a thing that nobody has."""
     for one in sample_questions():
         changed = _NUMBERED.sub("77", one.text)
         if one.answerable and changed != one.text and "degrees" not in one.text:
-            yield KnownQuestion("P number", one.kind, SAMPLE, changed, answerable=False)
+            yield KnownQuestion(
+                "S unanswerable", "another_number", SAMPLE, changed, answerable=False
+            )
 
 
 def event_questions() -> Iterator[KnownQuestion]:

@@ -39,7 +39,6 @@ FLOORS: dict[str, tuple[float | None, float | None, float | None]] = {
     "N month": (0.75, 0.85, None),
     "N open": (0.62, 0.65, None),
     "S unanswerable": (None, None, 0.92),
-    "P number": (None, None, 0.92),
     "N swapped": (None, None, 0.93),
     "N invented": (None, None, 1.0),
 }

@@ -20,7 +20,7 @@ class Weights:
     entry: float = 1.0
     kind: float = 0.15
     # Of why-questions alone: what was written later tells the cause.
-    reply: float = 0.3
+    reply: float = 0.45
     title: float = 0.3
     # Of all others.
     cosine: float = 1.5
@@ -63,9 +63,12 @@ class SentenceScores:
         self._entries = [one for one in entries if one.thread in named]
         self._held = {word: self._count_holders(word) for word in question.words}
         self._rarity = {
-            word: math.log(1 + (len(entries) + 1) / (held + 0.5))
+            # A word that none of them has is no rarer than one that one of them has.
+            word: _rarity(len(entries), max(1, held))
             for word, held in self._held.items()
         }
+        # What is called by a number is in every thread that is left.
+        self._numbered = len(question.things) * _rarity(len(entries), 1)
         self._people = frozenset(
             part.casefold()
             for one in entries
@@ -139,10 +142,9 @@ class SentenceScores:
         wanted = self._question.terms_in(entry.language)
         if not wanted:
             return 0.0
-        whole = sum(self._rarity[word] for word in wanted)
-        return (
-            sum(self._rarity[w] for w, term in wanted.items() if term in terms) / whole
-        )
+        whole = sum(self._rarity[word] for word in wanted) + self._numbered
+        held = sum(self._rarity[w] for w, term in wanted.items() if term in terms)
+        return (held + self._numbered) / whole
 
     def _names_all(self, thread: str) -> bool:
         """Tell whether a thread names all that the question names."""
@@ -164,6 +166,10 @@ class SentenceScores:
             for members in self._threads.values()
             for entry in members
         )
+
+
+def _rarity(entries: int, holders: int) -> float:
+    return math.log(1 + (entries + 1) / (holders + 0.5))
 
 
 def _best_first(one: ScoredSentence) -> tuple[float, tuple[str, int]]:
