@@ -268,8 +268,9 @@ def test_a_login_goes_where_its_adapter_looks_for_it(run, tmp_path):
         assert "nobody may read Operations here" in hidden.stderr
         assert "--readers Operations='*'" in hidden.stderr
         assert not (tmp_path / "logchord.yaml").exists()
-        login = (*login, "--readers", "Operations=ops", "--readers", "Operations=rf")
-        done = run(address, *zone, *login, "--name", "elog", ELOG_PASSWORD="s3cret")
+        readers = ("--readers", "Operations=ops", "--readers", "Operations=rf")
+        named = (*zone, *login, *readers, "--name", "elog")
+        done = run(address, *named, ELOG_PASSWORD="s3cret")
 
     assert done.returncode == 0, done.stderr
     written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
