@@ -33,6 +33,11 @@ BRANCH_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 )
 JOBS = Counter("logchord_jobs_total", "Searches ended here, by state.", ["state"])
+ANSWERS = Counter(
+    "logchord_answers_total",
+    "Answers in sentences, by status and grade.",
+    ["status", "grade"],
+)
 
 INGESTED = Counter("logchord_ingested_total", "Entries taken in.", ["source", "status"])
 INGESTED_BYTES = Counter(
@@ -77,6 +82,11 @@ def branch_done(branch: str, status: str, seconds: float) -> None:
 def job_ended(state: str) -> None:
     """Count a search that ended here, by how."""
     JOBS.labels(state).inc()
+
+
+def answered(status: str, grade: str) -> None:
+    """Count an answer in sentences, by what it is worth."""
+    ANSWERS.labels(status, grade).inc()
 
 
 def served(port: int = 0) -> int | None:

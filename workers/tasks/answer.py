@@ -44,3 +44,6 @@ def end_job(
     ctx.checkpoint("before_store")
     if ending.store(ctx.pool, job, ended):
         worker_metrics.job_ended(ended.state)
+        if ended.sentences is not None:
+            worth = ended.sentences.context
+            worker_metrics.answered(worth.status, worth.grade)
