@@ -71,10 +71,10 @@ def test_half_of_a_score_is_how_like_it_is_and_the_likest_counts_as_the_best() -
     assert order.suppressed.count == 0
 
 
-def test_a_sum_of_places_is_not_halved_with_a_likeness() -> None:
+def test_what_words_alone_have_found_is_halved_with_a_likeness() -> None:
     found = [words(hit("a", 9.0), hit("b", 8.0)), words()]
     likest = Facts(logits={"a": 0.1, "b": 0.9})
-    assert names(rank(found, likest, plan_of())) == ["a", "b"]
+    assert names(rank(found, likest, plan_of())) == ["b", "a"]
 
 
 @pytest.mark.parametrize("likeness", [0.2, 0.74])

@@ -110,7 +110,7 @@ POSTGRES = "postgresql://elsewhere/logchord"
         pytest.param(
             "EMBEDDING_MODEL",
             "embedding_model",
-            "all-MiniLM-L6-v2",
+            "bge-small-en-v1.5",
             "other",
             marks=pytest.mark.requirement("S1-69"),
         ),
@@ -212,6 +212,7 @@ def test_the_file_of_the_retriever_loads_as_it_is(nowhere):
     report = report_of(RETRIEVER_FILE, nowhere)
     plain = load_report({"LOGCHORD_HOME": str(nowhere)}).settings
     theirs = {
+        "embedding_model": "all-MiniLM-L6-v2",
         "opensearch_url": "http://elasticsearch:9200",
         "search_modules.semantic.settings.embedding_dimension": 384,
     }
