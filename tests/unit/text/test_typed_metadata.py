@@ -121,7 +121,7 @@ def test_a_range_is_of_dates_where_its_ends_are() -> None:
     ids=str,
 )
 def test_a_range_of_neither_is_refused(ends: dict[str, object]) -> None:
-    with pytest.raises(InvalidRequestError, match="neither a number nor a date|Both ends are"):
+    with pytest.raises(InvalidRequestError, match=r"a number nor|Both ends"):
         bounds(**ends)
 
 
