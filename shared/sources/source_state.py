@@ -114,7 +114,15 @@ class SourceState:
     @property
     def settings(self) -> SourceSettings:
         """The source's settings as they were last loaded."""
-        return SourceSettings.model_validate(self.config)
+        return _read_settings(self.config)
+
+
+def _read_settings(config: Mapping[str, Any]) -> SourceSettings:
+    """Read settings back as they are stored; what another release knows is left out."""
+    known = {
+        name: config[name] for name in SourceSettings.model_fields if name in config
+    }
+    return SourceSettings.model_validate(known)
 
 
 def arrange(
@@ -160,7 +168,7 @@ def current_settings(
     }
     names = None if sources is None else list(sources)
     for name, config in conn.execute(_SETTINGS, {"sources": names}):
-        found[name] = SourceSettings.model_validate(config)
+        found[name] = _read_settings(config)
     return dict(sorted(found.items()))
 
 

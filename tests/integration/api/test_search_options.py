@@ -78,15 +78,18 @@ def test_options_of_a_search_leave_out_what_they_say(logchord: Run) -> None:
 
     every = {"OPS-77", "OPS-78", "OPS-79"}
     assert found("cavity") == (every, 0)
-    # Of three entries no word says much; a name that was found is trusted.
-    assert found("cavity", "--strict") == (set(), 3)
+    assert found("cavity", "--strict") == (every, 0)
     assert found("HCM03", "--strict") == ({"OPS-79"}, 0)
     assert found("cavity", "--threshold", "0") == (every, 0)
-    assert found("HCM03", "--threshold", "1") == (set(), 1)
+    assert found("cavity", "--threshold", "0.99") == (set(), 3)
+    # What has the very name is never too little.
+    assert found("HCM03", "--threshold", "1") == ({"OPS-79"}, 0)
     names, left_out = found("cavity", "--by-thread")
     assert (len(names), "OPS-79" in names, left_out) == (2, True, 0)
 
-    told = logchord("search", "--mode", "keyword", "cavity", "--strict")
+    told = logchord(
+        "search", "--mode", "keyword", "cavity", "--threshold", "0.99"
+    )
     assert "left out  3 that scored too low" in told.stdout
     told = logchord("search", "--mode", "keyword", "cavity in March 2025")
     assert "outside   3 match at other times; from 2025-03-01" in told.stdout

@@ -168,11 +168,16 @@ def test_a_request_hidden_in_another_is_not_carried_out(
 
 
 @pytest.mark.requirement("B18")
-def test_head_options_and_trace_are_refused_on_every_route(reader: httpx.Client):
-    for path in reader.get("/openapi.json").json()["paths"]:
+def test_options_and_trace_are_refused_on_every_route_and_head_without_get(
+    reader: httpx.Client,
+):
+    for path, known in reader.get("/openapi.json").json()["paths"].items():
         address = re.sub(r"\{\w+\}", str(UUID(int=0)), path)
         for method in ("HEAD", "OPTIONS", "TRACE"):
             answer = reader.request(method, address)
+            if method == "HEAD" and "get" in known:
+                assert answer.content == b"", path
+                continue
             assert 400 <= answer.status_code < 500, (method, path, answer.status_code)
 
 
