@@ -71,7 +71,8 @@ def test_where_neither_time_has_anything_it_is_asked_as_well(asking: Asking) -> 
 def test_an_answer_says_whether_a_time_was_applied(
     asking: Asking, asked: dict[str, Any], *, is_applied: bool
 ) -> None:
-    before = datetime(2024, 10, 26, 12, tzinfo=UTC)
+    # The day after a named one counts in.
+    before = datetime(2024, 10, 24, 12, tzinfo=UTC)
     asking.write(
         draft(5, 0), EntryDraft("api", "before", "klystron trip", entry_time=before)
     )
