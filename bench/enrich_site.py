@@ -11,6 +11,7 @@ from itertools import islice
 from typing import LiteralString
 
 import psycopg
+from pgvector.psycopg import register_vector
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -93,6 +94,7 @@ def opened(ground: Ground) -> Iterator[Site]:
     resources = Resources(settings, make_app(settings), "bench")
     try:
         with psycopg.connect(ground.url, autocommit=True) as unbound:
+            register_vector(unbound)
             yield Site(
                 ground,
                 Context(resources, {}),

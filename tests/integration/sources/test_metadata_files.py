@@ -23,7 +23,6 @@ from workers.adapters.kit.stored import Stock, StoredEntry
 from workers.adapters.kit.stub import StubEntry, StubFile
 
 NAME = "ring"
-NOW = datetime.now(UTC).replace(microsecond=0)
 SAID = {"operator": "Ilse", "beam": {"current": 401}}
 AS_STORED = {"operator": "Ilse", "beam": '{"current": 401}'}
 
@@ -31,7 +30,9 @@ AS_STORED = {"operator": "Ilse", "beam": '{"current": 401}'}
 def entry(number: int, content: bytes | None = None, **fields: Any) -> StubEntry:
     said = json.dumps(SAID).encode() if content is None else content
     file = StubFile("Metadata.JSON", said, **fields)
-    when = NOW - timedelta(minutes=30) + timedelta(seconds=number)
+    # By now, not by when the file was imported: a long run comes here an hour later.
+    now = datetime.now(UTC).replace(microsecond=0)
+    when = now - timedelta(minutes=30) + timedelta(seconds=number)
     return StubEntry(number, when, files=(file,), metadata={"gap": "12"})
 
 
