@@ -87,9 +87,7 @@ def test_options_of_a_search_leave_out_what_they_say(logchord: Run) -> None:
     names, left_out = found("cavity", "--by-thread")
     assert (len(names), "OPS-79" in names, left_out) == (2, True, 0)
 
-    told = logchord(
-        "search", "--mode", "keyword", "cavity", "--threshold", "0.99"
-    )
+    told = logchord("search", "--mode", "keyword", "cavity", "--threshold", "0.99")
     assert "left out  3 that scored too low" in told.stdout
     told = logchord("search", "--mode", "keyword", "cavity in March 2025")
     assert "outside   3 match at other times; from 2025-03-01" in told.stdout
