@@ -110,7 +110,7 @@ def test_nothing_that_is_taken_in_found_or_answered_needs_another_machine(
             body = searched(client, mode)
             assert (body["state"], body["degraded"]) == ("done", False), mode
         # By the encoder that ships, and in sentences of the entries themselves.
-        assert str(searched(client, "semantic")["vector_model"]).startswith("all-Mini")
+        assert str(searched(client, "semantic")["vector_model"]).startswith("bge-small")
         asked = {"query": "cooling of the klystron", "filters": {}}
         answers = [client.post("/search", json=asked).json() for _ in range(2)]
         assert "Cooling water of the klystron is low [1]" in answers[0]["synthesis"]
