@@ -93,7 +93,11 @@ def ground(
     )
     if support.coverage < thresholds.least_coverage and not is_near:
         return Judgement("insufficient", "unsupported_words", "D", unsupported)
-    if unsupported and not (covers or support.meaning >= thresholds.same_meaning):
+    is_told = (
+        support.coverage >= thresholds.whole_coverage
+        or support.meaning >= thresholds.same_meaning
+    )
+    if unsupported and not is_told:
         return Judgement("clarify", "unsupported_words", "D", unsupported)
     if not ((covers and is_near) or is_meant):
         return Judgement("clarify", "ambiguous_query", "D", unsupported)
