@@ -20,7 +20,7 @@ from shared.answers.evidence.unwritten_words import find_unwritten_words
 from shared.answers.question import question_parts, question_scope
 from shared.answers.question.question import Question, read_part, read_question
 from shared.postgres.statement_deadline import Deadline
-from shared.search.absence.absence import list_unsearched
+from shared.search.absence.absence import say_unsearched
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, ContextAnswer, Grade, Status
 from shared.search.results.conclude import Conclusion
@@ -63,7 +63,7 @@ def answer_question(
         entries,
         Marks(labels, asked.style, asked.marked),
         {one.row.entry_id: one.values.superseded_by for one in page},
-        _say_unsearched(conclusion),
+        say_unsearched(conclusion.branches),
     )
     outside = question_scope.find_outside(plan.query)
     if outside is not None:
@@ -111,14 +111,8 @@ class _Writer:
         """Return the answer to all parts, a paragraph each."""
         chosen = [one for part in parts for one in part.chosen]
         worst = min(parts, key=lambda part: _WORST_FIRST.index(part.judgement.status))
-        paragraphs = [self._paragraph(part) for part in parts]
-        said = [
-            refusal.say_refusal(
-                part.question, part.judgement, part.unnamed, self._entries
-            )
-            for part in parts
-            if part.judgement.status != "grounded"
-        ]
+        said = [self._refusal(part) for part in parts]
+        paragraphs = map(self._paragraph, parts, said)
         is_blended = len(parts) > 1 and worst.judgement.status == "grounded"
         replaced = any(compose_answer.is_replaced(one, self._values) for one in chosen)
         grade: Grade = worst.judgement.grade
@@ -131,7 +125,7 @@ class _Writer:
                 part.question, part.judgement, part.unnamed, self._entries
             )
         ]
-        told = " ".join(" ".join(said).split()) or " ".join(
+        told = " ".join(filter(None, said)) or " ".join(
             " ".join(one.candidate.text.split()) for one in chosen
         )
         return self._answer(
@@ -163,12 +157,16 @@ class _Writer:
         nearest = self._nearest()
         return self._answer(self._beside(said, nearest), nearest, context, began)
 
-    def _paragraph(self, part: PartAnswer) -> str:
+    def _refusal(self, part: PartAnswer) -> str:
         if part.judgement.status == "grounded":
-            return self._sentences(part.chosen)
-        said = refusal.say_refusal(
+            return ""
+        return refusal.say_refusal(
             part.question, part.judgement, part.unnamed, self._entries
         )
+
+    def _paragraph(self, part: PartAnswer, said: str) -> str:
+        if not said:
+            return self._sentences(part.chosen)
         return self._beside(said, part.chosen or self._nearest())
 
     def _beside(self, said: str, nearest: Sequence[ScoredSentence]) -> str:
@@ -206,13 +204,9 @@ class _Writer:
             source="deterministic",
             citation_mode="cited" if citations else "none",
             citations=citations if self._marks.is_shown else [],
-            context=_with_citations(context, labels),
+            context=replace(context, citations=labels[: compose_answer.MOST_EVIDENCE]),
             took_ms=round((time.perf_counter() - began) * 1000, 3),
         )
-
-
-def _with_citations(context: ContextAnswer, labels: Sequence[str]) -> ContextAnswer:
-    return replace(context, citations=list(labels[: compose_answer.MOST_EVIDENCE]))
 
 
 def _slots(parts: Sequence[PartAnswer]) -> dict[str, object]:
@@ -225,11 +219,3 @@ def _slots(parts: Sequence[PartAnswer]) -> dict[str, object]:
         ],
         "names": [{"asked": one, "filled": one not in unnamed} for one in names],
     }
-
-
-def _say_unsearched(conclusion: Conclusion) -> str:
-    failed = list_unsearched(conclusion.branches)
-    if not failed:
-        return ""
-    names = ", ".join(f"{one.name} ({one.error_code or one.reason})" for one in failed)
-    return f"Not everything could be searched: {names}. There may be more."

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from shared.answers.choice.sentence_score import ScoredSentence
+from shared.search.response.answer import Grade, Status
 
-Status = Literal["grounded", "clarify", "insufficient"]
-Grade = Literal["A", "B", "C", "D"]
 # Of the best so many one must be of the kind that is asked for.
 BEST_OF_KIND = 12
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry, order_in_threads
 from shared.answers.question import answer_kinds, numbered_things
@@ -59,8 +59,10 @@ class SentenceScores:
             thread: frozenset[str]().union(*(one.names for one in members))
             for thread, members in self._threads.items()
         }
-        named = {one for one in self._threads if self._names_all(one)}
-        self._entries = [one for one in entries if one.thread in named]
+        # What of the question each thread calls by its name.
+        self._called = {one: self._find_called(one) for one in self._threads}
+        every = frozenset(question.called)
+        self._entries = [one for one in entries if self._called[one.thread] == every]
         self._held = {word: self._count_holders(word) for word in question.words}
         self._rarity = {
             # A word that none of them has is no rarer than one that one of them has.
@@ -85,23 +87,17 @@ class SentenceScores:
     @property
     def unnamed(self) -> tuple[QuestionName | NumberedThing, ...]:
         """Return the names of the question that no thread at hand has."""
-        question = self._question
-        return tuple(
-            one
-            for one in question.called
-            if not any(self._has_name(thread, one) for thread in self._threads)
-        )
+        known = frozenset[QuestionName | NumberedThing]().union(*self._called.values())
+        return tuple(one for one in self._question.called if one not in known)
 
     def is_written(self, word: str) -> bool:
         """Tell whether any of the entries has a word of the question."""
         return self._held[word] > 0
 
-    def score_by_words(self, *, with_titles: bool = True) -> list[ScoredSentence]:
+    def score_by_words(self) -> list[ScoredSentence]:
         """Return the sentences of every entry that names enough, best first."""
         scored = [
-            self._score(one)
-            for entry in self._entries
-            for one in entry.candidates(with_title=with_titles)
+            self._score(one) for entry in self._entries for one in entry.candidates()
         ]
         return sorted(scored, key=_best_first)
 
@@ -112,12 +108,10 @@ class SentenceScores:
         told = [
             one
             if one.candidate not in cosines
-            else ScoredSentence(
-                one.candidate,
-                one.score + self._weights.cosine * cosines[one.candidate],
-                one.coverage,
-                one.is_of_kind,
-                cosines[one.candidate],
+            else replace(
+                one,
+                score=one.score + self._weights.cosine * cosines[one.candidate],
+                cosine=cosines[one.candidate],
             )
             for one in scored
         ]
@@ -146,18 +140,21 @@ class SentenceScores:
         held = sum(self._rarity[w] for w, term in wanted.items() if term in terms)
         return (held + self._numbered) / whole
 
-    def _names_all(self, thread: str) -> bool:
-        """Tell whether a thread names all that the question names."""
-        question = self._question
-        return all(self._has_name(thread, one) for one in question.called)
-
-    def _has_name(self, thread: str, one: QuestionName | NumberedThing) -> bool:
-        names = self._names[thread]
-        if isinstance(one, QuestionName):
-            return one.term in names
-        members = self._threads[thread]
-        text = "\n".join(f"{entry.row.title}\n{entry.row.text}" for entry in members)
-        return numbered_things.is_named(one, text, names)
+    def _find_called(self, thread: str) -> frozenset[QuestionName | NumberedThing]:
+        """Return the names and numbered things of the question that a thread has."""
+        question, names = self._question, self._names[thread]
+        found: set[QuestionName | NumberedThing] = {
+            one for one in question.names if one.term in names
+        }
+        if question.things:
+            members = self._threads[thread]
+            text = "\n".join(f"{one.row.title}\n{one.row.text}" for one in members)
+            found.update(
+                one
+                for one in question.things
+                if numbered_things.is_named(one, text, names)
+            )
+        return frozenset(found)
 
     def _count_holders(self, word: str) -> int:
         """Return how many of the entries have a word of the question."""

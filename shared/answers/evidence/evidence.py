@@ -108,10 +108,10 @@ class EvidenceEntry:
             | {ident for one in tokens for ident in one.idents}
         )
 
-    def candidates(self, *, with_title: bool = True) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[Candidate]:
         """Yield its title and its sentences, in order."""
         title = self.row.title.strip()
-        if with_title and len(title.split()) >= _LEAST_WORDS:
+        if len(title.split()) >= _LEAST_WORDS:
             yield Candidate(self, title, None, None, _terms(self._scan(title)))
         starts = [one.start for one in self._tokens]
         for start, end in split_sentences(self.text):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from shared.answers.question.empty_words import is_empty
+from shared.text.facts import make_comparable
 from shared.text.reading.quantities import find_quantities
-from shared.text.words import function_words
 from shared.text.words.folding import fold_surface
-from shared.vocabulary import common_words
 
 _NUMBERED = re.compile(
     r"(?P<words>(?:[^\W\d_][\w'-]*\s+){0,2}?(?P<head>[^\W\d_][^\W_]+))"
@@ -49,24 +48,14 @@ def find_things(text: str, names: AbstractSet[str]) -> Iterator[NumberedThing]:
         head = fold_surface(match["head"], "en")
         if (
             head in _NO_HEADS
-            or function_words.joins(head, "en")
-            or function_words.joins(head, "de")
-            or common_words.is_common(head, "en")
-            or common_words.is_common(head, "de")
+            or is_empty(head)
             or _DATED.match(text, match.end())
             or any(start <= at < end for start, end in sizes)
             or any(match["number"] in name and match["head"] in name for name in names)
         ):
             continue
         words = [fold_surface(word, "en") for word in match["words"].split()]
-        kept = [
-            word
-            for word in words
-            if not common_words.is_common(word, "en")
-            and not function_words.joins(word, "en")
-            and not common_words.is_common(word, "de")
-            and not function_words.joins(word, "de")
-        ]
+        kept = [word for word in words if not is_empty(word)]
         start = match.end("number") - len(match["number"])
         written = f"{match['head']} {text[start : match.end('number')]}"
         yield NumberedThing(tuple(kept), match["number"].lstrip("0") or "0", written)
@@ -83,14 +72,8 @@ def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:
         rf"(?:\d{{1,4}}\s*(?:,|/|and|und|&|-|to|bis)\s*){{0,3}}0*{thing.number}(?!\d|[.,]\d)",
         re.IGNORECASE,
     )
-    folded = text if text.isascii() else plain_letters(text)
-    return bool(said.search(folded)) or any(_abbreviates(one, thing) for one in terms)
-
-
-def plain_letters(text: str) -> str:
-    """Return a text without marks on its letters, as words are compared."""
-    parts = unicodedata.normalize("NFKD", text)
-    return "".join(one for one in parts if not unicodedata.combining(one))
+    is_said = said.search(make_comparable(text)) is not None
+    return is_said or any(_abbreviates(one, thing) for one in terms)
 
 
 def _abbreviates(term: str, thing: NumberedThing) -> bool:

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 
 from shared.answers.question import answer_kinds, numbered_things
 from shared.answers.question.answer_kinds import AnswerKind
+from shared.answers.question.empty_words import is_empty
 from shared.answers.question.numbered_things import NumberedThing
 from shared.search.query import name_query
 from shared.search.query.language.tree import Node, Pattern
 from shared.search.query.plan import Plan
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
-from shared.text.words import function_words
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface
-from shared.vocabulary import common_words
 from shared.vocabulary.expand import UNSTEMMED
 
 # What asks, tells or refers, and is in no answer: by the folded form.
@@ -151,7 +150,4 @@ def _is_content(word: str) -> bool:
     if len(word) < 2 or not re.search(r"[^\W\d_]", word):  # noqa: PLR2004 - a letter
         return False
     folded = fold_surface(word, "en")
-    return folded not in _ASKING and not any(
-        function_words.joins(folded, one) or common_words.is_common(folded, one)
-        for one in ("en", "de")
-    )
+    return folded not in _ASKING and not is_empty(folded)

@@ -175,6 +175,20 @@ def _asked(branches: Sequence[Outcome]) -> list[Outcome]:
     return [one for one in branches if one.name != FACETS]
 
 
+def say_unsearched(branches: Sequence[Outcome]) -> str:
+    """Return what could not be searched, in words; of nothing, nothing."""
+    failed = list_unsearched(branches)
+    return _say_failed("Not everything", failed) if failed else ""
+
+
+def _say_failed(what: str, failed: Sequence[Outcome]) -> str:
+    names = ", ".join(
+        f"{one.name} ({_WHY.get(one.reason or '') or one.error_code or one.reason})"
+        for one in failed
+    )
+    return f"{what} could be searched: {names}. There may be more."
+
+
 def _sentences(
     plan: Plan, conclusion: Conclusion, covered: Coverage | None, near: NearMisses
 ) -> Iterator[str]:
@@ -186,12 +200,7 @@ def _sentences(
         one.status != "skipped" for one in failed
     )
     if failed:
-        names = ", ".join(
-            f"{one.name} ({_WHY.get(one.reason or '') or one.error_code or one.reason})"
-            for one in failed
-        )
-        what = "Not everything" if was_asked else "Nothing"
-        yield f"{what} could be searched: {names}. There may be more."
+        yield _say_failed("Not everything" if was_asked else "Nothing", failed)
     if was_asked:
         yield _searched(plan, covered)
     if covered and covered.waiting != 0:
