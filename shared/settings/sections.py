@@ -110,6 +110,11 @@ class ProviderSettings(Section):
     embedding_languages: tuple[str, ...] = Field(
         (), description="Languages, as `en`, that its model speaks; none: all."
     )
+    excluded_logbooks: tuple[str, ...] = Field(
+        (),
+        description="Logbooks whose entries no language model of this provider is"
+        " given to read.",
+    )
 
 
 class ApiSettings(Section):
@@ -138,6 +143,11 @@ class SynthesisSettings(Section):
     """Answers made of results."""
 
     enabled: bool = Field(default=True, description="Off: never any answer.")
+    provider: str | None = Field(
+        None,
+        description="Name under `api.providers` of who words answers over results;"
+        " none: that of `reasoning`, else `openai` where there is a key for it.",
+    )
     model: str = Field("gpt-3.5-turbo", description="The provider's model.")
     max_tokens: int = Field(500, ge=1, description="Length of a model's answer.")
     max_sources: int = Field(5, ge=1, description="Results that an answer reads.")
