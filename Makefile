@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all soak shown-enrich shown-search demo serve migrate docs requirements bench bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-answers bench-cards bench-search bench-enrich
+.PHONY: $(shell awk -F: '/^[a-z-]+:/ { print $$1 }' $(firstword $(MAKEFILE_LIST)))
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ migrate: setup ## Bring the database to this release's schema
 docs: setup ## Write docs/reference/ from the code, and the list of licences
 	@$(BIN)/python .ci/reference.py --write
 	@$(BIN)/python .ci/licences.py --write
+
+screenshots: setup ## Eight views of the page, light and dark, wide and narrow; two of them for the README
+	@$(BIN)/python .ci/screenshots.py
 
 requirements: ## Which requirements have a passing test in the last results
 	@if [ -x ../shared/tools/requirements.py ]; then \

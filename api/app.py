@@ -19,6 +19,7 @@ from api.entries.push_backpressure import Backlog
 from api.entries.routes import (
     attachments,
     changes,
+    digest,
     entries,
     entry_writes,
     permalink,
@@ -59,6 +60,7 @@ from api.server import errors, openapi
 from api.server.request_limits import Gate
 from api.server.thread_pool import Threads
 from api.sources.routes import runs, sources
+from api.web import pages
 from shared import log as logs
 from shared.access.cursors import Signer
 from shared.access.installation_secret import installation_secret
@@ -90,6 +92,7 @@ _ROUTES = (
     changes,
     permalink,
     threads,
+    digest,
     search,
     search_again,
     plain_search,
@@ -132,6 +135,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.settings = settings
+    for page in pages.ROUTERS:
+        app.include_router(page, prefix=base)
     for module in _ROUTES:
         app.include_router(module.router, prefix=base)
     openapi.describe(app, settings)
@@ -206,7 +211,7 @@ def _open(settings: Settings) -> ApiContext:
         sessions=sessions,
         suggestions=Suggestions(searches),
         telemetry=Telemetry(settings, pool, secret, searches.facility),
-        callers=Callers(settings, pool, limiter, key_use.note),
+        callers=Callers(settings, pool, limiter, key_use.note, secret),
         limiter=limiter,
         secret=secret,
         signer=signer,

@@ -231,6 +231,9 @@ class Settings(Section):
     rate_default_per_minute: int = Field(
         600, ge=0, description="Other requests a minute and key; 0: no limit."
     )
+    rate_login_per_minute: int = Field(
+        10, ge=0, description="Logins to the page a minute and address; 0: no limit."
+    )
 
     work: WorkSettings = WorkSettings()
 

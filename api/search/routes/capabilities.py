@@ -58,13 +58,7 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     limits = limits_of(settings)
     model = settings.embedding_model
     return {
-        "modes": [
-            *(_mode(mode, limits) for mode in _modes()),
-            *(
-                _pipeline(name, one, limits)
-                for name, one in pipelines.find_pipelines().items()
-            ),
-        ],
+        "modes": list_modes(limits),
         "default_mode": modes.AUTO,
         "shared_parameters": [asdict(one) for one in _shared(settings)],
         "modules": [
@@ -76,6 +70,17 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
         "encoder": ALIASES.get(model, model),
         "version": VERSION,
     }
+
+
+def list_modes(limits: PlanLimits) -> list[dict[str, Any]]:
+    """Return every mode and pipeline, and whether it can be asked in here."""
+    return [
+        *(_mode(mode, limits) for mode in _modes()),
+        *(
+            _pipeline(name, one, limits)
+            for name, one in pipelines.find_pipelines().items()
+        ),
+    ]
 
 
 def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:

@@ -47,6 +47,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/entries/{entry_id}/thread": ("read", {}, 404),
     "GET /v1/entries/{entry_id}/similar": ("search", {"params": {"days": 9}}, 404),
     "GET /v1/threads/{thread_id}": ("read", {}, 404),
+    "GET /v1/digest": ("search", {}, 200),
     "GET /v1/entries/{entry_id}/attachments": ("read", {}, 404),
     "POST /v1/entries/{entry_id}/attachments": (
         "ingest",
