@@ -140,6 +140,11 @@ class SearchAnswer:
         Overflow | None, "Hits at other times, where a time was read and none is in it."
     ] = None
 
+    @property
+    def entries(self) -> Sequence[Hit]:
+        """The name of the results that orchestrators of the reference use."""
+        return self.results
+
     def to_json(self) -> dict[str, Any]:
         """Return the answer in the words of the contract, as far as it is wanted."""
         results, cut = trimmed(self.results, self.amount)
