@@ -63,12 +63,16 @@ serve: setup ## Start everything, without the sample, until Ctrl-C
 migrate: setup ## Bring the database to this release's schema
 	@exec $(BIN)/logchord migrate
 
-docs: setup ## Write docs/reference/ from the code, and the list of licences
+docs: setup ## Write docs/reference/ and the client's models from the code, and the list of licences
+	@$(BIN)/python .ci/client_code.py --write
 	@$(BIN)/python .ci/reference.py --write
 	@$(BIN)/python .ci/licences.py --write
 
 screenshots: setup ## Eight views of the page, light and dark, wide and narrow; two of them for the README
 	@$(BIN)/python .ci/screenshots.py
+
+client: setup ## Build the Python client, a distribution of its own, into dist/
+	@cd client && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
 
 requirements: ## Which requirements have a passing test in the last results
 	@if [ -x ../shared/tools/requirements.py ]; then \

@@ -28,7 +28,9 @@ from shared.settings.sections import (
     AgenticSettings,
     ApiSettings,
     AttachmentSettings,
+    CapabilitySettings,
     FlowerSettings,
+    McpSettings,
     ReasoningSettings,
     Section,
     SessionSettings,
@@ -252,9 +254,11 @@ class Settings(Section):
     analyser: AnalyserSettings = AnalyserSettings()
     api: ApiSettings = ApiSettings()
     attachments: AttachmentSettings = AttachmentSettings()
+    capability: CapabilitySettings = CapabilitySettings()
     flower: FlowerSettings = FlowerSettings()
     fusion: searching.FusionSettings = searching.FusionSettings()
     keyword: searching.KeywordSettings = searching.KeywordSettings()
+    mcp: McpSettings = McpSettings()
     pipelines: PipelinesSettings = PipelinesSettings()
     reasoning: ReasoningSettings = ReasoningSettings()
     reranking: searching.RerankingSettings = searching.RerankingSettings()
