@@ -39,17 +39,22 @@ from api.operations.routes import (
 )
 from api.search.exports import Exports
 from api.search.routes import (
+    advisory_ai,
     capabilities,
     filter_options,
     glossary,
     plain_search,
+    quality,
     search,
     search_again,
     search_jobs,
     similar,
+    suggestions,
 )
 from api.search.searches import Searches
 from api.search.sessions import Sessions
+from api.search.suggestions import Suggestions
+from api.search.telemetry import Telemetry
 from api.server import errors, openapi
 from api.server.request_limits import Gate
 from api.server.thread_pool import Threads
@@ -92,6 +97,9 @@ _ROUTES = (
     capabilities,
     filter_options,
     similar,
+    suggestions,
+    quality,
+    advisory_ai,
     glossary,
     sources,
     runs,
@@ -149,6 +157,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.key_use.stop()
         await context.searches.stop()
         await context.sessions.stop()
+        await asyncio.to_thread(context.telemetry.stop)
         context.limiter.close()
         context.nudger.stop()
         context.pool.close()
@@ -195,6 +204,8 @@ def _open(settings: Settings) -> ApiContext:
         nudger=Nudger(celery),
         searches=searches,
         sessions=sessions,
+        suggestions=Suggestions(searches),
+        telemetry=Telemetry(settings, pool, secret, searches.facility),
         callers=Callers(settings, pool, limiter, key_use.note),
         limiter=limiter,
         secret=secret,

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 
 from api.caller_info import CallerInfo
 from shared.access.scope import Scope
+from shared.cards.make_cards import make_cards
 from shared.search.response.job_answer import JobReader
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from api.search.exports import Exports
     from api.search.searches import Searches
     from api.search.sessions import Sessions
+    from api.search.suggestions import Suggestions
+    from api.search.telemetry import Telemetry
     from shared.access.cursors import Signer
     from shared.access.limits import Kind, Limiter
     from shared.embedding.vectors.semantic_preconditions import Counts
@@ -48,6 +51,8 @@ class ApiContext:
     nudger: Nudger
     searches: Searches
     sessions: Sessions
+    suggestions: Suggestions
+    telemetry: Telemetry
     callers: Callers
     limiter: Limiter
     secret: Callable[[], bytes]
@@ -69,7 +74,7 @@ class ApiContext:
     def reader(self, scope: Scope) -> JobReader:
         """Return who reads a stored job, with the rights of now."""
         honest = self.settings.search.acl_honesty
-        return JobReader(self.searches.context, scope, honest)
+        return JobReader(self.searches.context, scope, honest, make_cards)
 
 
 async def context(request: Request) -> ApiContext:

@@ -27,6 +27,7 @@ from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
+from shared.search.response.end_search import Beside
 from shared.search.response.search import search
 from shared.search.retrieval.search_context import SearchContext
 
@@ -90,7 +91,7 @@ def _ask(context: SearchContext, one: KnownQuestion) -> Measured:
         LIMITS,
         CLOCKS[one.tenant],
     )
-    answer = search(context, plan, answer_question)
+    answer = search(context, plan, Beside(answer_question))
     said = answer.context_answer or {"status": "insufficient", "code": "none"}
     # What a refusal shows as the nearest is no answer.
     quotes = [quote["quote"] for quote in said.get("evidence", ())]

@@ -56,7 +56,7 @@ def filled(shown: Callable[[str], str]) -> Iterator[SearchContext]:
         ) as pool:
             aliases.ensure_index(client, INDEX)
             for page in sample.pages():
-                _store(SAMPLE, [_draft(row) for row in page], encoder, pool, client)
+                _store(SAMPLE, [make_draft(row) for row in page], encoder, pool, client)
             events = [_event(row, shown) for row in read_events()]
             for start in range(0, len(events), quality_engines.PAGE):
                 page_of = events[start : start + quality_engines.PAGE]
@@ -87,7 +87,8 @@ def title_of(row: dict[str, Any]) -> tuple[str, str]:
     return title.strip(), text
 
 
-def _draft(row: dict[str, Any]) -> EntryDraft:
+def make_draft(row: dict[str, Any]) -> EntryDraft:
+    """Return a row of the sample logbook as it is stored."""
     known = {name: value for name, value in row.items() if name in _KNOWN}
     for name in ("authors", "logbooks", "tags"):
         known[name] = tuple(known.get(name, ()))

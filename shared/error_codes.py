@@ -104,6 +104,7 @@ CODES: dict[str, ErrorCode] = {
     "search_timeout": ErrorCode(504, Category.TIMEOUT, _C, retriable=False),
     "branch_timeout": ErrorCode(0, Category.TIMEOUT, _R, retriable=False),
     "opensearch_unavailable": ErrorCode(0, Category.NETWORK, _R, retriable=True),
+    "llm_unavailable": ErrorCode(0, Category.NETWORK, _R, retriable=True),
     "opensearch_refused": ErrorCode(0, Category.SEARCH, _C, retriable=False),
     "worker_lost": ErrorCode(0, Category.CAPACITY, _R, retriable=True),
     "job_cancelled": ErrorCode(0, Category.REQUEST, _C, retriable=False),

@@ -11,6 +11,9 @@ LogchordError
 ├── DatabaseQueryError               a statement failed, classified by SQLSTATE
 ├── EmbeddingGenerationError         the model cannot be reached or answers nonsense
 │   └── EmbeddingOutageError         the same for every text; it is asked again
+├── LanguageModelError               a model said nothing that can be used
+│   ├── ModelOutageError             silent, cut, overloaded, nonsense: it may pass
+│   └── ModelRefusalError            it or its endpoint said no: it will again
 ├── SearchExecutionError             every branch of a search failed
 ├── SearchTimeoutError               the deadline passed with no branch in
 ├── OpenSearchError                  inside branch outcomes and index work only
@@ -233,6 +236,47 @@ class EmbeddingOutageError(EmbeddingGenerationError):
     ) -> None:
         super().__init__(message, technical=technical, model_name=model_name)
         self.retry_after_seconds = retry_after_seconds
+
+
+class LanguageModelError(LogchordError):
+    """The language model gave no answer; what was found without it stands."""
+
+    code = "llm_unavailable"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        reason: str = "error",
+        technical: str | None = None,
+        retriable: bool | None = None,
+        retry_after_seconds: int | None = None,
+    ) -> None:
+        super().__init__(
+            message,
+            technical=technical,
+            retriable=retriable,
+            retry_after_seconds=retry_after_seconds,
+            details={"reason": reason},
+        )
+        self.reason = reason
+
+
+class ModelOutageError(LanguageModelError):
+    """The language model does not answer just now; what was found without it stands."""
+
+
+class ModelRefusalError(LanguageModelError):
+    """The language model refuses to answer; what was found without it stands."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        reason: str = "refused",
+        technical: str | None = None,
+    ) -> None:
+        super().__init__(message, reason=reason, technical=technical, retriable=False)
 
 
 class SearchExecutionError(LogchordError):

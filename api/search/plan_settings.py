@@ -117,11 +117,20 @@ def ordering_of(settings: Settings) -> Ordering:
         branch_weights=settings.fusion.weights,
         weigh_by_best=settings.fusion.weigh_by_best,
         domain_weights={str(k): w for k, w in unified.base_domain_weights.items()},
+        domain_factor=unified.weighting.domain,
+        intent_factor=unified.weighting.intent,
+        role_factor=unified.weighting.role,
+        role_domains={
+            role: [str(kind) for kind in kinds]
+            for role, kinds in unified.role_domains.items()
+        },
         machine_factor=unified.weighting.machine,
         entity_factor=unified.weighting.entity,
         half_lives={str(k): d for k, d in unified.freshness.half_life_days.items()},
         gravity_factor=gravity.max_factor if gravity.enabled else 1.0,
         scope_factor=unified.weighting.scope,
+        overflow_band=unified.overflow.band,
+        overflow_lead=unified.overflow.clear_lead,
         session_factor=unified.weighting.session,
         source_share=search.source_share,
         high=search.confidence_high,

@@ -23,6 +23,7 @@ from api.search.measured_scores import MeasuredScores
 from api.search.plan_settings import calendar_of, config_hash, facility_of, limits_of
 from api.server import metrics
 from shared.answers.answer_question import answer_question
+from shared.cards.make_cards import make_cards
 from shared.errors import CapacityError, LogchordError, SearchTimeoutError
 from shared.ids import uuid7
 from shared.log import get_logger
@@ -39,7 +40,7 @@ from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
 from shared.search.query.plan import Plan, SearchQuery
 from shared.search.query.plan_parts import PlanRecord
 from shared.search.response import end_search
-from shared.search.response.end_search import EndedSearch
+from shared.search.response.end_search import Beside, EndedSearch
 from shared.search.response.respond import nothing_asked
 from shared.search.retrieval import installed_modules
 from shared.search.retrieval.branch.retry import Paces
@@ -67,6 +68,7 @@ DISPATCH_THREADS = 4
 _LATE_SECONDS = 1.0
 # So long a hold of a place says how much time a search needs that waits for one.
 _LATELY_SECONDS = 30.0
+_BESIDE = Beside(answer_question, make_cards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +353,7 @@ class Searches:
         for number, name in enumerate(plan.branches):
             if number not in arrived:
                 metrics.branch_missed(name, plan.deadline_ms / 1000)
-        return end_search.end_search(self.context, job, plan, arrived, answer_question)
+        return end_search.end_search(self.context, job, plan, arrived, _BESIDE)
 
     def _close(self, job: Job, ended: EndedSearch) -> None:
         if end_search.store(self._pool, job, ended):

@@ -43,8 +43,12 @@ def answer_question(
     conclusion: Conclusion,
     page: ResultPage,
     timeout_ms: int,
+    meanings: Meanings | None = None,
 ) -> Answer | None:
-    """Answer from a page of hits; None: none is asked for, or there are no hits."""
+    """Answer from a page of hits; None: none is asked for, or there are no hits.
+
+    Questions are compared by the model that was searched, unless by other `meanings`.
+    """
     asked = plan.detail.synthesis
     if asked is None or not page or not plan.asks_for_words:
         return None
@@ -76,15 +80,15 @@ def answer_question(
         if len(parts) == 1
         else [read_part(one, one, facility) for one in parts]
     )
-    meanings: Meanings = no_meanings
+    compare: Meanings = no_meanings
     if plan.intent not in _BY_WORDS:
-        meanings = make_meanings(context, plan, conclusion)
+        compare = meanings or make_meanings(context, plan, conclusion)
 
     def unwritten(one: Question, words: Sequence[str]) -> tuple[str, ...]:
         return find_unwritten_words(context.pool, one, words, plan.scope, left.left_ms)
 
     answered = [
-        answer_part(one, entries, meanings, unwritten, MOST_CHARACTERS // len(read))
+        answer_part(one, entries, compare, unwritten, MOST_CHARACTERS // len(read))
         for one in read
     ]
     return writer.write(answered, began)

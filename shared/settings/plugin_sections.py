@@ -100,6 +100,37 @@ class PipelineSettings(Section):
     )
 
 
+class ModelPipelineSettings(PipelineSettings):
+    """A pipeline in which a language model has a part, and which model."""
+
+    provider: str | None = Field(
+        None, description="Name under `api.providers`; none: that of `reasoning`."
+    )
+    model: str | None = Field(
+        None, description="The provider's name of the model; none: as above."
+    )
+    max_tokens: int | None = Field(
+        None, ge=1, description="Length of what it says at once; none: `synthesis`'s."
+    )
+
+
+class RAGSettings(ModelPipelineSettings):
+    """The pipeline that has a model answer from what was retrieved."""
+
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="Of the model's words; none: as above."
+    )
+    prompt: str | None = Field(
+        None, description="What the model is told to do, in place of our own words."
+    )
+    max_context_chars: int = Field(
+        12_000, ge=200, le=200_000, description="Length of what it reads, in all."
+    )
+    max_chars_per_entry: int = Field(
+        2000, ge=100, le=100_000, description="Length of what it reads of one entry."
+    )
+
+
 class PipelinesSettings(PluginSection):
     """The pipelines, built in and plugged in."""
 
@@ -107,8 +138,8 @@ class PipelinesSettings(PluginSection):
     plugin_group = registry.PIPELINES
     plugin_settings = PluginPipelineSettings
 
-    rag: PipelineSettings = PipelineSettings()
-    agent: PipelineSettings = PipelineSettings()
+    rag: RAGSettings = RAGSettings()
+    agent: ModelPipelineSettings = ModelPipelineSettings()
 
     @property
     def plugins(self) -> dict[str, PluginPipelineSettings]:

@@ -96,11 +96,12 @@ class FusionSettings(Section):
 
     method: Literal["rrf"] = Field("rrf", description="Reciprocal rank fusion.")
     weights: dict[str, float] = Field(
-        {}, description="Weight of a search module's list; 1 where none is given."
+        {},
+        description="Weight of a module's list, if hits are not reranked; 1 if unset.",
     )
     weigh_by_best: bool = Field(
         default=False,
-        description="A list weighs as much as its best hit's calibrated score, too.",
+        description="There, a list weighs as much as its best hit scores, too.",
     )
 
     @field_validator("weights")

@@ -110,6 +110,11 @@ class ProviderSettings(Section):
     embedding_languages: tuple[str, ...] = Field(
         (), description="Languages, as `en`, that its model speaks; none: all."
     )
+    excluded_logbooks: tuple[str, ...] = Field(
+        (),
+        description="Logbooks whose entries no language model of this provider is"
+        " given to read.",
+    )
 
 
 class ApiSettings(Section):
@@ -138,6 +143,11 @@ class SynthesisSettings(Section):
     """Answers made of results."""
 
     enabled: bool = Field(default=True, description="Off: never any answer.")
+    provider: str | None = Field(
+        None,
+        description="Name under `api.providers` of who words answers over results;"
+        " none: that of `reasoning`, else `openai` where there is a key for it.",
+    )
     model: str = Field("gpt-3.5-turbo", description="The provider's model.")
     max_tokens: int = Field(500, ge=1, description="Length of a model's answer.")
     max_sources: int = Field(5, ge=1, description="Results that an answer reads.")
@@ -162,7 +172,22 @@ class FlowerSettings(Section):
 class TelemetrySettings(Section):
     """What is kept of how people search."""
 
-    enabled: bool = Field(default=True, description="Off: no analytics at all.")
+    enabled: bool = Field(
+        default=True,
+        description="Off: no events, no feedback, no list of words that nobody wrote.",
+    )
+    retention_days: int = Field(
+        30, ge=1, le=400, description="Days for which all of it is kept."
+    )
+    fallback_loop: int = Field(
+        3, ge=2, le=20, description="So many vain answers in a row alert."
+    )
+    propose_after: int = Field(
+        3,
+        ge=1,
+        description="Times that a word must be said otherwise, and answered, before it"
+        " is proposed for the glossary.",
+    )
 
 
 class SessionSettings(Section):
@@ -189,12 +214,24 @@ class TenantSettings(Section):
 class WeightingSettings(Section):
     """Factors of a hit's score; 1 changes nothing."""
 
-    domain: float = Field(1.0, ge=0.5, le=1.5, description="Of the asked domain.")
-    intent: float = Field(1.0, ge=0.5, le=1.5, description="Fits the intent.")
+    domain: float = Field(
+        1.0, ge=0.5, le=1.5, description="Of a domain that the words ask for."
+    )
+    intent: float = Field(
+        1.0,
+        ge=0.5,
+        le=1.5,
+        description="Of a domain that fits the intent: incidents for `why`.",
+    )
     entity: float = Field(
         1.2, ge=0.5, le=1.5, description="Names a thing that the question names."
     )
-    role: float = Field(1.0, ge=0.5, le=1.5, description="Fits the caller's role.")
+    role: float = Field(
+        1.0,
+        ge=0.5,
+        le=1.5,
+        description="Of a domain of the caller's groups, by `role_domains`.",
+    )
     machine: float = Field(0.7, ge=0.5, le=1.5, description="Written by a machine.")
     scope: float = Field(
         1.2, ge=0.5, le=1.5, description="Within the `scope` of the page that asks."
@@ -299,6 +336,24 @@ def _can_be_set(given: dict[str, StageSettings]) -> dict[str, StageSettings]:
 StagesSettings = Annotated[dict[str, StageSettings], AfterValidator(_can_be_set)]
 
 
+class OverflowSettings(Section):
+    """Which hits beyond the `scope` of a page are shown beside it."""
+
+    band: float = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="Those that score so near to the best within the scope, relative to"
+        " it.",
+    )
+    clear_lead: float = Field(
+        0.15,
+        ge=0,
+        le=1,
+        description="None where the best within the scope leads by so much.",
+    )
+
+
 class AttachmentSettings(Section):
     """Where files beside entries are kept, and what reading them may cost."""
 
@@ -340,8 +395,12 @@ class UnifiedSearchSettings(Section):
     base_domain_weights: dict[Domain, float] = Field(
         {}, description="Weight of a domain's lists; 1.0 where none is given."
     )
+    role_domains: dict[str, list[Domain]] = Field(
+        {}, description="By group of a key: the domains that its callers work with."
+    )
     weighting: WeightingSettings = WeightingSettings()
     federation: FederationSettings = FederationSettings()
     gravity_boost: GravityBoostSettings = GravityBoostSettings()
     freshness: FreshnessSettings = FreshnessSettings()
+    overflow: OverflowSettings = OverflowSettings()
     ingestion: IngestionSettings = IngestionSettings()

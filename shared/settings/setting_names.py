@@ -101,15 +101,12 @@ WITHOUT_EFFECT = (
     "synthesis.quota_per_day",
     "synthesis.quota_per_minute",
     "synthesis.temperature",
-    "telemetry",
-    "tenants",
-    "unified_search.enabled",
     "unified_search.federation",
     "unified_search.ingestion",
-    "unified_search.weighting.domain",
-    "unified_search.weighting.intent",
-    "unified_search.weighting.role",
 )
+
+# The same of a tenant, whatever its name.
+_OF_TENANTS_WITHOUT_EFFECT = ("federation_enabled", "synthesis_enabled")
 
 # Sections whose keys may come as `BaseDomainWeights`, `baseDomainWeights` or ours.
 _EITHER_CASE = {"advisory_ai", "unified_search", "tenant_feature_flags"}
@@ -207,6 +204,9 @@ def is_service_link(variable: str, text: str) -> bool:
 
 def is_without_effect(dotted: str) -> bool:
     """Tell whether no code acts on this setting yet."""
+    section, _, leaf = dotted.partition(".")
+    if section == "tenants":
+        return leaf.rpartition(".")[2] in _OF_TENANTS_WITHOUT_EFFECT
     return any(
         dotted == part or dotted.startswith(f"{part}.") for part in WITHOUT_EFFECT
     )

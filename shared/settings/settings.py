@@ -237,7 +237,11 @@ class Settings(Section):
 
     work: WorkSettings = WorkSettings()
 
-    rrf_k: int = Field(60, ge=1, description="The k of reciprocal rank fusion.")
+    rrf_k: int = Field(
+        60,
+        ge=1,
+        description="The k of reciprocal rank fusion, where hits are not reranked.",
+    )
     search_modules: SearchModulesSettings = SearchModulesSettings()
     sources: dict[str, SourceSettings] = Field(
         {"api": SourceSettings()}, description="Where entries come from, by name."

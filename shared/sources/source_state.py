@@ -43,6 +43,10 @@ _SETTINGS: LiteralString = """
      WHERE %(sources)s::text[] IS NULL OR source = ANY(%(sources)s)
      ORDER BY source
      LIMIT 1000"""
+_HASH: LiteralString = """
+    SELECT config_hash FROM source_state
+     WHERE source = %(source)s AND tenant = %(tenant)s
+       FOR SHARE"""
 _AWAKE: LiteralString = """
     SELECT source, tenant, config_hash FROM source_state
      WHERE paused IS NULL
@@ -178,6 +182,14 @@ def load_source_state(
     """Return how one source stands."""
     found = _read(conn, tenant, source)
     return found[0] if found else None
+
+
+def await_config_hash(
+    conn: Connection[TupleRow], tenant: str, source: str
+) -> str | None:
+    """Return the digest of a source's settings, once nobody is changing them."""
+    row = conn.execute(_HASH, {"source": source, "tenant": tenant}).fetchone()
+    return str(row[0]) if row else None
 
 
 def listing(conn: Connection[TupleRow], tenant: str) -> list[SourceState]:

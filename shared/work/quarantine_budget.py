@@ -67,7 +67,7 @@ class Budget:
 
 
 def note_aside(conn: Connection[TupleRow], stage: str) -> None:
-    """Count an entry that was put aside; `rows.finish` counts what is done."""
+    """Count an entry that was put aside; `due_work.finish` counts what is done."""
     conn.execute(_NOTE_ASIDE, {"stage": stage})
 
 

@@ -29,9 +29,12 @@ from shared.errors import (
     IngestionError,
     InternalError,
     InvalidRequestError,
+    LanguageModelError,
     LogchordError,
     MalformedEntryError,
     MessageRejectedError,
+    ModelOutageError,
+    ModelRefusalError,
     ModuleNotEnabledError,
     NotFoundError,
     OpenSearchError,
@@ -63,6 +66,9 @@ CLASSES = [
     (DatabaseQueryError(), "database_query_retry", 503, "database", R, True),
     (EmbeddingOutageError(), "embedding_unavailable", 503, "embedding", C, True),
     (EmbeddingGenerationError(), "embedding_unavailable", 503, "embedding", C, True),
+    (LanguageModelError(), "llm_unavailable", 0, "network", R, True),
+    (ModelOutageError(), "llm_unavailable", 0, "network", R, True),
+    (ModelRefusalError(), "llm_unavailable", 0, "network", R, False),
     (SearchExecutionError(), "search_failed", 503, "search", C, False),
     (SearchTimeoutError(), "search_timeout", 504, "timeout", C, False),
     (OpenSearchError(), "opensearch_unavailable", 0, "network", R, True),
@@ -141,6 +147,7 @@ rate_limiter_unavailable 503 capacity R yes
 search_timeout 504 timeout C -
 branch_timeout 0 timeout R -
 opensearch_unavailable 0 network R yes
+llm_unavailable 0 network R yes
 worker_lost 0 capacity R yes
 """
 # Ours beside them: in branch outcomes and in quarantine only, on no route.

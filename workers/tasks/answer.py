@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from shared.answers.answer_question import answer_question
+from shared.cards.make_cards import make_cards
 from shared.log import get_logger
 from shared.messaging.task_names import END_SEARCH
 from shared.search.jobs import job as jobs
@@ -18,6 +19,8 @@ from workers.runtime.context import Context
 from workers.runtime.task import task
 
 log = get_logger()
+
+_BESIDE = ending.Beside(answer_question, make_cards)
 
 
 @task(END_SEARCH)
@@ -37,7 +40,7 @@ def end_job(
 ) -> None:
     """End a search with these outcomes: tell the API that waits, then store it."""
     ctx.checkpoint("before_answer", job.job_id)
-    ended = ending.end_search(ctx.search_context, job, plan, outcomes, answer_question)
+    ended = ending.end_search(ctx.search_context, job, plan, outcomes, _BESIDE)
     mailbox = ctx.headers.get("mailbox")
     if mailbox:
         ending.tell(ctx.redis, mailbox, job, ended)

@@ -6,6 +6,7 @@ import functools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 
 from shared.enrich.attachments import attachment_states, fetch_files, keep_files
 from shared.enrich.attachments.attachment_states import Due
@@ -15,6 +16,7 @@ from shared.enrich.attachments.file_store import (
     FileStore,
     open_store,
 )
+from shared.entries.saving import attachment_rows
 from shared.errors import ConfigurationError, IngestionError, LogchordError
 from shared.log import get_logger
 from shared.messaging import stage_names, task_names
@@ -24,6 +26,7 @@ from shared.sources import load_adapter, source_state
 from shared.sources.adapter_io import make_io
 from shared.sources.intake import attachment_file
 from shared.sources.shared_pace import SharedPace
+from shared.sources.source_state import SourceState
 from shared.work import batches
 from shared.work import due_work as work
 from shared.work.bulk_turn import Turn
@@ -66,11 +69,11 @@ def _fetch(ctx: Context, claim: Claim) -> None:
     with connection(ctx.pool) as conn:
         due = attachment_states.list_due_files(conn, claim.tenant, claim.entry_id)
         before = attachment_states.stored_before(conn, claim.tenant, claim.entry_id)
-    outcome = _outcome(ctx, due, started) if due else Outcome()
+    outcome = _outcome(ctx, claim, due, started) if due else Outcome()
     if before and outcome == Outcome():
         # A newer reader may find more in them: that is what the stage is due for, too.
         outcome = fetch_files.read_all_anew(
-            _means(ctx, _settings_of(ctx, claim.tenant, before[0].source)),
+            _means(ctx, _settings_of(_standing(ctx, claim, before[0].source))),
             before,
             begin_until=started + BEGIN_SECONDS,
         )
@@ -88,13 +91,14 @@ def _fetch(ctx: Context, claim: Claim) -> None:
         _end(ctx, claim, error)
 
 
-def _outcome(ctx: Context, due: Sequence[Due], started: float) -> Outcome:
+def _outcome(ctx: Context, claim: Claim, due: Sequence[Due], started: float) -> Outcome:
     name = due[0].source
     resting: dict[str, tuple[float, LogchordError]] = ctx.kept("resting", dict)
     until, error = resting.get(name, (0.0, None))
     if started < until:
         return Outcome(error=error)
-    source = _settings_of(ctx, due[0].tenant, name)
+    standing = _standing(ctx, claim, name)
+    source = _settings_of(standing)
     means = _means(ctx, source)
     with ExitStack() as opened:
         try:
@@ -108,17 +112,48 @@ def _outcome(ctx: Context, due: Sequence[Due], started: float) -> Outcome:
         )
     if outcome.is_everywhere and outcome.error is not None:
         resting[name] = (time.monotonic() + REST_SECONDS, outcome.error)
-    return outcome
+    is_more = _ask_for_linked_anew(ctx, claim, name, standing)
+    return replace(outcome, unfinished=outcome.unfinished or is_more)
 
 
-def _settings_of(ctx: Context, tenant: str, name: str) -> SourceSettings | None:
+def _standing(ctx: Context, claim: Claim, name: str) -> SourceState | None:
     """Return how a source stands now, whenever it was added; None: it is asked no more.
 
     What this process has read of the configuration may be of long ago.
     """
     with connection(ctx.pool) as conn:
-        standing = source_state.load_source_state(conn, tenant, name)
-    return standing.settings if standing is not None else None
+        return source_state.load_source_state(conn, claim.tenant, name)
+
+
+def _settings_of(standing: SourceState | None) -> SourceSettings | None:
+    return None if standing is None else standing.settings
+
+
+def _ask_for_linked_anew(
+    ctx: Context, claim: Claim, name: str, fetched_by: SourceState | None
+) -> bool:
+    """Make due what was linked by settings that have been changed meanwhile.
+
+    Whoever changes them later finds it linked, and makes it due.
+    """
+    with connection(ctx.pool) as conn:
+        now = source_state.await_config_hash(conn, claim.tenant, name)
+    if now == (fetched_by.config_hash if fetched_by else None):
+        return False
+    source = _settings_of(_standing(ctx, claim, name))
+    if source is None or source.attachments != "fetch":
+        return False
+    with connection(ctx.pool) as conn:
+        linked = attachment_rows.ask_for_linked(
+            conn,
+            claim.tenant,
+            name,
+            most=ctx.settings.max_attachments_per_entry,
+            most_bytes=_max_bytes(ctx, source),
+            refused=True,
+            entry_id=claim.entry_id,
+        )
+    return bool(linked)
 
 
 def _means(ctx: Context, source: SourceSettings | None) -> Means:

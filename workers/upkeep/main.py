@@ -33,6 +33,7 @@ from shared.opensearch import fill_index, tidy_indices
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, make_pool
 from shared.search.jobs import close_job, partitions
+from shared.search.quality import event_partitions
 from shared.settings.settings import Settings
 from shared.sources.runs import sync_config
 from shared.text.facility.facility import PLAIN, Facility
@@ -283,6 +284,9 @@ def loops(settings: Settings) -> list[Loop]:
         # No chore: a search must have its partition where no worker of chores runs,
         # and whatever the broker does.
         partitions.rotate_partitions(conn, retention_hours=settings.job_retention_hours)
+        event_partitions.rotate_event_partitions(
+            conn, retention_days=settings.telemetry.retention_days
+        )
         # Nor this: a busy minute writes as many rows as an hour's chore should find.
         quarantine_budget.forget(conn)
 

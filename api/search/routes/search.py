@@ -13,6 +13,7 @@ from api.context import Caller, Ctx, needs
 from api.search.schemas.jobs import JobAccepted
 from api.search.schemas.plan import QueryPlan
 from api.search.schemas.search import SearchRequest, SearchResponse
+from api.search.unified_search import require_unified_search
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import StrictRoute
@@ -39,7 +40,7 @@ _UNHEARD = (
 router = APIRouter(
     prefix="/v1/search",
     tags=["search"],
-    dependencies=[Depends(needs("search"))],
+    dependencies=[Depends(needs("search")), Depends(require_unified_search)],
     route_class=StrictRoute,
 )
 
@@ -60,6 +61,9 @@ async def post_query(
     plan = await _plan(body, request, caller, ctx)
     reply = await ctx.searches.ask(plan, caller, body.wait_ms)
     if isinstance(reply, str):
+        # Written when it is answered, and by another thread.
+        tenant = caller.scope.tenant
+        ctx.telemetry.note_answer(tenant, plan.query, body.session_id, reply)
         return Response(reply, media_type="application/json")
     return accepted(request, reply)
 

@@ -11,9 +11,12 @@ class Domain(BaseModel):
     """One kind of entries that was searched."""
 
     domain: str
-    entries: int
-    candidates: int
-    ready: bool
+    entries: int | None = Field(
+        description="Entries that you may see; where nothing was found, those that pass"
+        " the filters. Null: not counted in time."
+    )
+    candidates: int = Field(description="Of what was found, so many are of it.")
+    ready: bool = Field(description="Whether there is anything of it to be found.")
 
 
 class SearchedSource(BaseModel):
@@ -55,7 +58,8 @@ class Coverage(BaseModel):
     domains: list[Domain]
     sources: list[SearchedSource]
     entries_in_window: int | None = Field(
-        description="Entries that pass the filters; null: not counted in time."
+        description="Entries that pass the filters; null: not counted in time, or"
+        " beside hits."
     )
     counted_seconds_ago: float | None = Field(
         default=None,

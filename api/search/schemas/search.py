@@ -18,6 +18,7 @@ from api.search.schemas import filters
 from api.search.schemas.absence import ContextAnswer, Coverage, Relaxation
 from api.search.schemas.ambient import Ambient, dump_ambient
 from api.search.schemas.branches import BranchOutcome
+from api.search.schemas.cards import SearchCard
 from api.search.schemas.facets import Facet
 from api.search.schemas.hits import ResultsCut, SearchHit
 from api.search.schemas.times import SearchTime
@@ -304,8 +305,14 @@ class OverflowHits(BaseModel):
     """Hits beside the page: what was asked for, and not quite so."""
 
     items: Annotated[list[SearchHit], Field(max_length=3)]
-    reason: Literal["outside_time"]
-    band: float | None
+    reason: Literal["outside_time", "stronger", "close_band"] = Field(
+        description="At other times; or beyond the `scope`, with a higher score than"
+        " its best, or one that is within the band."
+    )
+    band: float | None = Field(
+        description="How near to the best within the scope they may score, relative to"
+        " it; null: nothing is compared."
+    )
     nearest: str | None = Field(
         description="Of these the one that was written nearest to the time asked for."
     )
@@ -328,6 +335,7 @@ _Fields = body_model(
     coverage=Coverage | None,
     relaxation=Relaxation | None,
     overflow=OverflowHits | None,
+    cards=list[SearchCard],
     context_answer=ContextAnswer | None,
     facets=dict[str, Facet],
 )

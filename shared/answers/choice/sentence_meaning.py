@@ -60,6 +60,11 @@ def no_meanings(_: Question, __: Sequence[Candidate]) -> dict[Candidate, float]:
     return {}
 
 
+def no_likeness(_: Question, candidates: Sequence[Candidate]) -> dict[Candidate, float]:
+    """Compare as a model would that finds nothing alike: words alone must do."""
+    return dict.fromkeys(candidates, 0.0)
+
+
 def _with_title(one: Candidate) -> str:
     title = one.entry.row.title
     return f"{title}: {one.text}" if one.start is not None and title else one.text

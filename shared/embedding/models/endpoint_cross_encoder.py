@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shared.embedding.models.provider import Provider
 from shared.errors import EmbeddingOutageError, SourceUnreachableError
+from shared.language_models.provider import Provider
 
 if TYPE_CHECKING:
     from shared.settings.sections import ProviderSettings

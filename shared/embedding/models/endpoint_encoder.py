@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from shared.embedding.models.encoder_contract import Vectors, Word, check_vectors
-from shared.embedding.models.provider import Provider
 from shared.errors import (
     ConfigurationError,
     EmbeddingGenerationError,
@@ -23,6 +22,7 @@ from shared.errors import (
     SourceUnreachableError,
 )
 from shared.http import failures
+from shared.language_models.provider import Provider
 
 if TYPE_CHECKING:
     from shared.settings.sections import ProviderSettings

@@ -56,6 +56,7 @@ _ASK_FOR: LiteralString = """
             AND a.error -> 'details' ->> 'reason' = 'address_refused')
        AND coalesce(a.declared_bytes, 0) <= %(most_bytes)s
        AND NOT starts_with(a.external_id, 'upload:')
+       AND (%(entry_id)s::uuid IS NULL OR a.entry_id = %(entry_id)s)
     RETURNING a.entry_id"""
 COLUMNS: LiteralString = """
     SELECT a.id, a.entry_id, a.external_id, a.position, a.filename, a.url,
@@ -133,11 +134,12 @@ def ask_for_linked(
     most: int,
     most_bytes: int,
     refused: bool = False,
+    entry_id: UUID | None = None,
 ) -> set[UUID]:
-    """Make due what was only linked of a source; return the entries whose files it is.
+    """Make due what was only linked of a source, or of one of its entries.
 
     Of each entry the first `most`, and none that says to be larger; with `refused` also
-    what lies where it was not allowed to ask.
+    what lies where it was not allowed to ask. Returns the entries whose files it is.
     """
     values = {
         "tenant": tenant,
@@ -145,6 +147,7 @@ def ask_for_linked(
         "most": most,
         "most_bytes": most_bytes,
         "refused": refused,
+        "entry_id": entry_id,
     }
     return {row[0] for row in conn.execute(_ASK_FOR, values)}
 

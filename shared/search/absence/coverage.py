@@ -1,4 +1,4 @@
-"""What was searched when nothing was found: how much, since when, and what is unknown.
+"""What was searched: how much, since when, and what of it is unknown.
 
 What a source has not brought yet is unknown, and no proof that there is nothing.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, LiteralString
 
 from psycopg import Cursor
@@ -24,6 +25,7 @@ from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import pending_entries
 from shared.search.absence.background_count import AgedCount, Overtime, not_counted
 from shared.search.jobs.outcome import Outcome
+from shared.search.query.filters.filters import Filters
 from shared.search.query.plan import Plan
 from shared.sources import newest_entry
 from shared.times.rfc3339 import timestamp
@@ -33,12 +35,16 @@ if TYPE_CHECKING:
 
 # By source and kind.
 Counts = dict[tuple[str, str], int]
+_NONE: Mapping[str, int] = MappingProxyType({})
+_UNFILTERED = Filters()
 
 MOST_DOMAINS, MOST_SOURCES, MOST_UNKNOWN = 8, 20, 20
 # Every source is judged, more than are shown.
 MOST_JUDGED = 1000
 # Counting takes longer the more there is: without the number an answer is one too.
 COUNT_MS = 150
+# Beside hits all of it has so long: they are worth more.
+BESIDE_HITS_MS, COUNT_BESIDE_HITS_MS = 30, 10
 # Whoever may see none of a source's entries would have them all looked through.
 LOOKED_THROUGH = 500
 
@@ -114,6 +120,8 @@ class Coverage:
     unknown: tuple[Unknown, ...]
     # Of what could match, so many wait for a stage; None: not counted in time.
     waiting: int | None = 0
+    # Beside hits, all that the caller may see is counted, whatever the filters say.
+    is_narrowed: bool = False
 
     @property
     def counts(self) -> Counts | None:
@@ -123,19 +131,14 @@ class Coverage:
     @property
     def entries(self) -> int | None:
         """How many entries there are that pass the filters."""
-        return None if self.counts is None else sum(self.counts.values())
+        if self.counts is None or self.is_narrowed:
+            return None
+        return sum(self.counts.values())
 
-    def body(self) -> dict[str, Any]:
-        """Return it in the words of the contract."""
-        kinds: Counter[str] = Counter()
-        for (_, kind), entries in (self.counts or {}).items():
-            kinds[kind] += entries
-        most = sorted(kinds.items(), key=lambda one: (-one[1], one[0]))
+    def body(self, candidates: Mapping[str, int] = _NONE) -> dict[str, Any]:
+        """Return it in the words of the contract; `candidates` by kind of an entry."""
         return {
-            "domains": [
-                {"domain": kind, "entries": n, "candidates": 0, "ready": n > 0}
-                for kind, n in most[:MOST_DOMAINS]
-            ],
+            "domains": self._domains(candidates),
             "sources": self._sources(),
             "entries_in_window": self.entries,
             "counted_seconds_ago": self.counted and round(self.counted.age, 1),
@@ -151,6 +154,25 @@ class Coverage:
             ],
         }
 
+    def _domains(self, candidates: Mapping[str, int]) -> list[dict[str, Any]]:
+        """Return the kinds with the most candidates, then those with most entries."""
+        kinds: Counter[str] = Counter()
+        for (_, kind), entries in (self.counts or {}).items():
+            kinds[kind] += entries
+        names = sorted(
+            {*kinds, *candidates},
+            key=lambda kind: (-candidates.get(kind, 0), -kinds[kind], kind),
+        )
+        return [
+            {
+                "domain": kind,
+                "entries": None if self.counts is None else kinds[kind],
+                "candidates": candidates.get(kind, 0),
+                "ready": kinds[kind] > 0 or candidates.get(kind, 0) > 0,
+            }
+            for kind in names[:MOST_DOMAINS]
+        ]
+
     def _sources(self) -> list[dict[str, Any]]:
         known = {one.source: _standing(one) for one in self.standings}
         for source in sorted({source for source, _ in self.counts or {}}):
@@ -160,8 +182,25 @@ class Coverage:
         return [known[name] for name in sorted(known)][:MOST_SOURCES]
 
 
+def measure_beside_hits(
+    pool: Pool, plan: Plan, branches: Sequence[Outcome], timeout_ms: int
+) -> Coverage:
+    """Return what a plan that found something looks through, in a moment or not."""
+    left = Deadline.after(min(timeout_ms, BESIDE_HITS_MS))
+    try:
+        return measure_coverage(pool, plan, branches, left, beside_hits=True)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        not_counted(exc)
+        return Coverage(None, (), (), None)
+
+
 def measure_coverage(
-    pool: Pool, plan: Plan, branches: Sequence[Outcome], left: Deadline
+    pool: Pool,
+    plan: Plan,
+    branches: Sequence[Outcome],
+    left: Deadline,
+    *,
+    beside_hits: bool = False,
 ) -> Coverage:
     """Return what a plan looks through; what takes too long to count is left open."""
     values = {
@@ -197,9 +236,16 @@ def measure_coverage(
     since, until = _time(plan.filters.since), _time(plan.filters.until)
     found = [one for s in standings for one in list_unknown_times(s, since, until)]
 
-    counted = _count(pool, plan, values, left)
     told = tuple(sorted(found, key=_lateness))
-    return Coverage(counted, tuple(standings), told, late)
+    if not beside_hits:
+        counted = _count(pool, plan, values, left, COUNT_MS)
+        return Coverage(counted, tuple(standings), told, late)
+    # By its filters a question is another one each time, and would be counted anew.
+    is_narrowed = narrows(values)
+    plain = replace(plan, filters=_UNFILTERED)
+    values |= _UNFILTERED.params
+    counted = _count(pool, plain, values, left, COUNT_BESIDE_HITS_MS)
+    return Coverage(counted, tuple(standings), told, late, is_narrowed)
 
 
 def list_unknown_times(
@@ -245,7 +291,11 @@ def _meet(
 
 
 def _count(
-    pool: Pool, plan: Plan, values: dict[str, Any], left: Deadline
+    pool: Pool,
+    plan: Plan,
+    values: dict[str, Any],
+    left: Deadline,
+    in_time_ms: int,
 ) -> AgedCount[Counts] | None:
     """Return what passes the filters, as it was counted last; None: not in time."""
     # Most of the planning is for filters.
@@ -263,7 +313,7 @@ def _count(
     scope = plan.scope
     key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
     try:
-        return _counts.get(key, count, COUNT_MS / 1000, left.left_ms / 1000)
+        return _counts.get(key, count, in_time_ms / 1000, left.left_ms / 1000)
     except DatabaseConnectionError as exc:
         not_counted(exc)
         return None

@@ -11,6 +11,7 @@ GRAVITY_FACTOR = 1.2
 ENTITY_FACTOR = 1.2
 SCOPE_FACTOR = 1.2
 SESSION_FACTOR = 1.1
+OVERFLOW_BAND, OVERFLOW_LEAD = 0.05, 0.15
 BESIDE_DAY_FACTOR = 0.8
 # Of the mean of its first hits a question takes so much before all are weighed again.
 FEEDBACK = 0.4
@@ -45,6 +46,12 @@ class Ordering:
     weigh_by_best: bool = False
     # By kind of an entry; 1 where none is given.
     domain_weights: Mapping[str, float] = field(default_factory=dict)
+    # Of the kinds that the question asks for, that fit its intent, and that are those
+    # of a group of the caller's.
+    domain_factor: float = 1.0
+    intent_factor: float = 1.0
+    role_factor: float = 1.0
+    role_domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
     machine_factor: float = MACHINE_FACTOR
     # 1: neighbours in a thread do not pull.
     gravity_factor: float = GRAVITY_FACTOR
@@ -52,6 +59,10 @@ class Ordering:
     # a filter.
     scope: Mapping[str, Sequence[str]] = field(default_factory=dict)
     scope_factor: float = SCOPE_FACTOR
+    # Hits beyond the scope are told where they score so near to its best, relative to
+    # that, or more; not where its best leads by so much.
+    overflow_band: float = OVERFLOW_BAND
+    overflow_lead: float = OVERFLOW_LEAD
     # Of an entry that names what the question names; 1: none counts more.
     entity_factor: float = ENTITY_FACTOR
     # Terms of an entry, by how one that has any of them is near.

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from shared.search.query import branch_choice, entities, page_context
+from shared.search.query.domain_weights import weigh_domains
 from shared.search.query.entities import Entity
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
@@ -41,9 +42,11 @@ def add_ranking_context(
     ordering = plan.ordering
     if plan.is_listing or not plan.branches:
         return ordering
+    weights = weigh_domains(ordering, plan.query, plan.intent, plan.scope.groups)
+    ordering = replace(ordering, domain_weights=weights)
     if ordering.half_lives and clock.today is not None:
         ordering = replace(ordering, day=clock.today.isoformat())
-    near = {SCOPED: _devices(ordering.scope.get("devices", ()))}
+    near = {SCOPED: list_device_terms(ordering.scope.get("devices", ()))}
     # Of what words alone find, all has the names that are asked for.
     by_words = set(plan.searching) <= {*branch_choice.KEYWORD_MODULES}
     if not by_words and ordering.entity_factor != 1.0:
@@ -76,7 +79,7 @@ def find_near(plan: Plan, facility: Facility) -> dict[str, list[str]]:
         if one.kind == DEVICE
         for other in facility.things.next_to(one.canonical)
     )
-    return {NAMED: _terms(said), BESIDE: _devices(devices)}
+    return {NAMED: _terms(said), BESIDE: list_device_terms(devices)}
 
 
 def _bounded(near: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -89,7 +92,8 @@ def _bounded(near: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return {how: terms[:MAX_TERMS] for how, terms in found.items() if terms}
 
 
-def _devices(names: Iterable[str]) -> list[str]:
+def list_device_terms(names: Iterable[str]) -> list[str]:
+    """Return the terms that an entry has which names one of these devices."""
     found = (Entity(DEVICE, one, facts.make_key(DEVICE, one)) for one in names)
     return _terms(found)
 

@@ -31,6 +31,7 @@ from shared.search.jobs.stored_outcomes import MAILBOX_SECONDS
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.response.answer import Answer
+from shared.search.response.card import Card
 from shared.search.response.respond import respond
 from shared.search.response.response_parts import build_response_parts
 from shared.search.response.search_answer import SearchAnswer
@@ -74,6 +75,31 @@ def no_answer(*_: object) -> None:
     """Answer nothing: the hits speak for themselves."""
 
 
+class MakeCards(Protocol):
+    """What is shown of the things that a page is about, read beside it."""
+
+    def __call__(
+        self, context: SearchContext, plan: Plan, page: ResultPage, timeout_ms: int, /
+    ) -> Sequence[Card]:
+        """Return the cards of a page; none where there is no time for them."""
+
+
+def no_cards(*_: object) -> tuple[()]:
+    """Make no card."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What higher rooms make of a page: an answer in sentences, and cards."""
+
+    answer_question: AnswerQuestion = no_answer
+    make_cards: MakeCards = no_cards
+
+
+HITS_ALONE = Beside()
+
+
 @dataclass(frozen=True, slots=True)
 class EndedSearch:
     """A search that is over: its answer, or the error that takes its place."""
@@ -111,7 +137,7 @@ def end_search(
     job: Job,
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],
-    answer_question: AnswerQuestion = no_answer,
+    beside: Beside = HITS_ALONE,
 ) -> EndedSearch:
     """End a search with what has arrived; a failed read is the job's error.
 
@@ -135,15 +161,19 @@ def end_search(
             context, plan, conclusion, hits, marker, _left_ms(context, job)
         )
         following = paging.following(context.signer, plan, job.job_id, runs, page)
-        answer = answer_question(
+        answer = beside.answer_question(
             context, plan, conclusion, page, _left_ms(context, job)
         )
+        cards_began = time.perf_counter()
+        cards = beside.make_cards(context, plan, page, _left_ms(context, job))
+        parts = parts._replace(cards=cards)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         return EndedSearch(conclusion, None, exc)
     took = {
         "facts": facts_ms,
         "rank": round(_ms(ranked_at - began) - facts_ms, 3),
-        "hydrate": _ms(time.perf_counter() - ranked_at),
+        "hydrate": _ms(cards_began - ranked_at),
+        "cards": _ms(time.perf_counter() - cards_began),
         "total": _ms(context.now() - job.created),
     }
     response = respond(

@@ -27,6 +27,7 @@ from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.order_hits import order_hits
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 from shared.search.response import response_parts
+from shared.search.response.end_search import MakeCards, no_cards
 from shared.search.response.pinned_answer import read_pinned_answer
 from shared.search.response.respond import is_cut, is_under_window, respond
 from shared.search.response.search_answer import SearchAnswer, branch_body, trimmed
@@ -56,6 +57,7 @@ class JobReader:
     scope: Scope
     # Whether they may know that there is what they may not see.
     acl_honesty: bool = False
+    make_cards: MakeCards = no_cards
 
     def plan_of(self, stored: StoredJob) -> Plan:
         """Return a job's plan for them: who asks now decides what is seen."""
@@ -123,6 +125,8 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     answer = read_pinned_answer(
         reader.context.pool, plan.scope, (stored.ranked or {}).get("answer"), READ_MS
     )
+    cards = reader.make_cards(reader.context, plan, page, READ_MS)
+    parts = parts._replace(cards=cards)
     return respond(plan, stored.id, conclusion, hits, parts, took, following, answer)
 
 

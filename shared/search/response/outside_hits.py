@@ -17,7 +17,6 @@ from shared.log import get_logger
 from shared.postgres.statement_deadline import Deadline
 from shared.search.jobs.outcome import Candidate, Outcome, Status
 from shared.search.query.filters.time_range import Applied
-from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.response.search_answer import Overflow
@@ -26,6 +25,7 @@ from shared.search.results.conclude import Conclusion, conclude
 from shared.search.results.mark_passages import make_marker, mark_passages
 from shared.search.results.result_page import read_page
 from shared.search.retrieval.branch.branch_run import Branch, carry_out
+from shared.search.retrieval.installed_modules import compares_words
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import semantic
 from shared.search.retrieval.search_context import SearchContext
@@ -42,7 +42,6 @@ _SEARCH_SHARE = 0.6
 REASON = "outside_time"
 # From, and before.
 Interval: TypeAlias = tuple[str, str]
-_BY_WORDS = ("os_bm25", "pg_fts", LISTING_MODULE)
 _MEANING = "semantic"
 
 
@@ -130,7 +129,7 @@ def _searched(
     seconds = _SEARCH_SHARE * left.left_ms / 1000
     found: dict[str, list[Outcome]] = {}
     for name in plan.branches:
-        if name in _BY_WORDS:
+        if compares_words(name):
             ends_at = context.now() + seconds
             found[name] = carry_out(Branch(plan, name, ends_at, context.now), context)
     before = next((one for one in conclusion.branches if one.vector), None)

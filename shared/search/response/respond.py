@@ -95,6 +95,7 @@ def respond(
         relaxation=absent.relaxation,
         context_answer=_context_answer(plan, parts, answer),
         overflow=parts.overflow,
+        cards=parts.cards,
         facets=next((b.counts for b in heard if b.counts), {}),
         answer=answer.text if answer else None,
         answer_source=answer.source if answer else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,11 +14,12 @@ from shared.errors import LogchordError
 from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.postgres.statement_deadline import Deadline
-from shared.search.absence import absence, outside_time_range
+from shared.search.absence import absence, coverage, outside_time_range
 from shared.search.absence.absence import PRESENT, Absence
 from shared.search.absence.near_misses import NearMisses
 from shared.search.query.plan import Plan
-from shared.search.response import engine_queries, outside_hits
+from shared.search.response import engine_queries, outside_hits, scope_overflow
+from shared.search.response.card import Card
 from shared.search.response.search_answer import Overflow
 from shared.search.results import visible_expansions
 from shared.search.results.conclude import Conclusion
@@ -50,8 +52,11 @@ class ResponseParts(NamedTuple):
     sent: Mapping[str, object] = MappingProxyType({})
     # Which of the sources that were searched are not up to date.
     behind: Sequence[SourceBehind] = ()
-    # What lies outside of a time that was read, where nothing lies inside.
+    # What lies outside of a time that was read, where nothing lies inside, or beyond
+    # the scope of the page.
     overflow: Overflow | None = None
+    # Made by a higher room.
+    cards: Sequence[Card] = ()
 
 
 def build_response_parts(
@@ -100,7 +105,15 @@ def _build_parts(
         )
     outside = outside_time_range.count_outside_time_range(context, plan, left.left_ms)
     if hits:
-        return ResponseParts(Absence(relaxation=outside), hidden, became, sent)
+        covered = coverage.measure_beside_hits(
+            context.pool, plan, conclusion.branches, left.left_ms
+        )
+        told = covered.body(Counter(one.kind for one in conclusion.ranked))
+        beside = scope_overflow.find_scope_overflow(
+            context, plan, conclusion, left.left_ms
+        )
+        told_of = Absence({**told, "nearest": []}, relaxation=outside)
+        return ResponseParts(told_of, hidden, became, sent, overflow=beside)
     if not plan.branches or left.left_ms < LEAST_MS:
         return parts_without_reading(plan, conclusion)._replace(
             hidden=hidden, sent=sent

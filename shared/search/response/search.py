@@ -8,7 +8,7 @@ from shared.ids import uuid7
 from shared.search.jobs.job import Job
 from shared.search.pipelines import run_pipeline
 from shared.search.query import deadline_shares
-from shared.search.response.end_search import AnswerQuestion, end_search, no_answer
+from shared.search.response.end_search import HITS_ALONE, Beside, end_search
 from shared.search.response.respond import nothing_asked
 from shared.search.retrieval.branch.branch_run import Branch
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def search(
-    context: SearchContext, plan: Plan, answer_question: AnswerQuestion = no_answer
+    context: SearchContext, plan: Plan, beside: Beside = HITS_ALONE
 ) -> SearchAnswer:
     """Carry out the branches one after the other, and end the search with them.
 
@@ -30,7 +30,7 @@ def search(
         return nothing_asked(plan)
     job = make_job(context, plan)
     arrived = carry_out_branches(context, plan, job.deadline)
-    ended = end_search(context, job, plan, arrived, answer_question)
+    ended = end_search(context, job, plan, arrived, beside)
     if ended.error is not None:
         raise ended.error
     assert ended.answer is not None

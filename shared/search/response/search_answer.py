@@ -13,6 +13,7 @@ from shared.search.query import result_detail
 from shared.search.query.result_detail import WHOLE, Amount
 from shared.search.ranking.ranked_hits import Suppressed
 from shared.search.response.answer import AnswerSource, Citation, CitationMode
+from shared.search.response.card import Card
 from shared.search.results.hit import Hit
 from shared.times.rfc3339 import timestamp
 
@@ -106,7 +107,8 @@ class SearchAnswer:
     vector_model: str | None
     coverage: Annotated[
         Mapping[str, Any] | None,
-        "What was searched, where nothing was found; null beside hits.",
+        "What was searched, and what of it is unknown; null: nothing was, or it could"
+        " not be read.",
     ]
     relaxation: Annotated[
         Mapping[str, Any] | None,
@@ -141,8 +143,13 @@ class SearchAnswer:
     amount: Amount = WHOLE
     counts_hidden: bool = False
     overflow: Annotated[
-        Overflow | None, "Hits at other times, where a time was read and none is in it."
+        Overflow | None,
+        "Hits at other times, where a time was read and none is in it; or hits beyond"
+        " the `scope` that are as good as its best.",
     ] = None
+    cards: Annotated[
+        Sequence[Card], "What the question names or its best hits share, told at once."
+    ] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer in the words of the contract, as far as it is wanted."""
@@ -167,6 +174,7 @@ class SearchAnswer:
             "suppressed": asdict(self.suppressed),
             "citations": [asdict(one) for one in self.citations],
             "overflow": self.overflow and self.overflow.to_json(self.amount),
+            "cards": [one.to_json() for one in self.cards],
         }
 
     @classmethod
@@ -188,6 +196,7 @@ class SearchAnswer:
                 "suppressed": Suppressed(**values["suppressed"]),
                 **_answer_fields(values),
                 "overflow": Overflow.from_values(overflow) if overflow else None,
+                "cards": [Card.from_values(one) for one in values.get("cards", ())],
             },
             counts_hidden="hidden_count" in values,
         )

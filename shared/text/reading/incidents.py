@@ -20,6 +20,7 @@ from shared.text.facility.incident_words import (
     State,
     Step,
     compiled,
+    first_words,
     patterns,
 )
 from shared.times import times_of_day
@@ -46,6 +47,7 @@ _LEADING = re.compile(
     r"(?:[\s,;:*#>\u2022\u2013-]|(?:and|then|but|und|dann|aber)(?=\s))*", re.IGNORECASE
 )
 _WORD = re.compile(r"\S+")
+_LETTERS = re.compile(r"\w+")
 # A sentence with more is a table.
 _MOST_CLOCKS = 20
 # So many words before a phrase may deny it.
@@ -222,7 +224,12 @@ def _clauses(sentence: str, own: Own) -> Iterator[_Clause]:
 
 def _kind(clause: str, own: Own) -> Kind | None:
     """Return what a clause says, the kind that counts first."""
+    words = {one.lower() for one in _LETTERS.findall(clause)}
+    firsts = first_words(own)
     for kind, pattern in patterns(own):
+        begins = firsts[kind]
+        if begins is not None and begins.isdisjoint(words):
+            continue
         for match in pattern.finditer(clause):
             said = _asserted(kind, clause, match)
             if said is not None:

@@ -16,7 +16,7 @@ from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
 from shared.search.query.plan import Plan
 from shared.search.query.result_detail import Synthesis
-from shared.search.response.end_search import end_search, store
+from shared.search.response.end_search import Beside, end_search, store
 from shared.search.response.job_answer import JobReader, read_answer
 from shared.search.response.search_answer import SearchAnswer
 from tests.support.ended_searches import job_of
@@ -57,7 +57,7 @@ def answer(
         job_of(asking.context, plan),
         plan,
         asking.carried_out(plan),
-        answer_question,
+        Beside(answer_question),
     )
     assert ended.answer is not None
     return ended.answer
@@ -214,7 +214,7 @@ def test_two_sides_of_a_comparison_have_a_paragraph_each(asking: Asking) -> None
 def stored(asking: Asking, plan: Plan) -> Any:
     job = job_of(asking.context, plan)
     ended = end_search(
-        asking.context, job, plan, asking.carried_out(plan), answer_question
+        asking.context, job, plan, asking.carried_out(plan), Beside(answer_question)
     )
     store(asking.pool, job, ended)
     with connection(asking.pool) as conn:

@@ -19,6 +19,9 @@ FOR_EVERY_TENANT = {
     # Answers whose time is over are forgotten, whoever asked.
     ("shared/access/idempotency.py", "_FORGET"),
     ("shared/work/expiry.py", "_MESSAGES"),
+    # What people said and asked for is forgotten by age, whoever's it is.
+    ("shared/search/quality/event_partitions.py", "_EXPIRE_FEEDBACK"),
+    ("shared/search/quality/unwritten_words.py", "_EXPIRE"),
     # The index is compared with every entry, whoever's it is; each keeps its tenant.
     ("shared/opensearch/compare_index.py", "_DAYS"),
     ("shared/opensearch/compare_index.py", "_ROWS"),

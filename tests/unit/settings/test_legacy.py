@@ -466,7 +466,7 @@ def test_a_value_that_nothing_acts_on_yet_is_answered_with_a_warning(nowhere):
             "pipelines: {agent: {enabled: on, retrieval_modules: [keyword, semantic]}}",
             ["pipelines.agent.enabled"],
         ),
-        ("telemetry: {enabled: false}", ["telemetry.enabled"]),
+        ("telemetry: {enabled: false}", []),
         ("pipelines: {rag: {retrieval_modules: [keyword, semantic]}}", []),
         ("", []),
     ],

@@ -47,8 +47,10 @@ class Files(StubServer):
     def __init__(self) -> None:
         super().__init__(self._found)
         self.files: dict[str, bytes] = {}
+        self.while_asked = lambda: None
 
     def _found(self, request) -> StubAnswer:
+        self.while_asked()
         body = self.files.get(unquote(request.path))
         if body is None:
             return StubAnswer(b"not here", 404, "text/plain")
@@ -454,6 +456,21 @@ def test_a_file_elsewhere_is_fetched_once_its_origin_is_allowed(
     assert ATTACHMENTS_STAGE in due_stages(conn)
     attachments.extract_attachment(allowed, [entry_id])
     assert found(conn, entry_id)["far.txt"].state == "stored"
+
+
+def test_a_file_elsewhere_is_fetched_whose_origin_is_allowed_while_its_entry_is_read(
+    conn, ctx, make_context, server, elsewhere
+):
+    entry_id = save(
+        conn, ref(server, "near.txt", b"near"), ref(elsewhere, "far.txt", b"far")
+    )
+    # It commits before the worker, which reads by the settings of before, is done.
+    server.while_asked = lambda: make_context(allowed_origins=[elsewhere.base_url])
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    assert {one.state for one in found(conn, entry_id).values()} == {"stored"}
+    assert due_stages(conn) == []
 
 
 def test_a_store_that_is_full_pauses_the_stage_and_loses_nothing(

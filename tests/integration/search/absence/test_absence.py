@@ -72,7 +72,26 @@ def test_an_answer_that_found_something_says_nothing_of_absence(
 ) -> None:
     body = logbook.ask("cavity")
     assert [one["external_id"] for one in body["results"]] == ["trip"]
-    assert {body[n] for n in ("coverage", "relaxation", "context_answer")} == {None}
+    assert (body["relaxation"], body["context_answer"]) == (None, None)
+
+
+@pytest.mark.requirement("S4-70")
+def test_coverage_stands_beside_hits_by_what_the_caller_may_see(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However busy the machine is: how long it may take is another test's.
+    monkeypatch.setattr(coverage, "BESIDE_HITS_MS", 5000)
+    monkeypatch.setattr(coverage, "COUNT_BESIDE_HITS_MS", 2000)
+    covered = logbook.ask("cavity", filters={"source": "operations"})["coverage"]
+    told = {one["domain"]: one for one in covered["domains"]}
+    counts = {kind: (one["entries"], one["candidates"]) for kind, one in told.items()}
+    assert counts == {"logbook": (2, 1), "maintenance": (1, 0)}
+    assert all(one["ready"] for one in told.values())
+    # Filters are another question each time: what passes them is not counted.
+    assert covered["entries_in_window"] is None
+    assert logbook.ask("cavity")["coverage"]["entries_in_window"] == 3
+    ben = logbook.ask("cavity", Scope("default", "ben"))["coverage"]
+    assert sum(one["entries"] for one in ben["domains"]) == 4
 
 
 @pytest.mark.requirement("P10", "U21")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import httpcore
+import httpx
 
 from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
 from shared.http import bounded_response, failures
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
 _ANSWERS = frozenset(range(200, 600)) - failures.REDIRECTS
 
 
+# Where a provider that needs no address listens.
+WELL_KNOWN: Mapping[str, str] = {"openai": "https://api.openai.com/v1"}
+
+
 class Answered(NamedTuple):
     """What it answered, and the seconds that it wants to be left alone."""
 
@@ -31,48 +38,81 @@ class Answered(NamedTuple):
     retry_after: int | None
 
 
+class Streamed(NamedTuple):
+    """An answer whose body is read as it comes."""
+
+    status: int
+    media_type: str
+    retry_after: int | None
+    pieces: Iterator[bytes]
+
+
+def never() -> bool:
+    """Tell that nobody ends a wait before its time."""
+    return False
+
+
 class Provider:
     """One provider's address and key; safe to share between threads."""
 
     def __init__(self, name: str, settings: ProviderSettings, model: str) -> None:
         key = f"api.providers.{name}.base_url"
-        if not settings.base_url:
+        base_url = settings.base_url or WELL_KNOWN.get(name)
+        if not base_url:
             message = f"The model {model} needs an address: set `{key}`."
             raise ConfigurationError(message, config_key=key)
         try:
-            parse(settings.base_url)
+            parse(base_url)
         except ValueError as exc:
             message = f"`{key}` cannot be used: {exc}."
             raise ConfigurationError(message, config_key=key) from exc
         self._name = name
         self._settings = settings
-        self._url = settings.base_url.rstrip("/")
-        self._allowed = AllowList(name, settings.base_url)
+        self._url = base_url.rstrip("/")
+        self._allowed = AllowList(name, base_url)
 
     def post(
         self, path: str, asked: Mapping[str, Any], seconds: float, most_bytes: int
     ) -> Answered:
         """Return any answer within the time; silence is `SourceUnreachableError`."""
-        patience = Patience(seconds, time.monotonic() + seconds, lambda: False)
+        with self.stream(path, asked, seconds, most_bytes) as answer:
+            body = b"".join(answer.pieces)
+        return Answered(answer.status, body, answer.retry_after)
+
+    @contextmanager
+    def stream(
+        self,
+        path: str,
+        asked: Mapping[str, Any],
+        seconds: float,
+        most_bytes: int,
+        is_cancelled: Callable[[], bool] = never,
+    ) -> Iterator[Streamed]:
+        """Give any answer while it comes; whoever leaves the block hangs up."""
+        patience = Patience(seconds, time.monotonic() + seconds, is_cancelled)
         try:
             with closing(self._asker()) as asker:
                 url = asker.admit(self._url + path)
                 body = json.dumps(asked).encode()
                 question = HTTPRequest("POST", url, self._headers(), body, _ANSWERS)
-                answer = asker.ask(question, patience)
-                with failures.translate_network_errors(url):
-                    read = b"".join(
-                        bounded_response.pieces(answer.response, most_bytes)
-                    )
+                response = asker.ask(question, patience).response
+                headers = bounded_response.join_headers(response.headers)
+                media_type = headers.get("content-type", "").partition(";")[0]
+                yield Streamed(
+                    response.status,
+                    media_type.strip().lower(),
+                    failures.retry_after(headers.get("retry-after"), datetime.now(UTC)),
+                    _pieces(response, url, most_bytes),
+                )
         except SourceUnreachableError:
             raise
         except IngestionError as exc:
+            if exc.reason == "too_large":
+                message = exc.message
+                raise SourceUnreachableError(message, reason="too_large") from exc
             key = f"api.providers.{self._name}.base_url"
             message = f"`{key}` cannot be used: {exc.message}"
             raise ConfigurationError(message, config_key=key) from exc
-        headers = bounded_response.join_headers(answer.response.headers)
-        wait = failures.retry_after(headers.get("retry-after"), datetime.now(UTC))
-        return Answered(answer.response.status, read, wait)
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json"}
@@ -86,8 +126,15 @@ class Provider:
         # Of one call alone: threads share none, and none goes stale in between.
         return Asker(
             self._name,
-            SourceSettings(base_url=self._settings.base_url),
+            SourceSettings(base_url=self._url),
             allowed=self._allowed,
             secrets=Secrets(self._name),
             clock=lambda: datetime.now(UTC),
         )
+
+
+def _pieces(
+    response: httpcore.Response, url: httpx.URL, most_bytes: int
+) -> Iterator[bytes]:
+    with failures.translate_network_errors(url):
+        yield from bounded_response.pieces(response, most_bytes)

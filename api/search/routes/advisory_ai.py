@@ -1,0 +1,130 @@
+"""The routes of unified search under their other prefix, spelt in camelCase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from api.context import Caller, Ctx, needs
+from api.search.routes import quality, search, suggestions
+from api.search.schemas.jobs import JobAccepted
+from api.search.schemas.quality import QualityAlerts, QualityMetrics
+from api.search.schemas.search import SearchRequest, SearchResponse
+from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
+from api.search.unified_search import require_unified_search
+from api.server.camel_model import make_camel_model, spell_response
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import StrictRoute
+
+# FastAPI reads an alias where it reads a name.
+_IN_CAMEL = ConfigDict(alias_generator=to_camel, validate_by_name=True)
+
+
+class CamelRoute(StrictRoute):
+    """Spells what its handler answers in camelCase, by the models it documents."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler behind the door, and what spells its answer."""
+        handle = super().get_route_handler()
+        models: dict[int, type[BaseModel]] = {
+            self.status_code or 200: self.response_model
+        }
+        models |= {
+            int(status): told["model"]
+            for status, told in self.responses.items()
+            if int(status) < 300 and "model" in told  # noqa: PLR2004 - a success
+        }
+
+        async def spelt(request: Request) -> Response:
+            return spell_response(await handle(request), models)
+
+        return spelt
+
+
+router = APIRouter(
+    prefix="/v1/advisory-ai/search",
+    tags=["search"],
+    dependencies=[Depends(require_unified_search)],
+    route_class=CamelRoute,
+)
+
+
+class CamelSearchRequest(SearchRequest):
+    """A question; everything but `query` is optional."""
+
+    model_config = _IN_CAMEL
+
+
+class CamelSuggestionsIn(SuggestionsIn):
+    """Up to ten questions, and the page that offers them."""
+
+    model_config = _IN_CAMEL
+
+
+@router.post(
+    "/query",
+    summary="Search, and wait for the answer",
+    response_model=make_camel_model(SearchResponse),
+    responses={
+        202: {
+            "model": make_camel_model(JobAccepted),
+            "description": "Not ended within waitMs.",
+        },
+        **documented(504),
+    },
+    dependencies=[Depends(needs("search"))],
+)
+async def query(
+    body: CamelSearchRequest, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """Answer as `/v1/search/query` does."""
+    return await search.post_query(body, request, caller, ctx)
+
+
+@router.post(
+    "/suggestions/evaluate",
+    summary="Tell which questions would be answered with evidence",
+    response_model=make_camel_model(SuggestionsOut),
+    responses=documented(),
+    dependencies=[Depends(needs("search"))],
+)
+async def evaluate(body: CamelSuggestionsIn, caller: Caller, ctx: Ctx) -> Response:
+    """Answer as `/v1/search/suggestions/evaluate` does."""
+    return await suggestions.post_suggestions(body, caller, ctx)
+
+
+@router.get(
+    "/quality/metrics",
+    summary="Read how searches fared",
+    response_model=make_camel_model(QualityMetrics),
+    responses=documented(),
+    dependencies=[Depends(needs("admin"))],
+)
+def metrics(
+    caller: Caller,
+    ctx: Ctx,
+    hours: Annotated[quality.Hours, Query(alias="windowHours")] = 24,
+) -> Response:
+    """Answer as `/v1/search/quality/metrics` does."""
+    return as_json(quality.metrics_of(caller, ctx, hours))
+
+
+@router.get(
+    "/quality/alerts",
+    summary="Read where people get stuck",
+    response_model=make_camel_model(QualityAlerts),
+    responses=documented(),
+    dependencies=[Depends(needs("admin"))],
+)
+def alerts(
+    caller: Caller,
+    ctx: Ctx,
+    hours: Annotated[quality.Hours, Query(alias="windowHours")] = 24,
+) -> Response:
+    """Answer as `/v1/search/quality/alerts` does."""
+    return as_json(quality.alerts_of(caller, ctx, hours))

@@ -1,0 +1,201 @@
+"""How people fare: events of pages and feedback in, signals and alerts out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from api.caller_info import CallerInfo
+from api.context import ApiContext, Caller, Ctx, needs
+from api.search.schemas.quality import (
+    AnalyticsIn,
+    AnalyticsOut,
+    FeedbackIn,
+    QualityAlerts,
+    QualityMetrics,
+    SearchEventIn,
+    UnwrittenWords,
+)
+from api.search.unified_search import require_unified_search
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import StrictRoute
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres import statement_deadline
+from shared.postgres.pool import connection
+from shared.search.quality import (
+    feedback,
+    quality_signals,
+    search_events,
+    unwritten_words,
+)
+from shared.search.quality.quality_signals import MOST_ALERTS, AlertRules
+from shared.search.quality.search_events import EventKeys, SearchEvent
+from shared.text import door
+from shared.times.rfc3339 import timestamp
+
+log = get_logger()
+
+_EARLIEST = timedelta(hours=1)
+_WRITE_MS = 2_000
+Hours = Annotated[int, Query(ge=1, le=24 * 31)]
+
+# What a page tells takes none of its caller's searches.
+_TELLS = needs("search", counts_as="default")
+
+router = APIRouter(
+    prefix="/v1/search",
+    tags=["search"],
+    dependencies=[Depends(require_unified_search)],
+    route_class=StrictRoute,
+)
+
+
+@router.post(
+    "/analytics",
+    status_code=202,
+    summary="Tell what happened on a page",
+    response_model=AnalyticsOut,
+    responses=documented(),
+    dependencies=[Depends(_TELLS)],
+)
+def post_analytics(body: AnalyticsIn, caller: Caller, ctx: Ctx) -> Response:
+    """Keep no text: hashed keys and bounded details; 0 where telemetry is off."""
+    if not ctx.telemetry.is_on:
+        return as_json({"recorded": 0}, 202)
+    keys, now = ctx.telemetry.keys_of(caller.scope.tenant), datetime.now(UTC)
+    events = [_event(one, keys, now) for one in body.events]
+    try:
+        with connection(ctx.pool) as conn:
+            statement_deadline.limit_time(conn, _WRITE_MS)
+            search_events.store_events(conn, caller.scope.tenant, events)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # A page must not stumble over what it need not tell.
+        log.warning("search_events_dropped", code=exc.error_code, events=len(events))
+        return as_json({"recorded": 0}, 202)
+    return as_json({"recorded": len(events)}, 202)
+
+
+def _event(one: SearchEventIn, keys: EventKeys, now: datetime) -> SearchEvent:
+    at = one.occurred_at or now
+    return SearchEvent(
+        one.type,
+        min(now, max(at, now - _EARLIEST)),
+        keys.of_query(one.query),
+        keys.of_session(one.session_id),
+        one.job_id,
+        one.details,
+    )
+
+
+@router.post(
+    "/feedback",
+    status_code=202,
+    summary="Say what an answer was worth",
+    response_model=AnalyticsOut,
+    responses=documented(),
+    dependencies=[Depends(_TELLS)],
+)
+def post_feedback(body: FeedbackIn, caller: Caller, ctx: Ctx) -> Response:
+    """Keep it for an admin to read; 0 where telemetry is off."""
+    if not ctx.telemetry.is_on:
+        return as_json({"recorded": 0}, 202)
+    said = None if body.comment is None else door.admit(body.comment, "comment")
+    with connection(ctx.pool) as conn:
+        feedback.store_feedback(
+            conn, caller.scope.tenant, body.job_id, body.verdict, body.entry_id, said
+        )
+    return as_json({"recorded": 1}, 202)
+
+
+@router.get(
+    "/quality/metrics",
+    summary="Read how searches fared",
+    response_model=QualityMetrics,
+    responses=documented(),
+    dependencies=[Depends(needs("admin"))],
+)
+def get_metrics(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
+    """Six signals over a window, and what they are shares of."""
+    return as_json(metrics_of(caller, ctx, window_hours))
+
+
+@router.get(
+    "/quality/alerts",
+    summary="Read where people get stuck",
+    response_model=QualityAlerts,
+    responses=documented(),
+    dependencies=[Depends(needs("admin"))],
+)
+def get_alerts(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
+    """Questions whose askers were answered in vain again and again, or gave up."""
+    return as_json(alerts_of(caller, ctx, window_hours))
+
+
+@router.get(
+    "/quality/words",
+    summary="Read what people asked for and nobody wrote",
+    response_model=UnwrittenWords,
+    responses=documented(),
+    dependencies=[Depends(needs("admin"))],
+)
+def get_words(caller: Caller, ctx: Ctx, window_hours: Hours = 24 * 7) -> Response:
+    """List words by the device that they were asked about."""
+    since, _ = _window(window_hours)
+    with connection(ctx.pool) as conn:
+        found = unwritten_words.list_unwritten_words(conn, caller.scope.tenant, since)
+    items = [
+        {
+            "word": one.word,
+            "device": one.device or None,
+            "asked": one.asked,
+            "instead": one.instead,
+            "first_at": timestamp(one.first_at),
+            "last_at": timestamp(one.last_at),
+        }
+        for one in found
+    ]
+    return as_json({"items": items})
+
+
+def metrics_of(caller: CallerInfo, ctx: ApiContext, hours: int) -> Mapping[str, Any]:
+    """Return the signals of a facility's last hours."""
+    since, until = _window(hours)
+    with connection(ctx.pool) as conn:
+        return quality_signals.load_metrics(
+            conn, caller.scope.tenant, since, until, _rules(ctx)
+        )
+
+
+def alerts_of(caller: CallerInfo, ctx: ApiContext, hours: int) -> Mapping[str, Any]:
+    """Return the alerts of a facility's last hours."""
+    since, until = _window(hours)
+    with connection(ctx.pool) as conn:
+        found = quality_signals.load_alerts(
+            conn, caller.scope.tenant, since, until, _rules(ctx)
+        )
+    items = [
+        {
+            "type": one.type,
+            "query_key": one.query_key,
+            "count": one.count,
+            "first_at": timestamp(one.first_at),
+            "last_at": timestamp(one.last_at),
+        }
+        for one in found[:MOST_ALERTS]
+    ]
+    return {"items": items}
+
+
+def _window(hours: int) -> tuple[datetime, datetime]:
+    until = datetime.now(UTC)
+    return until - timedelta(hours=hours), until
+
+
+def _rules(ctx: ApiContext) -> AlertRules:
+    inactivity = timedelta(seconds=ctx.settings.session.inactivity_seconds)
+    return AlertRules(inactivity, ctx.settings.telemetry.fallback_loop)

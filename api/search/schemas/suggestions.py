@@ -1,0 +1,50 @@
+"""Questions that a page offers, evaluated before anybody asks them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.search.schemas.absence import Coverage
+from api.search.schemas.ambient import Ambient
+from api.search.schemas.search import SearchScope
+
+Query = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class SuggestionsIn(BaseModel):
+    """Up to ten questions, and the page that offers them."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"queries": ["When did RFC2 last trip?"]}]},
+    )
+
+    queries: Annotated[list[Query], Field(min_length=1, max_length=10)]
+    scope: SearchScope | None = Field(None, description="What the page is about.")
+    ambient: Ambient | None = Field(None, description="As of a search.")
+
+
+class SuggestionOut(BaseModel):
+    """What one question would come to."""
+
+    query: str
+    viable: bool = Field(
+        description="Whether it would be answered with evidence; what must be asked"
+        " back is not viable."
+    )
+    viability_state: Literal[
+        "grounded", "needs_clarification", "no_match", "scope_unready", "corpus_unready"
+    ]
+    scope_ready: bool = Field(
+        description="Whether there is anything of the page's `scope` that you may see."
+    )
+    evidence_count: int = Field(description="Sentences that it would be answered with.")
+
+
+class SuggestionsOut(BaseModel):
+    """The questions in their order, and what there is to be found by kind."""
+
+    items: Annotated[list[SuggestionOut], Field(max_length=10)]
+    coverage: Coverage

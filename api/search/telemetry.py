@@ -1,0 +1,206 @@
+"""What is kept of how people fare: noted in memory, written after the answer.
+
+A thread of its own writes; what it cannot write is dropped and said so in the log. No
+search waits for it, and none fails by it.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres import statement_deadline
+from shared.postgres.pool import Pool, connection
+from shared.search.quality import search_events, unwritten_words
+from shared.search.quality.search_events import EventKeys, SearchEvent
+from shared.search.query import entities
+from shared.text.facility.devices import DEVICE
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+    from shared.text.facility.facility import Facility
+
+log = get_logger()
+
+# Of a burst the rest is dropped: memory is worth more than a statistic.
+MOST_WAITING, MOST_SESSIONS = 1000, 10_000
+_WRITE_MS = 2_000
+_STOP_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question that was answered: whose, in which session, and the answer as JSON."""
+
+    tenant: str
+    query: str
+    session_id: str | None
+    answer: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionQuestion:
+    """The last question of a session that found no grounded answer."""
+
+    query_key: str | None
+    words: frozenset[str]
+    unwritten: tuple[str, ...]
+    at: datetime
+
+
+class Telemetry:
+    """One per API process; without it, nothing is noted at all."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        secret: Callable[[], bytes],
+        facility: Facility,
+    ) -> None:
+        self.is_on = settings.telemetry.enabled
+        self._propose_after = settings.telemetry.propose_after
+        self._inactivity = timedelta(seconds=settings.session.inactivity_seconds)
+        self._pool = pool
+        self._secret = secret
+        self._facility = facility
+        self._waiting: queue.Queue[AskedQuestion | None] = queue.Queue(MOST_WAITING)
+        self._sessions: OrderedDict[str, _SessionQuestion] = OrderedDict()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def note_answer(
+        self, tenant: str, query: str, session_id: str | None, answer: str
+    ) -> None:
+        """Note that a question was answered; what is full is not waited for."""
+        if not self.is_on:
+            return
+        asked = AskedQuestion(tenant, query, session_id, answer, datetime.now(UTC))
+        self._begin()
+        try:
+            self._waiting.put_nowait(asked)
+        except queue.Full:
+            log.warning("search_events_dropped", events=1)
+
+    def keys_of(self, tenant: str) -> EventKeys:
+        """Return what makes the keys of a facility's events."""
+        return EventKeys(self._secret(), tenant)
+
+    def stop(self) -> None:
+        """Write what is noted, for a moment, and end."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join(_STOP_SECONDS)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="telemetry", daemon=True
+                )
+                self._thread.start()
+
+    def _run(self) -> None:
+        while (asked := self._waiting.get()) is not None:
+            try:
+                self._write(asked)
+            except (DatabaseConnectionError, DatabaseQueryError) as exc:
+                log.warning("search_events_dropped", code=exc.error_code)
+            finally:
+                self._waiting.task_done()
+
+    def _write(self, asked: AskedQuestion) -> None:
+        answer = json.loads(asked.answer)
+        keys = self.keys_of(asked.tenant)
+        details = search_events.answer_details(answer)
+        query_key = keys.of_query(asked.query)
+        session_key = keys.of_session(asked.session_id)
+        job_id = UUID(answer["job_id"]) if answer["job_id"] else None
+        kinds: list[search_events.EventType] = ["query"]
+        if not answer["results"]:
+            kinds.append("zero_result")
+        if details["status"] is not None:
+            kinds.append("answer_frame")
+        before = self._exchange(session_key, asked, answer)
+        is_reformulated = before is not None and before.query_key != query_key
+        if is_reformulated:
+            kinds.insert(0, "reformulation")
+        events = [
+            SearchEvent(
+                kind,
+                # In the order in which they came about.
+                asked.at + timedelta(microseconds=place),
+                query_key,
+                session_key,
+                job_id,
+                details if kind == "answer_frame" else {},
+            )
+            for place, kind in enumerate(kinds)
+        ]
+        unsupported = (answer["context_answer"] or {}).get("unsupported", ())
+        with connection(self._pool) as conn:
+            statement_deadline.limit_time(conn, _WRITE_MS)
+            search_events.store_events(conn, asked.tenant, events)
+            if unsupported:
+                unwritten_words.note_unwritten_words(
+                    conn, asked.tenant, unsupported, self._devices(asked.query)
+                )
+            if before is not None and is_reformulated:
+                said = self._said_instead(before, asked.query, details["status"])
+                for word in said:
+                    unwritten_words.note_other_words(
+                        conn,
+                        asked.tenant,
+                        before.unwritten,
+                        word,
+                        self._propose_after,
+                    )
+
+    def _exchange(
+        self, session_key: str | None, asked: AskedQuestion, answer: dict[str, object]
+    ) -> _SessionQuestion | None:
+        """Return what a session asked in vain just before, and keep this question."""
+        if session_key is None:
+            return None
+        before = self._sessions.pop(session_key, None)
+        worth = answer["context_answer"]
+        if isinstance(worth, dict) and worth["status"] != "grounded":
+            self._sessions[session_key] = _SessionQuestion(
+                self.keys_of(asked.tenant).of_query(asked.query),
+                _words(asked.query),
+                tuple(worth["unsupported"]),
+                asked.at,
+            )
+            if len(self._sessions) > MOST_SESSIONS:
+                self._sessions.popitem(last=False)
+        if before is not None and asked.at - before.at > self._inactivity:
+            return None
+        return before
+
+    def _said_instead(
+        self, before: _SessionQuestion, query: str, status: object
+    ) -> Sequence[str]:
+        """Return the one word that stands for the unwritten ones, if it is one."""
+        if status != "grounded" or len(before.unwritten) != 1:
+            return ()
+        more = _words(query) - before.words
+        return (*more,) if len(more) == 1 else ()
+
+    def _devices(self, query: str) -> list[str]:
+        found = entities.in_text(query, self._facility)
+        return [one.canonical for one in found if one.kind == DEVICE]
+
+
+def _words(query: str) -> frozenset[str]:
+    stripped = (word.strip(".,;:!?()\"'") for word in query.casefold().split())
+    return frozenset(filter(None, stripped))

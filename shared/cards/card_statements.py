@@ -1,0 +1,171 @@
+"""Steps of incidents as cards tell them: read once of a text, and of which thing."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from shared.cards.card_rows import CardEntry
+from shared.entries.identity import permalink
+from shared.search.response.card import CardLine, LineKind
+from shared.text.facility.incident_words import Own, State
+from shared.text.reading import incidents
+from shared.text.reading.incidents import Statement
+from shared.times.rfc3339 import timestamp
+
+_QUOTED = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
+# Names of what has no state: a sentence that names one is about another thing.
+_NO_SUBJECT = frozenset({"document", "ticket", "system"})
+
+
+@dataclass(frozen=True, slots=True)
+class CardStatement:
+    """A step that an entry tells of, in its text or in its title."""
+
+    entry: CardEntry
+    said: Statement
+    is_title: bool = False
+
+    @property
+    def time(self) -> datetime:
+        """Return when it happened, as far as the entry says."""
+        happened = self.entry.event_time
+        if self.said.step == "trip" and self.said.time_from == "entry" and happened:
+            return happened
+        return self.said.at
+
+    def line(self, kind: LineKind, seconds: float | None = None) -> CardLine:
+        """Return it as a line of a card."""
+        text = self.entry.title if self.is_title else self.entry.text
+        start, end = self.said.start, self.said.end
+        return make_line(
+            self.entry,
+            kind,
+            incidents.quoted(text, start, end),
+            self.time,
+            None if self.is_title else start,
+            seconds,
+        )
+
+
+def make_line(
+    entry: CardEntry,
+    kind: LineKind,
+    quote: str,
+    time: datetime,
+    start: int | None,
+    seconds: float | None = None,
+) -> CardLine:
+    """Return a line that an entry is cited for; `start`: in its text."""
+    return CardLine(
+        kind=kind,
+        text=quote,
+        time=timestamp(time),
+        entry_id=str(entry.entry_id),
+        revision=entry.revision,
+        permalink=permalink(entry.source, entry.external_id),
+        start=start,
+        end=None if start is None else start + len(quote),
+        seconds=seconds,
+    )
+
+
+def first_line(entry: CardEntry, kind: LineKind) -> CardLine:
+    """Return a line of what an entry is called, or how it begins."""
+    if entry.title:
+        quote = incidents.quoted(entry.title, 0, len(entry.title))
+        return make_line(entry, kind, quote, entry.entry_time, None)
+    start, end = next(incidents.sentences(entry.text), (0, len(entry.text)))
+    quote = incidents.quoted(entry.text, start, end)
+    return make_line(entry, kind, quote, entry.entry_time, start)
+
+
+def statements_of(entry: CardEntry, zone: str, own: Own) -> list[CardStatement]:
+    """Return what an entry tells, in its order; its title first."""
+    said = _read(entry.text, entry.entry_time, zone, own)
+    told = {one.step for one in said}
+    headed = [
+        one
+        for one in _read(entry.title, entry.entry_time, zone, own)
+        if one.kind and one.step not in told
+    ]
+    return [
+        *(CardStatement(entry, one, is_title=True) for one in headed),
+        *(CardStatement(entry, one) for one in said),
+    ]
+
+
+def state_of(statements: Sequence[CardStatement]) -> State | None:
+    """Return how things stand after what one entry tells; None: it does not say."""
+    in_text = incidents.state([one.said for one in statements if not one.is_title])
+    return in_text or incidents.state([one.said for one in statements])
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(text: str, written: datetime, zone: str, own: Own) -> tuple[Statement, ...]:
+    # Those of a device that is asked for are asked for again.
+    bare = _QUOTED.sub(lambda line: " " * len(line[0]), text)
+    return tuple(incidents.find_statements(bare, written, zone, own))
+
+
+class Subject:
+    """Tells which statements of an entry are about one thing.
+
+    The first thing that a clause names is what it is about; of one that names none, the
+    last one before it; before any, what the entry as a whole is about.
+    """
+
+    def __init__(self, spellings: Sequence[str]) -> None:
+        self._named = _any_of(spellings)
+
+    def names(self, text: str) -> bool:
+        """Tell whether a text names the thing."""
+        return self._named.search(text) is not None
+
+    def is_of_entry(self, entry: CardEntry) -> bool:
+        """Tell whether an entry as a whole is about it, and what answers it as well."""
+        return self.names(entry.title) or (
+            entry.is_naming and not self._others(entry.entities)
+        )
+
+    def own(
+        self, entry: CardEntry, statements: Sequence[CardStatement], *, is_reply: bool
+    ) -> list[CardStatement]:
+        """Return the statements that are about it; `is_reply`: its thread is."""
+        whole = self.is_of_entry(entry) or (is_reply and not entry.is_naming)
+        others = self._others(entry.entities)
+        places = [(one.start(), True) for one in self._named.finditer(entry.text)]
+        if others:
+            pattern = _any_of(others)
+            places += [(one.start(), False) for one in pattern.finditer(entry.text)]
+        places.sort()
+        return [
+            one
+            for one in statements
+            if (whole if one.is_title else self._is_own(one, places, is_whole=whole))
+        ]
+
+    @staticmethod
+    def _is_own(
+        one: CardStatement, places: Sequence[tuple[int, bool]], *, is_whole: bool
+    ) -> bool:
+        within = [is_it for at, is_it in places if one.said.start <= at < one.said.end]
+        if within:
+            return within[0]
+        before = [is_it for at, is_it in places if at < one.said.start]
+        return before[-1] if before else is_whole
+
+    def _others(self, entities: Sequence[dict[str, Any]]) -> list[str]:
+        names = {one["name"] for one in entities if one["kind"] not in _NO_SUBJECT}
+        return sorted(one for one in names if one and not self.names(one))
+
+
+def _any_of(names: Sequence[str]) -> re.Pattern[str]:
+    some = "|".join(
+        re.escape(one) for one in sorted(names, key=lambda one: (-len(one), one)) if one
+    )
+    return re.compile(rf"(?<!\w)(?:{some or '(?!)'})(?!\w)", re.IGNORECASE)

@@ -1,0 +1,137 @@
+"""Which things a card is made of: what the question names, what its best hits share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Literal
+from uuid import UUID
+
+from shared.search.query import entities
+from shared.search.query.entities import Entity
+from shared.search.query.plan import Plan
+from shared.text.analysis.analyser import quote_lexeme
+from shared.text.facility.devices import DEVICE, SYSTEM
+from shared.text.facility.facility import Facility
+from shared.text.facts import MARK, THINGS, make_key, make_term
+
+# Of the best hits so many are looked at, and so large a share of them is shared.
+BEST_HITS, SHARE = 10, 0.4
+# One hit shares nothing with itself.
+LEAST_HITS = 2
+MOST_THINGS, MOST_THREADS = 3, 2
+# A document, a person or a size is no thing that trips; a system is many of them.
+_NO_CARD = frozenset(
+    {
+        *(entities.PERSON, entities.QUANTITY, entities.ENTRY, entities.SOURCE),
+        *(entities.THREAD, SYSTEM, "document", "ticket"),
+    }
+)
+
+Why = Literal["named", "shared"]
+# By entry: what it names, as the metadata stage keeps it.
+NamedByHit = Mapping[UUID, Sequence[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CardThing:
+    """A device or another named thing, and the terms of what names it."""
+
+    kind: str
+    canonical: str
+    title: str
+    why: Why
+    # What the facility's list calls it besides.
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """Return what an entry that names it has one of, for Postgres."""
+        field = self.kind if self.kind in THINGS else DEVICE
+        terms = [
+            MARK + make_term(field, self.canonical),
+            MARK + make_term(field, self.canonical, is_alias=True),
+        ]
+        if self.kind not in THINGS or not self.aliases:
+            terms.append(self.canonical)
+        return " | ".join(map(quote_lexeme, terms))
+
+
+def find_card_things(
+    plan: Plan, facility: Facility, named: NamedByHit
+) -> list[CardThing]:
+    """Return the things of a page, those of the question first."""
+    found: dict[tuple[str, str], CardThing] = {}
+    for one in entities.find_entities(plan, facility):
+        if one.kind not in _NO_CARD:
+            found.setdefault(_key(one.kind, one.canonical), _of_question(one, facility))
+    least = least_shared(len(named))
+    counts: Counter[tuple[str, str]] = Counter()
+    written: dict[tuple[str, str], tuple[str, str]] = {}
+    for things in named.values():
+        keys: dict[tuple[str, str], None] = {}
+        for thing in things:
+            if thing["kind"] in _NO_CARD:
+                continue
+            key = _key(thing["kind"], thing["canonical"])
+            keys[key] = None
+            written.setdefault(key, (thing["kind"], thing["canonical"]))
+        counts.update(keys.keys())
+    for key, hits in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        if hits >= least:
+            kind, canonical = written[key]
+            found.setdefault(key, _make(kind, canonical, "", "shared", facility))
+    return list(found.values())[:MOST_THINGS]
+
+
+def find_card_threads(plan: Plan, threads: Sequence[UUID | None]) -> dict[UUID, Why]:
+    """Return the threads of a page: asked for by a filter, or of 40 % of its best."""
+    found: dict[UUID, Why] = {
+        UUID(one): "named" for one in plan.filters.threads or () if _is_id(one)
+    }
+    best = threads[:BEST_HITS]
+    counts = Counter(one for one in best if one is not None)
+    for thread, hits in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        if hits >= least_shared(len(best)):
+            found.setdefault(thread, "shared")
+    return dict(list(found.items())[:MOST_THREADS])
+
+
+def least_shared(hits: int) -> int:
+    """Return how many of so many hits make a thing theirs."""
+    return max(LEAST_HITS, ceil(SHARE * hits))
+
+
+def names_thing(thing: CardThing, named: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether what an entry names is this thing."""
+    key = _key(thing.kind, thing.canonical)
+    return any(_key(one["kind"], one["canonical"]) == key for one in named)
+
+
+def _of_question(one: Entity, facility: Facility) -> CardThing:
+    return _make(one.kind, one.canonical, one.name, "named", facility)
+
+
+def _make(
+    kind: str, canonical: str, written: str, why: Why, facility: Facility
+) -> CardThing:
+    if kind in THINGS:
+        key = make_key(kind, canonical)
+        for listed in facility.things.things:
+            if listed.kind == kind and make_key(kind, listed.name) == key:
+                return CardThing(kind, listed.name, listed.name, why, listed.aliases)
+    return CardThing(kind, canonical, written, why)
+
+
+def _key(kind: str, canonical: str) -> tuple[str, str]:
+    return kind, make_key(kind, canonical) if kind in THINGS else canonical
+
+
+def _is_id(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

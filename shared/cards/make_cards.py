@@ -1,0 +1,91 @@
+"""The cards of a page: of what the question names, or 40 % of the best hits share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from psycopg import Connection
+
+from shared.cards import card_rows
+from shared.cards.card_things import (
+    BEST_HITS,
+    CardThing,
+    NamedByHit,
+    find_card_things,
+    find_card_threads,
+    names_thing,
+)
+from shared.cards.thing_card import BestHit, make_thing_card
+from shared.cards.thread_card import make_thread_card
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres import request_deadline, statement_deadline
+from shared.postgres.pool import pipelined_connection
+from shared.search.query.plan import Plan
+from shared.search.response.card import Card
+from shared.search.results.result_page import ResultPage
+from shared.text.facility.devices import DEVICE
+from shared.text.facts import make_key
+
+if TYPE_CHECKING:
+    from shared.search.retrieval.search_context import SearchContext
+
+log = get_logger()
+
+# With less time left a page has none; of more, they take no more than so much.
+LEAST_MS, MOST_MS = 50, 150
+
+
+def make_cards(
+    context: SearchContext, plan: Plan, page: ResultPage, timeout_ms: int
+) -> Sequence[Card]:
+    """Return the cards of a page, those of the question first."""
+    if not page or timeout_ms < LEAST_MS:
+        return ()
+    try:
+        with (
+            request_deadline.hurried(MOST_MS / 1000),
+            pipelined_connection(context.pool) as conn,
+        ):
+            statement_deadline.limit_time(conn, min(timeout_ms, MOST_MS))
+            return [*_cards(conn, context, plan, page)]
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # The hits are the answer, and stand without them.
+        log.warning("cards_not_made", code=exc.error_code, technical=exc.technical)
+        return ()
+
+
+def _cards(
+    conn: Connection[Any], context: SearchContext, plan: Plan, page: ResultPage
+) -> Iterator[Card]:
+    best = [one.row for one in page[:BEST_HITS]]
+    named = card_rows.load_named(conn, plan.scope, [one.entry_id for one in best])
+    zone, own = plan.time.zone, context.facility.incidents
+    for thing in find_card_things(plan, context.facility, named):
+        entries = card_rows.load_thing_entries(conn, plan.scope, thing, zone)
+        if not any(one.is_naming for one in entries):
+            continue
+        values = []
+        if thing.kind == DEVICE:
+            key = make_key(DEVICE, thing.canonical)
+            values = card_rows.load_values(conn, plan.scope, [key])
+        hit = _best_hit(page, thing, named)
+        yield make_thing_card(thing, entries, values, hit, zone, own)
+    threads = find_card_threads(plan, [one.thread_id for one in best])
+    for thread, why in threads.items():
+        entries = card_rows.load_thread_entries(conn, plan.scope, thread)
+        if entries:
+            hits = (one for one in page if one.row.thread_id == thread)
+            hit = next(
+                (BestHit(one.item.entry_id, one.item.relevance_score) for one in hits),
+                BestHit(None, 0.0),
+            )
+            yield make_thread_card(thread, entries, why, hit, zone, own)
+
+
+def _best_hit(page: ResultPage, thing: CardThing, named: NamedByHit) -> BestHit:
+    for one in page:
+        if names_thing(thing, named.get(one.row.entry_id, ())):
+            return BestHit(one.item.entry_id, one.item.relevance_score)
+    return BestHit(None, 0.0)

@@ -1,0 +1,165 @@
+"""The card of a device: what it is called, how it stands, what was done to it last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from shared.cards.card_rows import CardEntry, CardValue
+from shared.cards.card_statements import (
+    CardStatement,
+    Subject,
+    first_line,
+    make_line,
+    state_of,
+    statements_of,
+)
+from shared.cards.card_things import CardThing, names_thing
+from shared.entries.identity import permalink
+from shared.search.response.card import Card, CardLine, LineKind
+from shared.text.facility.incident_words import Own, State
+from shared.text.reading.incidents import quoted
+from shared.text.reading.locks import find_locks
+from shared.text.reading.quantities import UNIT_OF
+from shared.times.rfc3339 import timestamp
+
+MOST_ALIASES, MOST_IDS, MOST_OPEN, MOST_LOCKS = 10, 20, 3, 3
+# Entries are read newest first until the last trip and the last fix are known.
+MOST_STATEMENTS_READ = 40
+_MONTH_DAYS = 30.4375
+_UNDECIDED: tuple[State, ...] = ("open", "monitoring")
+
+
+class BestHit(NamedTuple):
+    """The best hit of a page that is about the card, and what it scored."""
+
+    entry_id: str | None
+    score: float
+
+
+class _Told(NamedTuple):
+    """What the entries of a thing tell of it."""
+
+    state: State
+    trip: CardStatement | None
+    fix: CardStatement | None
+    open_threads: list[CardStatement]
+
+
+def make_thing_card(
+    thing: CardThing,
+    entries: Sequence[CardEntry],
+    values: Sequence[CardValue],
+    best: BestHit,
+    zone: str,
+    own: Own,
+) -> Card:
+    """Return the card of a thing that some entries name, newest first."""
+    naming = [one for one in entries if one.is_naming]
+    spellings = _spellings(thing, naming)
+    subject = Subject((thing.title, *thing.aliases, *spellings))
+    told = _read(entries, subject, zone, own)
+    newest, title = naming[0], thing.title or (spellings or [thing.canonical])[0]
+    others = [one for one in (*thing.aliases, *spellings) if one != title]
+    return Card(
+        card_id=f"entity:{thing.kind}:{thing.canonical}",
+        type="entity",
+        title=title,
+        aliases=list(dict.fromkeys(others))[:MOST_ALIASES],
+        why=thing.why,
+        score=best.score,
+        top_entry_id=best.entry_id,
+        entry_ids=[str(one.entry_id) for one in naming[:MOST_IDS]],
+        count=newest.entries,
+        per_month=_per_month(newest),
+        facets={"kind": newest.kinds or {}, "month": newest.months or {}},
+        state=told.state,
+        first_time=timestamp(newest.first_time),
+        last_time=timestamp(newest.entry_time),
+        lines=[
+            first_line(newest, "last_entry"),
+            *([told.trip.line("last_trip")] if told.trip else ()),
+            *([told.fix.line("last_fix")] if told.fix else ()),
+            *(one.line("open") for one in told.open_threads),
+            *map(_value_line, values),
+            *_lock_lines(entries, subject),
+        ],
+    )
+
+
+def _read(entries: Sequence[CardEntry], subject: Subject, zone: str, own: Own) -> _Told:
+    """Read entries newest first: the newest word on each holds."""
+    state: State | None = None
+    trip: CardStatement | None = None
+    fix: CardStatement | None = None
+    states: dict[UUID | None, tuple[State, CardStatement]] = {}
+    about = {one.thread_id for one in entries if subject.is_of_entry(one)} - {None}
+    for entry in entries[:MOST_STATEMENTS_READ]:
+        said = subject.own(
+            entry, statements_of(entry, zone, own), is_reply=entry.thread_id in about
+        )
+        trip = trip or _latest(said, "trip")
+        fix = fix or _latest(said, "restored") or _latest(said, "action")
+        stands = state_of(said)
+        if stands is not None:
+            state = state or stands
+            thread = entry.thread_id or entry.entry_id
+            last = [one for one in said if one.said.state == stands][-1]
+            states.setdefault(thread, (stands, last))
+    left_open = [last for stands, last in states.values() if stands in _UNDECIDED]
+    return _Told(state or "unknown", trip, fix, left_open[:MOST_OPEN])
+
+
+def _latest(said: Sequence[CardStatement], step: str) -> CardStatement | None:
+    found = [one for one in said if one.said.step == step]
+    return max(found, key=lambda one: one.time) if found else None
+
+
+def _spellings(thing: CardThing, naming: Sequence[CardEntry]) -> list[str]:
+    """Return how entries write it, the commonest first."""
+    counts = Counter(
+        one["name"]
+        for entry in naming
+        for one in entry.entities
+        if names_thing(thing, [one])
+    )
+    return [name for name, _ in sorted(counts.items(), key=lambda o: (-o[1], o[0]))]
+
+
+def _per_month(newest: CardEntry) -> float | None:
+    days = (newest.entry_time - newest.first_time).total_seconds() / 86_400
+    return round(newest.entries / max(1.0, days / _MONTH_DAYS), 2)
+
+
+def _value_line(one: CardValue) -> CardLine:
+    unit = UNIT_OF.get(one.dimension, "")
+    return CardLine(
+        kind="value",
+        text=f"{one.parameter} {one.value:g} {unit}".rstrip(),
+        time=timestamp(one.said_at),
+        entry_id=str(one.entry_id),
+        revision=one.revision,
+        permalink=permalink(one.source, one.external_id),
+        start=None,
+        end=None,
+    )
+
+
+def _lock_lines(entries: Sequence[CardEntry], subject: Subject) -> Iterator[CardLine]:
+    """Yield the newest words on locks, of entries that are about the thing."""
+    about = {one.thread_id for one in entries if subject.is_of_entry(one)} - {None}
+    count = 0
+    for entry in entries:
+        if not (subject.is_of_entry(entry) or entry.thread_id in about):
+            continue
+        for lock in find_locks(entry.text):
+            kind: LineKind = lock.what
+            text = quoted(entry.text, lock.start, lock.end)
+            at: datetime = entry.event_time or entry.entry_time
+            yield make_line(entry, kind, text, at, lock.start)
+            count += 1
+            if count == MOST_LOCKS:
+                return

@@ -1,0 +1,1 @@
+"""Models behind somebody's endpoint: asked over HTTP, bounded, and not trusted."""

@@ -1,0 +1,144 @@
+"""The client of a language model: one call, one absolute end, nothing believed.
+
+Retries belong to the caller's budget. An outage may pass (`ModelOutageError`), a
+refusal will not (`ModelRefusalError`); no text of an error is ever an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from shared.errors import ModelOutageError, ModelRefusalError, SourceUnreachableError
+from shared.http import failures
+from shared.language_models.completion import (
+    ChatRequest,
+    Completion,
+    CompletionReader,
+    malformed,
+)
+from shared.language_models.provider import Provider, Streamed, never
+
+if TYPE_CHECKING:
+    from shared.settings.sections import ProviderSettings
+
+MOST_BYTES = 8_000_000
+_LONGEST_LINE, _SHOWN = 1_000_000, 200
+_OK, _TOO_MANY, _SERVER_ERROR = 200, 429, 500
+_WRONG_KEY = frozenset({401, 403})
+_END = "[DONE]"
+_REASONS = {"half_body": "cut", "empty_reply": "cut", "no_connection": "unreachable"}
+
+
+def ignore(_: str) -> None:
+    """Wait for the whole of a text."""
+
+
+class ChatClient:
+    """Asks one model of one provider; safe to share between threads."""
+
+    def __init__(self, provider: str, settings: ProviderSettings, model: str) -> None:
+        self.model = f"{provider}:{model}"
+        self._name = model
+        self._server = Provider(provider, settings, self.model)
+        self._most_seconds = settings.timeout_seconds
+
+    def complete(
+        self,
+        request: ChatRequest,
+        seconds: float,
+        on_text: Callable[[str], None] = ignore,
+        is_cancelled: Callable[[], bool] = never,
+    ) -> Completion:
+        """Return what the model says within the time, and tell of its text meanwhile.
+
+        What `on_text` raises ends the call; so does `is_cancelled`, in half a second.
+        """
+        seconds = min(seconds, self._most_seconds)
+        if seconds <= 0:
+            raise ModelOutageError(
+                reason="timeout", technical="there was no time left to ask"
+            )
+        began = time.monotonic()
+        reader, first_ms = CompletionReader(request), None
+        try:
+            with self._server.stream(
+                "/chat/completions",
+                request.body(self._name),
+                seconds,
+                MOST_BYTES,
+                is_cancelled,
+            ) as answer:
+                for event in _events(answer):
+                    text = reader.read(event)
+                    if text and first_ms is None:
+                        first_ms = _ms_since(began)
+                    if text:
+                        on_text(text)
+        except SourceUnreachableError as exc:
+            reason = _REASONS.get(exc.reason or "", exc.reason or "unreachable")
+            # Cut off behind its last word, it is whole.
+            if reader.finish_reason is None or reason != "cut":
+                told = exc.technical or exc.message
+                raise ModelOutageError(reason=reason, technical=told) from exc
+        return reader.completion(first_ms, _ms_since(began))
+
+
+def _events(answer: Streamed) -> Iterator[Any]:
+    """Yield the parts of an answer; one that came whole is its only part."""
+    if answer.status != _OK:
+        raise _failure(answer)
+    if answer.media_type == "text/event-stream":
+        for data in _data(answer.pieces):
+            if data == _END:
+                return
+            yield _parsed(data)
+    elif answer.media_type == "application/json":
+        yield _parsed(b"".join(answer.pieces).decode("utf-8", "replace"))
+    else:
+        raise malformed(f"the answer is {answer.media_type[:80] or 'of no type'}")
+
+
+def _data(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield the data of server-sent events; the last may lack its blank line."""
+    rest, said = b"", list[str]()
+    for piece in chain(pieces, [b"\n\n"]):
+        *lines, rest = (rest + piece).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            raise malformed(f"a line of over {_LONGEST_LINE} bytes")
+        for line in lines:
+            text = line.rstrip(b"\r").decode("utf-8", "replace")
+            if text.startswith("data:"):
+                said.append(text.removeprefix("data:").removeprefix(" "))
+            elif not text and said:
+                yield "\n".join(said)
+                said.clear()
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise malformed(f"no JSON: {text[:_SHOWN]}") from exc
+
+
+def _failure(answer: Streamed) -> ModelOutageError | ModelRefusalError:
+    """Return what a status means: it may pass, or it will not."""
+    shown = next(answer.pieces, b"")[:_SHOWN].decode("utf-8", "replace")
+    told = f"the endpoint answered {answer.status}: {shown}"
+    if answer.status in failures.LATER or answer.status >= _SERVER_ERROR:
+        is_busy = answer.status == _TOO_MANY
+        return ModelOutageError(
+            reason="rate_limited" if is_busy else "overloaded",
+            technical=told,
+            retry_after_seconds=answer.retry_after,
+        )
+    reason = "not_authorised" if answer.status in _WRONG_KEY else "refused"
+    return ModelRefusalError(reason=reason, technical=told)
+
+
+def _ms_since(began: float) -> float:
+    return round((time.monotonic() - began) * 1000, 3)

@@ -1,0 +1,151 @@
+"""What a language model is asked, and what it said: the OpenAI wire form, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared.errors import ModelOutageError, ModelRefusalError
+
+# A token has four characters on the average; a model that says more heeds no bound.
+_CHARACTERS_A_TOKEN = 32
+_MOST_TOOL_CALLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One call of a model: messages and tools as they travel."""
+
+    messages: Sequence[Mapping[str, Any]]
+    max_tokens: int
+    temperature: float = 0.0
+    tools: Sequence[Mapping[str, Any]] = ()
+
+    def body(self, model: str) -> dict[str, Any]:
+        """Return the request as an endpoint reads it."""
+        tools = {"tools": list(self.tools)} if self.tools else {}
+        return {
+            "model": model,
+            "messages": list(self.messages),
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **tools,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that the model wants to have called; its arguments are its own text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the model said, whole."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    finish_reason: str
+    # None where the endpoint does not count.
+    tokens_in: int | None
+    tokens_out: int | None
+    first_ms: float | None = None
+    took_ms: float = 0.0
+
+
+class CompletionReader:
+    """Puts the parts of a streamed answer together, in any order of its tool calls."""
+
+    def __init__(self, request: ChatRequest) -> None:
+        self._most = request.max_tokens * _CHARACTERS_A_TOKEN
+        self._texts: list[str] = []
+        self._calls: dict[int, dict[str, str]] = {}
+        self._characters = 0
+        self._usage: Mapping[str, Any] = {}
+        self.finish_reason: str | None = None
+
+    def read(self, event: Any) -> str:
+        """Take one part; return the text that it adds."""
+        if not isinstance(event, dict):
+            raise malformed("a part is no object")
+        if event.get("error"):
+            raise ModelOutageError(reason="error", technical=str(event["error"])[:200])
+        choices, usage = event.get("choices"), event.get("usage")
+        if isinstance(usage, dict):
+            self._usage = usage
+        if not isinstance(choices, list):
+            if usage is None:
+                raise malformed("a part without choices")
+            return ""
+        try:
+            return "".join(map(self._choice, choices[:1]))
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise malformed(f"a part of another shape: {exc!r}") from exc
+
+    def completion(self, first_ms: float | None, took_ms: float) -> Completion:
+        """Return the whole answer; one that nobody finished was cut."""
+        if self.finish_reason is None:
+            raise ModelOutageError(reason="cut", technical="no finish_reason")
+        if self.finish_reason == "content_filter":
+            raise ModelRefusalError(reason="content_filter")
+        return Completion(
+            text="".join(self._texts),
+            tool_calls=tuple(
+                ToolCall(**call) for _, call in sorted(self._calls.items())
+            ),
+            finish_reason=self.finish_reason,
+            tokens_in=_count(self._usage.get("prompt_tokens")),
+            tokens_out=_count(self._usage.get("completion_tokens")),
+            first_ms=first_ms,
+            took_ms=took_ms,
+        )
+
+    def _choice(self, choice: Mapping[str, Any]) -> str:
+        # A whole answer has a message where a streamed one has deltas.
+        delta = choice.get("delta") or choice.get("message") or {}
+        if refusal := delta.get("refusal"):
+            raise ModelRefusalError(reason="declined", technical=str(refusal)[:200])
+        text = delta.get("content") or ""
+        if not isinstance(text, str):
+            raise malformed("content that is no text")
+        for place, call in enumerate(delta.get("tool_calls") or ()):
+            self._add_call(place, call)
+        self._texts.append(text)
+        self._bound(len(text))
+        if reason := choice.get("finish_reason"):
+            self.finish_reason = str(reason)
+        return text
+
+    def _add_call(self, place: int, delta: Mapping[str, Any]) -> None:
+        index = int(delta.get("index", place))
+        if not 0 <= index < _MOST_TOOL_CALLS:
+            raise malformed(f"tool call {index}")
+        call = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
+        called = delta.get("function") or {}
+        call["id"] = str(delta.get("id") or call["id"])
+        call["name"] = str(called.get("name") or call["name"])
+        added = str(called.get("arguments") or "")
+        call["arguments"] += added
+        self._bound(len(added))
+
+    def _bound(self, added: int) -> None:
+        self._characters += added
+        if self._characters > self._most:
+            raise ModelOutageError(
+                reason="endless", technical=f"over {self._most} characters"
+            )
+
+
+def malformed(told: str) -> ModelOutageError:
+    """Return that an endpoint speaks something else."""
+    return ModelOutageError(reason="malformed", technical=told)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None

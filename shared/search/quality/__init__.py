@@ -1,0 +1,1 @@
+"""How people fare with searches: events without a word of theirs, signals, alerts."""

@@ -1,0 +1,83 @@
+"""What is shown of one thing beside hits: each line of it is cited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, Self
+
+from shared.search.jobs.compatibility import select_known_fields
+
+CardType = Literal["entity", "thread"]
+LineKind = Literal[
+    "last_entry",
+    "last_trip",
+    "last_fix",
+    "open",
+    "value",
+    "lock_applied",
+    "lock_removed",
+    "trip",
+    "cause",
+    "action",
+    "restored",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardLine:
+    """One thing that a card tells, and the entry that says so."""
+
+    kind: LineKind
+    text: Annotated[str, "Word for word as the entry has it; of a value, the value."]
+    time: Annotated[str, "When it happened, as far as the entry says; else written."]
+    entry_id: str
+    revision: int
+    permalink: str
+    start: Annotated[int | None, "In the entry's text as it is read; null: its title."]
+    end: int | None
+    seconds: Annotated[float | None, "Of a step of a thread: since the one before."] = (
+        None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A thing or a thread that the question is about, or that its best hits share."""
+
+    card_id: str
+    type: CardType
+    title: str
+    aliases: Annotated[Sequence[str], "What else entries and the facility call it."]
+    why: Annotated[
+        Literal["named", "shared"],
+        "The question names it, or 40 % of the best do.",
+    ]
+    score: Annotated[float, "Of its best hit."]
+    top_entry_id: Annotated[str | None, "Its best hit; null: it is on no hit."]
+    entry_ids: Annotated[Sequence[str], "The newest, 20 at most."]
+    count: Annotated[int, "Entries that you may see; 1000: as many at least."]
+    per_month: Annotated[float | None, "Entries a month, of a thing."]
+    facets: Annotated[
+        Mapping[str, Mapping[str, int]], "Its entries by `kind` and by `month`."
+    ]
+    state: Literal["open", "monitoring", "resolved", "unknown"]
+    first_time: str | None
+    last_time: str | None
+    lines: Sequence[CardLine] = field(default_factory=tuple)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Read it back; what a newer release says besides is left out."""
+        lines = [
+            CardLine(**select_known_fields(CardLine, one)) for one in values["lines"]
+        ]
+        return cls(**{**select_known_fields(cls, values), "lines": lines})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the card as JSON takes it."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        lines = [
+            {name: getattr(one, name) for name in one.__slots__} for one in self.lines
+        ]
+        return {**values, "lines": lines}

@@ -1,0 +1,224 @@
+"""Unified search over HTTP: both prefixes, what is offered, what is kept of it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pytest
+
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
+
+QUERY = "Why did gate valve 8 close?"
+ENTRY = {
+    "source": "api",
+    "external_id": "OPS-1",
+    "title": "Gate valve 8 closed, beam lost",
+    "text": "Gate valve 8 closed because the compressed air had sagged to 3 bar. GV08.",
+    "metadata": {"snake_case": {"inner_key": 1}},
+    "entry_time": "2026-03-02T05:10:00Z",
+}
+OURS, THEIRS = "/v1/search", "/v1/advisory-ai/search"
+ROUTES = (
+    "/query",
+    "/suggestions/evaluate",
+    "/quality/metrics",
+    "/quality/alerts",
+)
+
+
+@pytest.fixture
+def logbook(client: httpx.Client) -> httpx.Client:
+    answer = client.post("/v1/entries?wait_for=index&wait_ms=30000", json=ENTRY)
+    assert answer.is_success, answer.text
+    return client
+
+
+def ok(answer: httpx.Response, status: int = 200) -> Any:
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def events_of(system: System, tenant: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(system.database) as conn:
+        return conn.execute(
+            "SELECT type, query_key, session_key, details, job_id FROM search_event"
+            " WHERE tenant = %s ORDER BY at, type",
+            (tenant,),
+        ).fetchall()
+
+
+@pytest.mark.requirement("S4-78", "S4-47", "S4-48")
+def test_openapi_has_the_contracts_of_both_prefixes(api: System) -> None:
+    with api.client() as anybody:
+        document = ok(anybody.get("/openapi.json"))
+    for prefix in (OURS, THEIRS):
+        assert all(f"{prefix}{route}" in document["paths"] for route in ROUTES)
+    schemas = document["components"]["schemas"]
+    assert "viability_state" in schemas["SuggestionOut"]["properties"]
+    camel = schemas["CamelSearchResponse"]["properties"]
+    assert {"contextAnswer", "overflow", "coverage", "cards"} <= camel.keys()
+    assert {"viabilityState", "scopeReady"} <= schemas["CamelSuggestionOut"][
+        "properties"
+    ].keys()
+
+
+@pytest.mark.requirement("S4-74", "S4-75", "S4-60")
+def test_the_other_prefix_answers_the_same_in_camel_case(
+    logbook: httpx.Client,
+) -> None:
+    asked = {"query": QUERY, "mode": "hybrid"}
+    ours = ok(logbook.post(f"{OURS}/query", json=asked))
+    theirs = ok(
+        logbook.post(f"{THEIRS}/query", json={**asked, "sessionId": "s", "debug": True})
+    )
+    assert theirs["stabilityHash"] == ours["stability_hash"]
+    assert theirs["contextAnswer"]["status"] == ours["context_answer"]["status"]
+    (hit,) = theirs["results"]
+    # What an entry says is nobody's to spell.
+    assert hit["metadata"] == ENTRY["metadata"]
+    assert hit["entryId"] == ours["results"][0]["entry_id"]
+    assert theirs["cards"][0]["cardId"] == ours["cards"][0]["card_id"]
+    assert theirs["coverage"]["entriesInWindow"] == 1
+    refused = logbook.post(f"{THEIRS}/query", json={"query": "x", "unheardOf": 1})
+    assert refused.status_code == 422
+    assert "request_id" in refused.json()["error"]
+
+
+@pytest.mark.requirement("S4-61", "S4-72", "S4-73", "S4-77")
+def test_what_is_offered_is_evaluated_and_nothing_recorded(
+    logbook: httpx.Client, running: System, tenant: str
+) -> None:
+    asked = {"queries": [QUERY, "zebra", "gate valve 8 exploded"]}
+    told = ok(logbook.post(f"{OURS}/suggestions/evaluate", json=asked))
+    assert [(one["viable"], one["viability_state"]) for one in told["items"]] == [
+        (True, "grounded"),
+        (False, "no_match"),
+        (False, "needs_clarification"),
+    ]
+    assert told["coverage"]["domains"][0]["domain"] == "logbook"
+    assert told["coverage"]["domains"][0]["candidates"] == 2
+    spelt = ok(logbook.post(f"{THEIRS}/suggestions/evaluate", json=asked))
+    assert [one["viabilityState"] for one in spelt["items"]] == [
+        one["viability_state"] for one in told["items"]
+    ]
+    assert all(one["scopeReady"] for one in spelt["items"])
+    too_many = {"queries": ["x"] * 11}
+    assert (
+        logbook.post(f"{OURS}/suggestions/evaluate", json=too_many).status_code == 422
+    )
+    assert events_of(running, tenant) == []
+
+
+@pytest.mark.requirement("S4-43", "S4-44", "S4-57")
+def test_an_answer_is_noted_without_its_text(
+    logbook: httpx.Client, running: System, tenant: str
+) -> None:
+    session = {"session_id": "s-1"}
+    ok(logbook.post(f"{OURS}/query", json={"query": "zebrafish?", **session}))
+    ok(logbook.post(f"{OURS}/query", json={"query": QUERY, **session}))
+    expected = [
+        *("query", "zero_result", "answer_frame"),
+        *("reformulation", "query", "answer_frame"),
+    ]
+    kept = until(
+        lambda: (
+            rows if len(rows := events_of(running, tenant)) == len(expected) else None
+        )
+    )
+    assert sorted(row[0] for row in kept) == sorted(expected)
+    assert len({row[1] for row in kept}) == 2
+    assert len({row[2] for row in kept}) == 1
+    assert "zebrafish" not in str(kept)
+    assert "valve" not in str(kept)
+
+
+@pytest.mark.requirement("S4-57")
+def test_an_answer_does_not_wait_for_a_table_that_is_locked(
+    logbook: httpx.Client, running: System
+) -> None:
+    with psycopg.connect(running.database) as conn:
+        conn.execute("LOCK TABLE search_event IN ACCESS EXCLUSIVE MODE")
+        told = ok(logbook.post(f"{OURS}/query", json={"query": QUERY}))
+        assert told["context_answer"]["status"] == "grounded"
+        assert told["state"] == "done"
+        conn.rollback()
+
+
+@pytest.mark.requirement("S4-41", "S4-43", "S4-46")
+def test_a_page_tells_of_events_and_feedback(
+    caller: httpx.Client, operator: httpx.Client, api: System, tenant: str
+) -> None:
+    job = str(uuid4())
+    event = {
+        "type": "answer_frame",
+        "job_id": job,
+        "session_id": "s-2",
+        "query": "why zebrafish",
+        "details": {"status": "clarify", "code": "unsupported_words", "results": 3},
+    }
+    more = [{"type": "rescue_action"}, {"type": "reformulation", "query": "x"}]
+    told = caller.post(f"{OURS}/analytics", json={"events": [event, event, *more]})
+    assert ok(told, 202) == {"recorded": 4}
+    assert "zebrafish" not in str(events_of(api, tenant))
+    for wrong in (
+        {"type": "unheardof"},
+        {**event, "details": {"said": "any words of theirs"}},
+        {**event, "details": {f"k{n}": "x" * 40 for n in range(40)}},
+        {**event, "text": "x"},
+    ):
+        refused = caller.post(f"{OURS}/analytics", json={"events": [wrong]})
+        assert refused.status_code == 422, wrong
+    many = {"events": [{"type": "click"}] * 51}
+    assert caller.post(f"{OURS}/analytics", json=many).status_code == 422
+    said = {"job_id": job, "verdict": "wrong_citation", "comment": "of another pump"}
+    assert ok(caller.post(f"{OURS}/feedback", json=said), 202) == {"recorded": 1}
+
+    assert caller.get(f"{OURS}/quality/metrics").status_code == 403
+    signals = ok(operator.get(f"{OURS}/quality/metrics"))
+    assert signals["clarify_rate"] == signals["fallback_answer_rate"] == 1
+    assert (signals["rescue_action_count"], signals["reformulation_count"]) == (1, 1)
+    spelt = ok(operator.get(f"{THEIRS}/quality/metrics?windowHours=2"))
+    assert spelt["clarifyRate"] == 1
+    for _ in range(2):
+        ok(
+            caller.post(
+                f"{OURS}/analytics",
+                json={"events": [{**event, "job_id": str(uuid4())}]},
+            ),
+            202,
+        )
+    (alert,) = ok(operator.get(f"{OURS}/quality/alerts"))["items"]
+    assert (alert["type"], alert["count"]) == ("fallback_loop", 1)
+    (spelt_alert,) = ok(operator.get(f"{THEIRS}/quality/alerts"))["items"]
+    assert spelt_alert["queryKey"] == alert["query_key"]
+    assert ok(operator.get(f"{OURS}/quality/words"))["items"] == []
+
+
+@pytest.mark.requirement("S4-42")
+def test_switched_off_nothing_is_kept(make_api, tenant: str) -> None:
+    quiet = make_api(LOGCHORD_TELEMETRY__ENABLED="false")
+    with quiet.client(quiet.key(tenant=tenant)) as caller:
+        told = caller.post(f"{OURS}/analytics", json={"events": [{"type": "click"}]})
+        assert ok(told, 202) == {"recorded": 0}
+        said = {"job_id": str(uuid4()), "verdict": "good"}
+        assert ok(caller.post(f"{OURS}/feedback", json=said), 202) == {"recorded": 0}
+    assert events_of(quiet, tenant) == []
+
+
+@pytest.mark.requirement("S4-82", "S4-86")
+def test_unified_search_is_switched_off_for_one_facility_alone(make_api) -> None:
+    name, other = "closed-one", "open-one"
+    flags = f'{{"{name}": {{"enabled": false}}}}'
+    system = make_api(LOGCHORD_TENANTS=flags)
+    asked = {"queries": ["x"]}
+    for tenant, status in ((name, 422), (other, 200)):
+        with system.client(system.key(tenant=tenant)) as caller:
+            for prefix in (OURS, THEIRS):
+                told = caller.post(f"{prefix}/suggestions/evaluate", json=asked)
+                assert told.status_code == status, told.text
+                if status != 200:
+                    assert told.json()["error"]["code"] == "module_not_enabled"
