@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.progress import ProgressEvent
+from shared.search.query.sub_queries import sub_queries_of
 from shared.times.rfc3339 import timestamp
 
 log = get_logger()
@@ -118,7 +119,7 @@ def _begun(stored: StoredJob, position: int | None) -> list[Event]:
         "method_used": plan["method"],
         "reasoning": plan["reasoning"],
         "branches": plan["branches"],
-        "sub_queries": [plan["query"]],
+        "sub_queries": sub_queries_of(plan),
     }
     until = timestamp(stored.deadline_at)
     accepted = {"deadline_at": until, "queue_position": position}
@@ -130,8 +131,14 @@ def _begun(stored: StoredJob, position: int | None) -> list[Event]:
 
 def _told(stored: StoredJob, told: Sequence[ProgressEvent]) -> list[Event]:
     """Return what workers told, which is all of branches, each with its question."""
-    asked = {"sub_query": stored.plan["query"]}
+    asked = sub_queries_of(stored.plan)
     return [
-        Event(_PLANNED + 1 + number, one.name, {**one.says, **asked})
+        Event(_PLANNED + 1 + number, one.name, _with_question(one.says, asked))
         for number, one in enumerate(told)
     ]
+
+
+def _with_question(says: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
+    part = says.get("part", 0)
+    told = {name: value for name, value in says.items() if name != "part"}
+    return {**told, "sub_query": asked[part if part < len(asked) else 0]}

@@ -12,6 +12,7 @@ from shared.embedding.models import cross_encoders
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import PlanLimits
+from shared.settings.plugin_sections import BUILT_IN
 from shared.text.analysis.analyser import version_of
 from shared.text.facility import facility
 from shared.text.facility.facility import Facility
@@ -32,7 +33,7 @@ def config_hash(
     """
     parts = (
         *("search", "search_modules", "keyword", "fusion", "reranking"),
-        "unified_search",
+        *("unified_search", "agentic"),
     )
     values = {name: getattr(settings, name).model_dump(mode="json") for name in parts}
     # As long as there are none, their answers and cursors stay what they were.
@@ -49,8 +50,7 @@ def config_hash(
 def limits_of(settings: Settings) -> PlanLimits:
     """Return what bounds a plan."""
     families = {
-        "keyword": settings.search_modules.keyword,
-        "semantic": settings.search_modules.semantic,
+        name: getattr(settings.search_modules, name) for name in sorted(BUILT_IN)
     }
     url = settings.opensearch_url
     return PlanLimits(
@@ -77,6 +77,8 @@ def limits_of(settings: Settings) -> PlanLimits:
             settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None
         ),
         synthesis=settings.synthesis.enabled,
+        validation_threshold=settings.agentic.validation_threshold,
+        fanout_cap=settings.fanout_cap,
     )
 
 

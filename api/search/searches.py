@@ -263,7 +263,7 @@ class Searches(SearchPlanner):
             **caller.trace,
         }
         wide, narrow = task_names.WIDE_SEARCH_QUEUE, task_names.SEARCH_QUEUE
-        queue = wide if plan.exhaustive else narrow
+        queue = wide if plan.exhaustive or plan.fan_out.sub_queries else narrow
         fan_out.send_branches(
             self._app,
             job_id,

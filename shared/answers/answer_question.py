@@ -74,7 +74,7 @@ def answer_question(
         return writer.refuse(
             refusal.say_outside(outside), "not_a_logbook_question", began
         )
-    parts = question_parts.split_question(plan.query)
+    parts = question_parts.list_parts(plan, facility)
     read = (
         [read_question(plan, facility)]
         if len(parts) == 1

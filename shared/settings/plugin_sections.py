@@ -13,7 +13,9 @@ from shared.errors import ConfigurationError
 from shared.settings.sections import Section
 
 # What a pipeline may always search; of other packages' modules those installed.
-BUILT_IN = frozenset({"keyword", "semantic"})
+BUILT_IN = frozenset(
+    {"keyword", "semantic", "procedure", "tag", "graph", "attachment_name"}
+)
 
 
 class SemanticSettings(Section):
@@ -78,6 +80,10 @@ class SearchModulesSettings(PluginSection):
 
     keyword: ModuleSettings = ModuleSettings()
     semantic: SemanticModuleSettings = SemanticModuleSettings()
+    procedure: ModuleSettings = ModuleSettings()
+    tag: ModuleSettings = ModuleSettings()
+    graph: ModuleSettings = ModuleSettings()
+    attachment_name: ModuleSettings = ModuleSettings()
 
     @property
     def plugins(self) -> dict[str, PluginSettings]:

@@ -193,6 +193,9 @@ class Settings(Section):
     max_limit: int = Field(100, ge=1, le=100, description="More results get 422.")
     max_page_size: int = Field(100, ge=1, le=100, description="A larger page gets 422.")
     max_window: int = Field(500, ge=50, description="A branch's most candidates.")
+    fanout_cap: int = Field(
+        24, ge=1, le=100, description="Branches of one search; more are left out."
+    )
     facet_max_matches: int = Field(
         100_000, ge=1, description="Where Postgres counts facets, it stops there."
     )

@@ -48,7 +48,8 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     events_until = _events_until(ctx, job)
     if events_until is not None:
         name = plan.branches[branch_no]
-        progress.branch_started(ctx.redis, job_id, name, until=events_until)
+        part = plan.part_of(branch_no)
+        progress.branch_started(ctx.redis, job_id, name, part, until=events_until)
     outcomes = _carry_out(ctx, job, plan, branch_no)
     if ctx.clock.now() <= _missed_after(job, plan):
         for one in outcomes:
@@ -85,8 +86,9 @@ def _events_until(ctx: Context, job: Job) -> int | None:
 
 def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outcome]:
     branch = Branch(
-        plan=plan,
+        plan=plan.of_branch(branch_no),
         name=plan.branches[branch_no],
+        part=plan.part_of(branch_no),
         ends_at=deadline_shares.branch_end(job.deadline, plan.deadline_ms),
         now=ctx.clock.now,
         queued_ms=round(max(0.0, ctx.clock.now() - job.created) * 1000, 3),
@@ -108,5 +110,6 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
     error = classified(carry_out)
     if error is not None:
         unit = unit_of(branch.name)
-        outcomes.append(outcome.make_failure(branch.name, unit, error))
+        failed = outcome.make_failure(branch.name, unit, error)
+        outcomes.append(replace(failed, part=branch.part))
     return outcomes

@@ -9,6 +9,8 @@ import click
 from api.cli.output import Output
 
 _LEAST_LETTERS = 2
+# How `--json=full` is said where `--json` alone prints less.
+_WHOLE = "--whole"
 
 
 class QuestionCommand(click.Command):
@@ -33,6 +35,8 @@ class QuestionCommand(click.Command):
                 if value is None:
                     ctx.fail(f"Option {arg!r} requires an argument.")
                 options += [arg, value]
+            elif arg == "--json=full" and _WHOLE in flags:
+                options += ["--json", _WHOLE]
             elif arg.startswith("--") or arg in flags:
                 options.append(arg)
             else:

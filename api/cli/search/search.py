@@ -12,19 +12,22 @@ from click.core import ParameterSource
 
 from api.cli import api_client, await_jobs, output
 from api.cli.output import CommandError
+from api.cli.render.terminal import fact_width, plain
+from api.cli.search import agentic, why_not
 from api.cli.search import answer as search_answer
+from api.cli.search import debug as debug_lines
 from api.cli.search import export as search_export
-from api.cli.search import why_not
 from api.cli.search.question_words import QuestionCommand
 
 # The filter that takes a list, be it of one.
 _OF_MANY = "exclude_entry_ids"
 _QUERY = "/v1/search/query"
 _PLAN = "/v1/search/plan"
+_AGENTIC = "agentic"
 # What may be said of a job that was asked for earlier; and of every command.
 _OF_A_JOB = frozenset(
     {
-        *("words", "as_job", "explain", "why", "fail_on_degraded"),
+        *("words", "as_job", "explain", "why", "fail_on_degraded", "whole"),
         *("url", "key", "as_json", "quiet", "color"),
     }
 )
@@ -32,7 +35,9 @@ _OF_A_JOB = frozenset(
 
 @click.command(cls=QuestionCommand)
 @click.argument("words", nargs=-1)
-@click.option("--mode", default="auto", help="auto, keyword, semantic or hybrid.")
+@click.option(
+    "--mode", default="auto", help="auto, keyword, semantic, hybrid or agentic."
+)
 @click.option("--limit", default=10, show_default=True, help="Results, 1 to 100.")
 @click.option(
     "--sort",
@@ -70,6 +75,7 @@ _OF_A_JOB = frozenset(
     is_flag=True,
     help="Do not wait, print the job's id; with an id for WORDS: what it found.",
 )
+@click.option("--whole", is_flag=True, hidden=True)
 @click.option("--from", "since", help="Written from then on: 2024-06, yesterday.")
 @click.option("--to", "until", help="Written up to the end of it.")
 @click.option(
@@ -97,6 +103,7 @@ def search(  # noqa: PLR0913 - one for each option
     debug: bool,
     plan_alone: bool,
     as_job: bool,
+    whole: bool,
     since: str | None,
     until: str | None,
     fail_on_degraded: bool,
@@ -155,9 +162,24 @@ def search(  # noqa: PLR0913 - one for each option
             if earlier is None
             else await_jobs.response(client, earlier)
         )
-        _tell(out, client, answer, explain=explain, why=why)
+        if mode == _AGENTIC and answer["method_used"] == _AGENTIC and not why:
+            _tell_parts(out, answer, whole=whole)
+        else:
+            _tell(out, client, answer, explain=explain, why=why)
     is_degraded = fail_on_degraded and await_jobs.is_degraded(answer)
     return output.DEGRADED if is_degraded else output.DONE
+
+
+def _tell_parts(out: output.Output, answer: dict[str, Any], *, whole: bool) -> None:
+    """Print what each part of a question has found, as it was asked to be."""
+    if out.as_json:
+        out.document(answer if whole else agentic.wire(answer))
+        return
+    for line in agentic.lines(answer):
+        out.data(line)
+    if answer.get("plan"):
+        for line in debug_lines.lines(answer, fact_width()):
+            out.data(plain(line))
 
 
 def _tell(

@@ -51,6 +51,9 @@ class QueryPlan(BaseModel):
     reasoning: str
     branches: list[str]
     sub_queries: list[str]
+    decomposed_by: str | None = Field(
+        description="The rule that found its parts; null: it has none."
+    )
     limit: int
     window: int
     deadline_ms: int

@@ -35,13 +35,7 @@ from shared.suggest import hint
 from shared.text import door
 
 _ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
-# Fields of the contract whose feature is not there yet, and the values that ask for
-# nothing: any other is refused, none is ignored.
-_NEUTRAL: dict[str, tuple[object, ...]] = {
-    "validation_threshold": (None,),
-    "validate": (None, True),
-}
-_MODES = ("auto", "keyword", "semantic", "hybrid", "vector")
+_MODES = ("auto", "keyword", "semantic", "hybrid", "agentic", "vector")
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
 
@@ -93,7 +87,8 @@ class SearchRequest(BaseModel):
     query: str = Field("", description="What is searched for; alias `q`.")
     mode: str = Field(
         "auto",
-        description="keyword, semantic, hybrid or auto; aliases `method`, `vector`.",
+        description="keyword, semantic, hybrid, agentic or auto; aliases `method`,"
+        " `vector`.",
         # For readers of the description: the plan itself refuses with its own code.
         json_schema_extra={"enum": [*_MODES]},
     )
@@ -134,6 +129,15 @@ class SearchRequest(BaseModel):
         None,
         description="How alike a word must be to one that nobody has written, 0.3"
         " unless set otherwise.",
+    )
+    validates: StrictBool | None = Field(
+        None,
+        alias="validate",
+        description="Of several parts: compare hits with the whole question.",
+    )
+    validation_threshold: Share | None = Field(
+        None,
+        description="Cosine to the whole question that a hit of a part must have.",
     )
     rerank: Literal["linear", "late", "model"] | StrictBool | None = Field(
         None,
@@ -205,9 +209,6 @@ class SearchRequest(BaseModel):
             if name == "synthesize" and value == "llm":
                 message = "Answers by a model are not built in yet."
                 raise ModuleNotEnabledError(message, module_name=name)
-            if name in _NEUTRAL:
-                _refuse_unbuilt(name, value)
-                continue
             resolved[name] = value
         return resolved
 
@@ -241,12 +242,16 @@ class SearchRequest(BaseModel):
             synthesize=None if self.synthesize is None else bool(self.synthesize),
             asks_rerank=self.rerank is True,
             amount=self._amount(),
+            validate=self.validates is not False,
+            validation_threshold=self.validation_threshold,
             request=self._request(),
         )
 
     def _request(self) -> dict[str, Any]:
         """Return what is kept of it with its job: of a session nothing."""
-        given = self.model_dump(exclude_unset=True, exclude={"ambient", "session_id"})
+        given = self.model_dump(
+            exclude_unset=True, exclude={"ambient", "session_id"}, by_alias=True
+        )
         around = {"ambient": dump_ambient(self.ambient)} if self.ambient else {}
         return {"query": self.query, **given, **around}
 
@@ -294,16 +299,6 @@ class SearchRequest(BaseModel):
 def _is_same(name: str, *said: object) -> bool:
     """Whether a mode is said twice, by whichever of its names."""
     return name == "mode" and len({MODE_ALIASES.get(str(s), str(s)) for s in said}) == 1
-
-
-def _refuse_unbuilt(name: str, value: object) -> None:
-    neutral = _NEUTRAL[name]
-    if not any(type(value) is type(one) and value == one for one in neutral):
-        raise ModuleNotEnabledError(
-            f"The field {name!r} is not built in yet.",
-            module_name=name,
-            available=sorted(SearchRequest.model_fields),
-        )
 
 
 class OverflowHits(BaseModel):

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from shared.search.query import modes, sub_queries
+from shared.search.query.plan import Plan
+from shared.text.facility.facility import Facility
 
-_ASKS = (
-    r"(?:why|how|when|who|where|what|which|warum|wieso|wie|wann|wer|wo|was|welche[rs]?)"
-)
-_AND = re.compile(
-    rf",?\s+(?:and|und|&)\s+(?={_ASKS}\b)|\?\s+(?={_ASKS}\b)", re.IGNORECASE
-)
-_AGAINST = re.compile(
-    r"\s+(?:vs\.?|versus|(?:as )?compared (?:to|with)|in contrast to|verglichen mit"
-    r"|im vergleich (?:zu|zum|zur|mit)|im gegensatz (?:zu|zum|zur))\s+",
-    re.IGNORECASE,
-)
-_COMPARES = re.compile(
-    r"^(?:please )?(?:compare|comparison (?:of|between)|differences? between"
-    r"|vergleiche|unterschiede? zwischen)\s+(?:the )?(.+?)"
-    r"\s+(?:and|with|to|und|mit)\s+(.+?)[?.]?$",
-    re.IGNORECASE,
-)
-MOST_PARTS = 4
+# What is asked for in one breath is answered in one, unless each was searched.
+_ASKED_APART = frozenset({"multi_question", "comparison"})
 
 
-def split_question(text: str) -> list[str]:
-    """Return its parts in order; of one that asks one thing, itself alone."""
-    compared = _COMPARES.match(text.strip())
-    if compared:
-        return [compared[1], compared[2]]
-    parts = [one.strip() for one in _AGAINST.split(text) if one.strip()]
-    if len(parts) == 1:
-        parts = [one.strip() for one in _AND.split(text) if one.strip()]
-    return parts[:MOST_PARTS] or [text]
+def list_parts(plan: Plan, facility: Facility) -> list[str]:
+    """Return the parts in order; of a question that asks one thing, itself alone."""
+    found = sub_queries.take_apart(plan.tree, plan.query, facility)
+    is_apart = found.strategy in _ASKED_APART
+    if is_apart or (plan.method == modes.AGENTIC and found.has_parts):
+        return list(found.parts)
+    return [plan.query]

@@ -19,6 +19,7 @@ from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query import modes
 from shared.search.query.compiled import tsquery
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import (
@@ -107,6 +108,8 @@ def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> BranchR
             return _by_meaning(asking, used)
         if not load_module(used.name).is_ours:
             return _by_another(asking, used.name)
+        if used.name in modes.EVIDENCE:
+            return _by_evidence(asking, used.name)
         return _by_words(asking, used)
     except LogchordError as exc:
         said = f"{used.name} cannot be asked again: {exc.message}"
@@ -141,6 +144,17 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
     ask = replace(Ask.lasting(plan, asking.seconds), limit=MOST_PLACES)
     every = execute(ask, context).hits
     return _placed(asking, name, every, score)
+
+
+def _by_evidence(asking: Asking, name: str) -> BranchReason:
+    """Return what a module that bears a question out makes of it."""
+    ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
+    hits = find_module(name).execute(ask, asking.context).hits
+    entry_id = str(asking.entry_id)
+    score = next((one.score for one in hits if one.entry_id == entry_id), None)
+    if score is None:
+        return BranchReason(name, "no_match", f"{name} does not find it.")
+    return _placed(asking, name, hits, score)
 
 
 def _by_another(asking: Asking, name: str) -> BranchReason:

@@ -5,7 +5,7 @@ An entry that the caller may not see is answered for as one that does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
@@ -24,6 +24,7 @@ from shared.search.absence import failed_filter
 from shared.search.explain import explain_branch
 from shared.search.explain.explain_branch import Asking, BranchReason
 from shared.search.jobs.job import StoredJob
+from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.fold import Run
@@ -132,10 +133,7 @@ def explain(reader: job_answer.JobReader, job: StoredJob, ref: str) -> WhyNot:
     cut = next((_of_beyond(plan, order, one) for one in found), None)
     if not plan.branches:
         return WhyNot("no_match", "Nothing was asked for.", str(entry.id))
-    asking = Asking(plan, context, entry.id, SECONDS)
-    kept = tuple(
-        explain_branch.of_branch(asking, name, branches) for name in plan.searching
-    )
+    kept = tuple(_of_each(plan, context, entry.id, branches))
     if cut is not None:
         # As it was ranked then, whatever a branch would bring now.
         said = cut
@@ -234,6 +232,19 @@ def _place_by_score(runs: Sequence[Run], item: Ranked) -> int:
     return len(better) + 1
 
 
+def _of_each(
+    plan: Plan, context: SearchContext, entry_id: UUID, told: Sequence[Outcome]
+) -> Iterator[BranchReason]:
+    """Yield what each branch made of an entry, each asked what it was asked then."""
+    for number, name in enumerate(plan.branches):
+        if name == FACETS:
+            continue
+        part = plan.part_of(number)
+        asking = Asking(plan.of_branch(number), context, entry_id, SECONDS)
+        own = [one for one in told if one.part == part]
+        yield explain_branch.of_branch(asking, name, own)
+
+
 def _of_branches(kept: Sequence[BranchReason]) -> WhyNot:
     """Return the gate of no branch that brought it: the one that it came nearest to."""
     wanted = [*_PASSING, *_FURTHEST]
@@ -245,6 +256,13 @@ def _of_branches(kept: Sequence[BranchReason]) -> WhyNot:
 def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:
     """Return what cut it after it was found: its score, its like, or better ones."""
     ordering, score = plan.ordering, found.relevance_score
+    cosine, threshold = found.validation_score, plan.fan_out.threshold
+    if cosine is not None and threshold is not None:
+        said = (
+            f"A part of the question found it; its cosine to the whole is {cosine:.4f},"
+            f" and {threshold:.4f} is needed."
+        )
+        return WhyNot("validation", said, value=cosine, limit=threshold)
     if found.unread:
         return _unread(plan, found.place)
     least = ordering.min_relevance_score

@@ -16,7 +16,7 @@ FAILED: tuple[Status, ...] = ("timeout", "error")
 _KEPT_TO_OURSELVES = frozenset(
     (
         *("unit", "hits", "diagnostics", "model", "vector", "floor", "exact"),
-        *("counts", "counted", "meant", "words", "whole"),
+        *("counts", "counted", "meant", "words", "whole", "part"),
     )
 )
 # Why a branch was skipped whose backend failed too often: nobody was asked.
@@ -102,6 +102,8 @@ class Outcome:
     counts: dict[str, Any] | None = None
     # Whether `candidates` are all that match, and no fewer.
     counted: bool = False
+    # Which sub-query it was asked.
+    part: int = 0
 
     @property
     def failed(self) -> bool:

@@ -20,12 +20,13 @@ class ProgressEvent(NamedTuple):
 
 
 def branch_started(
-    client: redis.Redis, job_id: UUID, branch: str, *, until: int
+    client: redis.Redis, job_id: UUID, branch: str, part: int, *, until: int
 ) -> None:
     """Tell that a branch is carried out from now on."""
     name = redis_keys.events(job_id)
     pipe = client.pipeline(transaction=False)
-    pipe.xadd(name, {"branch_started": json.dumps([{"name": branch}])})
+    told = json.dumps([{"name": branch, "part": part}])
+    pipe.xadd(name, {"branch_started": told})
     pipe.expireat(name, until)
     with translate_broker_errors():
         pipe.execute()

@@ -69,7 +69,7 @@ def store_outcomes(
     text = outcome.to_json(outcomes)
     told, events = "", ""
     if events_until is not None:
-        told = json.dumps([one.summary() for one in outcomes])
+        told = json.dumps([{**one.summary(), "part": one.part} for one in outcomes])
         events = redis_keys.events(job_id)
     with translate_broker_errors():
         answer = _script(client)(

@@ -72,8 +72,10 @@ def carry_out_branch(context: SearchContext, branch: Branch) -> list[Outcome]:
     """Return what a branch came to: a search module's, or a pipeline's of its own."""
     names = context.pipelines.get(branch.name)
     if names is None:
-        return branch_run.carry_out(branch, context)
-    return _carry_out_pipeline(branch, context, names)
+        outcomes = branch_run.carry_out(branch, context)
+    else:
+        outcomes = _carry_out_pipeline(branch, context, names)
+    return [replace(one, part=branch.part) for one in outcomes]
 
 
 def _carry_out_pipeline(

@@ -12,8 +12,8 @@ from shared.search.query.modes import Chosen
 # The order in which fusion, answers and stored jobs name the branches.
 KEYWORD_MODULES = ("os_bm25", "pg_fts")
 KEYWORD = "keyword"
-# The mode in which modules of other packages are asked beside ours.
-HYBRID = "hybrid"
+# The modes in which modules of other packages are asked beside ours.
+_WITH_OTHERS = frozenset({"hybrid", modes.AGENTIC})
 
 
 def branches(
@@ -27,7 +27,7 @@ def branches(
     keyword = engine(KEYWORD, opensearch=opensearch)
     families = (chosen.mode.name,) if chosen.mode.is_one else chosen.mode.families
     names = [engine(one, opensearch=opensearch) for one in families]
-    if chosen.mode.name == HYBRID or chosen.asked == modes.AUTO:
+    if chosen.mode.name in _WITH_OTHERS or chosen.asked == modes.AUTO:
         names += sorted(outside.difference(names))
     if wanted is None:
         return tuple(names)

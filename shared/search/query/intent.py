@@ -1,4 +1,4 @@
-"""What a question is for, and whether it has several parts: told from its words alone.
+"""What a question is for: told from its words alone.
 
 A rule that is not sure says nothing: most of what is typed is a few words to be found.
 """
@@ -10,7 +10,6 @@ from typing import Literal
 
 from shared.search.query.language.tree import And, Node, Pattern, Phrase, Words
 from shared.search.query.modes import Later
-from shared.text.words import function_words
 
 _ASKING = frozenset(
     (
@@ -28,10 +27,6 @@ _BEFORE = frozenset(
         *("um", "und", "von", "vor", "zu"),
     )
 )
-_AND = frozenset({"and", "or", "und", "oder"})
-_COMMAS = (",", ";")
-_JOINING = function_words.WORDS["en"] | function_words.WORDS["de"]
-_AS_WELL = re.compile(r"\bas well as\b|\bsowie\b")
 # Of two sides, a word each at least.
 _AGAINST = re.compile(
     r"\S (?:vs\.?|versus|(?:as )?compared (?:to|with)|in comparison (?:to|with)"
@@ -42,9 +37,6 @@ _COMPARES = re.compile(
     r"\b(?:compar(?:e|es|ing|ison of|ison between)|differences? between"
     r"|vergleich(?:e|en)?|unterschiede?s? zwischen) \S"
 )
-_TO = re.compile(r" (?:to|with|and|mit|und|von|zu) \S")
-# Of one thing after another.
-_THEN = re.compile(r"\S,? (?:(?:and|und) )?(?:then|danach|anschlie\u00dfend) \S")
 Intent = Literal[
     "lookup",
     "exact",
@@ -82,17 +74,13 @@ _FOR: dict[Intent, re.Pattern[str]] = {
         r"|\bwhen\b.{1,80}\blast\b|\bwann\b.{1,80}\bletzte"
     ),
 }
-# A part has so many words: `search and rescue` is one thing.
-_WORDS_OF_A_PART = 2
 _ENDS = "?\uff1f"
 _SIGNS = ",.:;\u00bf"
 
 
 def calls_for(node: Node | None, text: str) -> Later | None:
-    """Return the mode that a question is for: of several parts, or one that asks."""
+    """Return the mode that a question is for which is one that asks."""
     words = " ".join(_typed(node)).casefold()
-    if _has_parts(words):
-        return "agentic"
     if _asks_at(words.split(), 0) or _ends_asking(node, text):
         return "rag"
     return None
@@ -124,34 +112,6 @@ def _typed(node: Node | None) -> list[str]:
             return [word for part in parts for word in _typed(part)]
         case _:
             return []
-
-
-def _has_parts(words: str) -> bool:
-    if _AGAINST.search(words) or _THEN.search(words):
-        return True
-    compares = _COMPARES.search(words)
-    if compares and _TO.search(words, compares.end()):
-        return True
-    return _is_list(_AS_WELL.sub("and", words).split())
-
-
-def _is_list(words: list[str]) -> bool:
-    """Whether two parts are joined that could be asked for by themselves."""
-    sizes, size = [], 0
-    for place, word in enumerate(words):
-        if word in _AND:
-            # `what happened and why`: of what asks, one word is enough.
-            if size and _asks_at(words, place + 1) and _asks_at(words, 0):
-                return True
-            sizes.append(size)
-            size = 0
-            continue
-        size += word.strip(_SIGNS) not in _JOINING
-        if word.endswith(_COMMAS):
-            sizes.append(size)
-            size = 0
-    sizes = [one for one in (*sizes, size) if one]
-    return len(sizes) > 1 and min(sizes) >= _WORDS_OF_A_PART
 
 
 def _asks_at(words: list[str], place: int) -> bool:

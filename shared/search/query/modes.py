@@ -10,14 +10,16 @@ from shared.errors import ModuleNotEnabledError
 from shared.plugins import Category
 
 ALIASES = {"vector": "semantic"}
-LATER = ("rag", "agentic", "agent")
+LATER = ("rag", "agent")
 # What questions call for that is not there yet, and for which questions.
-Later: TypeAlias = Literal["rag", "agentic"]
-_FOR: dict[Later, str] = {"rag": "a question", "agentic": "several parts"}
-AUTO = "auto"
+Later: TypeAlias = Literal["rag"]
+_FOR: dict[Later, str] = {"rag": "a question"}
+AUTO, AGENTIC = "auto", "agentic"
 MIN_DEADLINE_MS = 100
 # What is answered in sentences unless a request says otherwise.
-ANSWERED = frozenset({AUTO, "hybrid"})
+ANSWERED = frozenset({AUTO, "hybrid", AGENTIC})
+# What each sub-query is asked of beside words and meaning, where it is switched on.
+EVIDENCE = ("procedure", "tag", "graph", "attachment_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,21 @@ class Mode:
     category: Category = "direct"
     # Whether one branch of its own name asks the modules, when it likes: a pipeline's.
     is_one: bool = False
+    # Whether it does with those of its families that are on, one of these at least.
+    core: frozenset[str] = frozenset()
+
+    def is_on(self, enabled: frozenset[str]) -> bool:
+        """Tell whether enough of its search modules are switched on."""
+        if self.core:
+            return not self.core.isdisjoint(enabled)
+        return enabled.issuperset(self.families)
+
+    def narrowed(self, enabled: frozenset[str]) -> Mode:
+        """Return it with those of its families that are switched on."""
+        if not self.core:
+            return self
+        left = tuple(one for one in self.families if one in enabled)
+        return replace(self, families=left)
 
 
 MODES = {
@@ -61,6 +78,15 @@ MODES = {
             "Words and meaning",
             "Both at once, ranked as one list: for most questions; finds the most.",
         ),
+        Mode(
+            AGENTIC,
+            ("keyword", "semantic", *EVIDENCE),
+            30_000,
+            "Several questions",
+            "A question of several parts taken apart by rules, all of them searched at"
+            " once and compared with the whole: no model reasons.",
+            core=frozenset({"keyword", "semantic"}),
+        ),
     )
 }
 
@@ -71,7 +97,8 @@ AUTOMATIC = replace(
     name=AUTO,
     families=(),
     label="Automatic",
-    description="Words alone for names and phrases, else words and meaning.",
+    description="Words alone for names and phrases, several parts each by itself, else"
+    " words and meaning.",
 )
 
 
@@ -100,6 +127,18 @@ def by_words(chosen: Chosen) -> Chosen:
     return Chosen(chosen.asked, MODES["keyword"], reason)
 
 
+def by_parts(chosen: Chosen, enabled: frozenset[str]) -> Chosen:
+    """Return how a question of several parts is searched, where nothing else is asked.
+
+    As before, where what that takes is switched off.
+    """
+    mode = MODES[AGENTIC]
+    if not mode.is_on(enabled):
+        return chosen
+    reason = "auto searches each part by itself: several things are asked for"
+    return Chosen(chosen.asked, mode.narrowed(enabled), reason)
+
+
 def short_of(chosen: Chosen, later: Later | None) -> Chosen:
     """Return how `auto` searches instead of by a mode that is not built in yet."""
     if chosen.asked != AUTO or later is None:
@@ -119,10 +158,10 @@ def choose(
     A search module of another package is a mode of its own name, too, and a pipeline.
     """
     name = ALIASES.get(asked, asked)
-    available = [m.name for m in MODES.values() if enabled.issuperset(m.families)]
+    available = [m.name for m in MODES.values() if m.is_on(enabled)]
     if name in outside:
         return Chosen(asked, make_single_mode(name), f"{name} was asked for")
-    others = {one.name: one for one in pipelines if _is_on(one, enabled | outside)}
+    others = {one.name: one for one in pipelines if one.is_on(enabled | outside)}
     if name in others:
         return Chosen(asked, others[name], f"{name} was asked for")
     if name == AUTO:
@@ -137,7 +176,7 @@ def choose(
         )
         return Chosen(asked, MODES[best], reason)
     if name in available:
-        return Chosen(asked, MODES[name], f"{name} was asked for")
+        return Chosen(asked, MODES[name].narrowed(enabled), f"{name} was asked for")
     legal = [AUTO, *available, *sorted(outside), *sorted(others)]
     if name in MODES or name in LATER or name in {one.name for one in pipelines}:
         raise ModuleNotEnabledError(
@@ -151,7 +190,3 @@ def choose(
         module_name=name,
         available=legal,
     )
-
-
-def _is_on(mode: Mode, enabled: frozenset[str]) -> bool:
-    return enabled.issuperset(mode.families)

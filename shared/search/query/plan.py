@@ -18,7 +18,9 @@ from shared.search.query import (
     list_by_time,
     modes,
     name_query,
+    sub_queries,
 )
+from shared.search.query.decomposition.decompose import Decomposition
 from shared.search.query.facet_request import Counting
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
@@ -42,6 +44,7 @@ from shared.search.query.plan_parts import (
     read_words,
 )
 from shared.search.query.result_detail import ANSWER, WHOLE, Amount, Synthesis
+from shared.search.query.sub_queries import FLAT, FanOut
 from shared.search.query.times import resolve_times
 from shared.text.facility.facility import PLAIN, Facility
 from shared.times.calendar import NO_CLOCK, Clock
@@ -90,6 +93,9 @@ class SearchQuery:
     any_word: bool = False  # is enough, although no other branch asks besides
     read_by_model: bool = False  # if one is installed, although one branch finds all
     request: Mapping[str, object] | None = None  # as it was given
+    # Of several parts: whether hits are compared with the whole, how near is enough.
+    validate: bool = True
+    validation_threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ class PlanLimits:
     """Which settings bound a plan, and what is there to search with."""
 
     opensearch: bool = True
-    enabled: frozenset[str] = frozenset({"keyword", "semantic"})
+    enabled: frozenset[str] = frozenset({"keyword", "semantic", *modes.EVIDENCE})
     # Search modules of other packages that are switched on.
     outside: frozenset[str] = frozenset()
     # Pipelines that are switched on, each a mode of its own name.
@@ -117,6 +123,8 @@ class PlanLimits:
     acl_honesty: bool = False
     fuzzy_threshold: float | None = ALIKE
     synthesis: bool = True
+    validation_threshold: float = sub_queries.VALIDATION_THRESHOLD
+    fanout_cap: int = sub_queries.FANOUT_CAP
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +163,32 @@ class Plan:
     without_opensearch: bool = False
     # Whether the end runs as the body of a chord: a model reasons in it.
     ends_in_chord: bool = False
+    # The sub-queries, and which branch asks for which; none: all ask for the whole.
+    fan_out: FanOut = FLAT
+
+    def of_branch(self, number: int) -> Plan:
+        """Return what one branch asks for: the whole question, or a part of it."""
+        is_part = number < len(self.fan_out.asks)
+        return self.of_part(self.part_of(number)) if is_part else self
+
+    def part_of(self, number: int) -> int:
+        """Return which sub-query a branch asks for."""
+        asks = self.fan_out.asks
+        return asks[number] if number < len(asks) else 0
+
+    def of_part(self, number: int) -> Plan:
+        """Return the plan of one sub-query, as if it had been asked alone."""
+        asked = self.fan_out.sub_queries[number]
+        names = zip(self.branches, self.fan_out.asks, strict=False)
+        branches = tuple(name for name, asks in names if asks == number)
+        return replace(
+            self, query=asked.query, tree=asked.tree, branches=branches, fan_out=FLAT
+        )
+
+    @property
+    def sub_queries(self) -> tuple[str, ...]:
+        """Return all that is searched for, the whole question first."""
+        return tuple(one.query for one in self.fan_out.sub_queries) or (self.query,)
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -184,6 +218,7 @@ class Plan:
         values["times"] = values.pop("written")
         values["tree"] = None if self.tree is None else tree.to_values(self.tree)
         values["elsewhen"] = self.time.elsewhen and self.time.elsewhen.to_values()
+        values["fan_out"] = self.fan_out.to_values()
         return json.dumps(values, separators=(",", ":"), default=to_json_value)
 
     @classmethod
@@ -213,6 +248,7 @@ class Plan:
             "fault": Fault(**fault) if fault else None,
             "branches": tuple(raw["branches"]),
             "diagnostics": tuple(Diagnostic(**d) for d in raw["diagnostics"]),
+            "fan_out": FanOut.from_values(raw["fan_out"]) if "fan_out" in raw else FLAT,
         }
         return cls(**known)
 
@@ -237,9 +273,14 @@ def make_plan(
     asked = timed.tree
     deadline_ms = _deadline_ms(question.deadline_ms, chosen.mode)
     is_exact = name_query.names_all(asked, facility)
+    parts = sub_queries.take_apart(asked, text, facility)
     if is_exact and _is_open(question, chosen):
         chosen = modes.by_words(chosen)
         # What is asked for in time is taken whatever the question's words are.
+        if question.deadline_ms is None:
+            deadline_ms = chosen.mode.deadline_ms
+    elif _is_open(question, chosen) and parts.has_parts:
+        chosen = modes.by_parts(chosen, limits.enabled)
         if question.deadline_ms is None:
             deadline_ms = chosen.mode.deadline_ms
     else:
@@ -297,11 +338,32 @@ def make_plan(
         without_opensearch=not limits.opensearch,
     )
     facet_request.check(question.facets)
-    return _counted(
-        list_by_time.plan_listing(plan, question, limits) or plan,
-        question,
-        limits,
-        clock,
+    listing = list_by_time.plan_listing(plan, question, limits)
+    if listing is None and chosen.mode.name == modes.AGENTIC:
+        plan = _fanned_out(plan, question, limits, parts, clock)
+    return _counted(listing or plan, question, limits, clock)
+
+
+def _fanned_out(
+    plan: Plan,
+    question: SearchQuery,
+    limits: PlanLimits,
+    parts: Decomposition,
+    clock: Clock,
+) -> Plan:
+    """Return the plan with each of its sub-queries asked of each of its modules."""
+    fan_out, branches, notes = sub_queries.fan_out(
+        plan.tree, parts, plan.branches, clock, limits.fanout_cap
+    )
+    threshold = question.validation_threshold
+    if threshold is None:
+        threshold = limits.validation_threshold
+    return replace(
+        plan,
+        branches=branches,
+        fan_out=replace(fan_out, threshold=threshold if question.validate else None),
+        diagnostics=(*plan.diagnostics, *notes),
+        ends_in_chord=True,
     )
 
 

@@ -50,7 +50,7 @@ def add_ranking_context(
     # Of what words alone find, all has the names that are asked for.
     by_words = set(plan.searching) <= {*branch_choice.KEYWORD_MODULES}
     if not by_words and ordering.entity_factor != 1.0:
-        near |= _near(plan, facility)
+        near |= find_near(plan, facility)
     if ambient and ordering.session_factor != 1.0:
         around = page_context.around(ambient, clock.now, facility)
         near[CARRIED] = _terms(around.named)
@@ -70,7 +70,8 @@ def carries(plan: Plan, facility: Facility) -> list[str]:
     return _terms(entities.find_entities(plan, facility))[:MAX_TERMS]
 
 
-def _near(plan: Plan, facility: Facility) -> dict[str, list[str]]:
+def find_near(plan: Plan, facility: Facility) -> dict[str, list[str]]:
+    """Return the terms of what a question names, and of the devices next to that."""
     said = [*entities.find_entities_in_words(plan, facility)]
     devices = (
         other

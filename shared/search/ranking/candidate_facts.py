@@ -36,6 +36,11 @@ class Facts:
     # Why none has read them though it was to, and as a branch of the search.
     unread_because: str | None = None
     unread: Outcome | None = None
+    # Of each sub-query, its own.
+    parts: tuple[Facts, ...] = ()
+    # The cosine of each to the whole question, and why there is none.
+    validation: Mapping[str, float] = field(default_factory=dict)
+    unvalidated_because: str | None = None
 
 
 UNREAD = Facts(in_time=False)

@@ -7,8 +7,12 @@ from math import fsum
 from typing import NamedTuple
 
 from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.modes import EVIDENCE
 from shared.search.query.ordering import Ordering
 from shared.search.ranking import calibration
+
+# What is next to a hit bears it out, and is less than a match.
+_SHIPPED = dict.fromkeys(EVIDENCE, 0.5)
 
 
 class Fused(NamedTuple):
@@ -35,7 +39,10 @@ def weights(branches: Sequence[Outcome], ordering: Ordering) -> dict[str, float]
 
     As it stands, never as a share of the others': so none loses by what another finds.
     """
-    given = {one.name: ordering.branch_weights.get(one.name, 1.0) for one in branches}
+    given = {
+        one.name: ordering.branch_weights.get(one.name, _SHIPPED.get(one.name, 1.0))
+        for one in branches
+    }
     if not ordering.weigh_by_best or len(branches) == 1:
         return given
     return {one.name: given[one.name] * _best(one, ordering) for one in branches}

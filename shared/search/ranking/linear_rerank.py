@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from shared.search.query.modes import EVIDENCE
 from shared.search.ranking.fusion import Fused
 
 # One setting for all collections: 0.7 beside 0.3 to 0.6 lost to it on five of them.
 # `calibration.LINEAR_MAPS` is fitted to these.
 COSINE_SHARE, LEXICAL_SHARE = 0.7, 0.3
 COSINE = "cosine"
+# Of these no score says how many of the words an entry has.
+_NO_WORDS = frozenset({COSINE, *EVIDENCE})
 # To the question that was moved towards its best hits.
 MOVED = "moved_cosine"
 
@@ -92,7 +95,7 @@ def _shares(fused: Sequence[Fused]) -> list[float | None]:
             (
                 max(0.0, score) / most[unit] if most[unit] > 0 else 0.0
                 for unit, score in hit.scores.items()
-                if unit != COSINE
+                if unit not in _NO_WORDS
             ),
             default=None,
         )

@@ -95,13 +95,13 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     by_model = any(read) and not ordering.late
     most = (scored.shown(n, by_model=by_model) for n in places if read[n])
     lowest = min(most, default=1.0)
-    least = _least(plan, by_model=by_model)
+    least = least_score(plan, by_model=by_model)
     items = [
         _ranked(fused[n], scored, n, facts, plan, exact=exact, most=lowest, least=least)
         for n in places
     ]
     items = [_first(one) if one.entry_id in meant else one for one in items]
-    kept, left_out, suppressed = _cut(items, plan, least)
+    kept, left_out, suppressed = cut(items, plan, least)
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
     share = 1.0 if plan.is_listing else ordering.source_share
@@ -270,7 +270,7 @@ def _first(item: Ranked) -> Ranked:
     return replace(item, relevance_score=1.0, calibration="none", confidence="high")
 
 
-def _least(plan: Plan, *, by_model: bool) -> float | None:
+def least_score(plan: Plan, *, by_model: bool) -> float | None:
     """Return what a hit must score; None: whatever it does."""
     least = plan.ordering.min_relevance_score
     if by_model and least is None:
@@ -278,7 +278,7 @@ def _least(plan: Plan, *, by_model: bool) -> float | None:
     return least
 
 
-def _cut(
+def cut(
     items: Sequence[Ranked], plan: Plan, least: float | None
 ) -> tuple[list[Ranked], list[Ranked], Suppressed]:
     """Leave out what scores too low, and what strictness does not trust enough."""

@@ -35,11 +35,15 @@ class Ranked:
     series_id: str | None = None
     # Only where threads are shown by one entry each.
     thread_id: str | None = None
+    # Of a question of several parts: which of them found it, and its cosine to the
+    # whole; None: nobody compared.
+    sub_queries: tuple[str, ...] = ()
+    validation_score: float | None = None
 
     @property
     def found_by(self) -> list[str]:
-        """Name the branches that found it."""
-        return list(self.ranks)
+        """Name the sub-queries that found it; of a single one, the branches."""
+        return list(self.sub_queries or self.ranks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ class Beyond:
     place: int | None = None
     # Whether a model has read others, and not this one.
     unread: bool = False
+    # Its cosine to the whole question, where that left it out.
+    validation_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +83,8 @@ class Order:
     missed: tuple[Ranked, ...] = ()
     # Everything else that was found; nothing of a list by time.
     beyond: tuple[Beyond, ...] = ()
+    # Of several parts: entries found at all, those compared with the whole question and
+    # kept, and those left out.
+    found: int = 0
+    validated: int = 0
+    rejected: int = 0

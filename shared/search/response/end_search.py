@@ -35,7 +35,12 @@ from shared.search.response.card import Card
 from shared.search.response.respond import respond
 from shared.search.response.response_parts import build_response_parts
 from shared.search.response.search_answer import SearchAnswer
-from shared.search.results import paging, ranking_features, rerank_with_model
+from shared.search.results import (
+    paging,
+    ranking_features,
+    rerank_with_model,
+    validate_candidates,
+)
 from shared.search.results.conclude import Conclusion, conclude
 from shared.search.results.mark_passages import make_marker, mark_passages
 from shared.search.results.result_page import ResultPage, read_page
@@ -190,6 +195,8 @@ def _conclude(
     known = ranking_features.load_ranking_features(context, plan, outcomes, facts_ms)
     left = job.deadline - context.now()
     known = rerank_with_model.rerank_with_model(context, plan, arrived, known, left)
+    left = job.deadline - context.now()
+    known = validate_candidates.validate_candidates(context, plan, arrived, known, left)
     took = _ms(time.perf_counter() - began)
     return conclude(plan, arrived, known), took
 

@@ -20,10 +20,11 @@ from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
 from shared.search.jobs.verdict import State
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
+from shared.search.query.sub_queries import sub_queries_of
 from shared.search.ranking import fold
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.fusion import rrf_contrib
-from shared.search.ranking.rank import rank
+from shared.search.ranking.order_hits import order_hits
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 from shared.search.response import response_parts
 from shared.search.response.end_search import MakeCards, no_cards
@@ -70,10 +71,11 @@ def job_body(
 ) -> dict[str, Any]:
     """Return a job as its owner sees it, with its answer once it has one."""
     branches = branches_of(stored) if stored.ended_at else list(running)
+    asked = sub_queries_of(stored.plan)
     answer = read_answer(reader, stored)
     return {
         **job_line(stored, is_running=bool(running)),
-        "branches": [branch_body(one, stored.plan["query"]) for one in branches],
+        "branches": [branch_body(one, asked) for one in branches],
         "response": None if answer is None else answer.to_json(),
         "replay": None,
     }
@@ -215,7 +217,7 @@ def _listed(
         unit=find_module(LISTING_MODULE).unit,
         hits=tuple(newest.hit(plan, row, n) for n, row in enumerate(shown, first + 1)),
     )
-    items = rank([found], Facts(), plan).items
+    items = order_hits([found], Facts(), plan).items
     further = [_further(one, n, plan) for n, one in enumerate(items, first + 1)]
     page = read_page(reader.context.pool, plan, fold.group_runs(further), READ_MS)
     branches = branches_of(stored)
@@ -258,7 +260,7 @@ def order_of(
 ) -> Order:
     """Return the order that a job ended with."""
     if stored.ranked is None:
-        return rank(
+        return order_hits(
             branches,
             ranking_features.load_ranking_features(
                 reader.context, plan, branches, READ_MS
@@ -280,11 +282,15 @@ def read_order(values: Mapping[str, Any]) -> Order:
             Beyond(**select_known_fields(Beyond, one))
             for one in values.get("beyond", ())
         ),
+        found=values.get("found", 0),
+        validated=values.get("validated", 0),
+        rejected=values.get("rejected", 0),
     )
 
 
 def _ranked(values: Mapping[str, Any]) -> Ranked:
-    span = values["span"]
+    span, asked = values["span"], tuple(values.get("sub_queries", ()))
+    known = select_known_fields(Ranked, values)
     return Ranked(
-        **{**select_known_fields(Ranked, values), "span": tuple(span) if span else None}
+        **{**known, "span": tuple(span) if span else None, "sub_queries": asked}
     )

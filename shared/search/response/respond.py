@@ -67,8 +67,9 @@ def respond(
         window_complete=is_under_window(plan, searched),
         complete=_is_complete(plan, heard, whole=whole, state=conclusion.state),
         next_cursor=next_cursor,
-        sub_queries=[plan.query],
-        decomposed=False,
+        sub_queries=list(plan.sub_queries),
+        decomposed=len(plan.sub_queries) > 1,
+        meta=_meta(plan, order, hits),
         time=times,
         time_range_applied=bool(plan.time.written or plan.time.happened),
         branches=conclusion.branches,
@@ -106,6 +107,19 @@ def respond(
         counts_hidden=plan.detail.acl_honesty,
         **debug,
     )
+
+
+def _meta(plan: Plan, order: Order, hits: Sequence[Hit]) -> dict[str, int]:
+    """Return how many were found, compared with the whole question, and left out."""
+    runs = len(fold.group_runs(order.items))
+    found = max(order.found, runs)
+    return {
+        "total_candidates": found,
+        "returned": len(hits),
+        "sub_query_count": len(plan.sub_queries),
+        "validated": order.validated,
+        "rejected_by_validation": order.rejected,
+    }
 
 
 def _context_answer(

@@ -61,7 +61,14 @@ def carry_out_branches(
     ends_at = deadline_shares.branch_end(deadline, plan.deadline_ms)
     return {
         number: run_pipeline.carry_out_branch(
-            context, Branch(plan, name, ends_at, context.now)
+            context,
+            Branch(
+                plan.of_branch(number),
+                name,
+                ends_at,
+                context.now,
+                part=plan.part_of(number),
+            ),
         )
         for number, name in enumerate(plan.branches)
     }

@@ -79,6 +79,10 @@ class SearchAnswer:
     next_cursor: str | None
     sub_queries: Sequence[str]
     decomposed: bool
+    meta: Annotated[
+        Mapping[str, int],
+        "Entries found before any is compared with the whole question, and after.",
+    ]
     time: Mapping[str, Any]
     time_range_applied: bool
     branches: Sequence[Outcome]
@@ -170,7 +174,7 @@ class SearchAnswer:
             "total_results": len(results),
             "cut": cut,
             "total_candidates": asdict(self.total_candidates),
-            "branches": [branch_body(one, self.query) for one in self.branches],
+            "branches": [branch_body(one, self.sub_queries) for one in self.branches],
             "diagnostics": [asdict(one) for one in self.diagnostics],
             "suppressed": asdict(self.suppressed),
             "citations": [asdict(one) for one in self.citations],
@@ -186,10 +190,13 @@ class SearchAnswer:
         return cls(
             **{
                 "sources_behind": [],
+                "meta": {},
                 **known,
                 "results": [Hit.from_values(one) for one in values["results"]],
                 "total_candidates": TotalCandidates(**values["total_candidates"]),
-                "branches": [_outcome(one) for one in values["branches"]],
+                "branches": [
+                    _outcome(one, values["sub_queries"]) for one in values["branches"]
+                ],
                 "diagnostics": [Diagnostic(**one) for one in values["diagnostics"]],
                 "suppressed": Suppressed(**values["suppressed"]),
                 **_answer_fields(values),
@@ -224,11 +231,14 @@ def trimmed(
     return result_detail.trim_results([one.to_json() for one in hits], amount)
 
 
-def branch_body(outcome: Outcome, query: str) -> dict[str, Any]:
+def branch_body(outcome: Outcome, sub_queries: Sequence[str]) -> dict[str, Any]:
     """Return how a branch fared, and which question it searched."""
-    return {**outcome.summary(), "sub_query": query}
+    number = outcome.part if outcome.part < len(sub_queries) else 0
+    return {**outcome.summary(), "sub_query": sub_queries[number]}
 
 
-def _outcome(values: Mapping[str, Any]) -> Outcome:
+def _outcome(values: Mapping[str, Any], asked: Sequence[str]) -> Outcome:
     # What its scores are called is not told.
-    return Outcome(**{"unit": "", **select_known_fields(Outcome, values)})
+    own = values.get("sub_query")
+    part = asked.index(own) if own in asked else 0
+    return Outcome(**{"unit": "", "part": part, **select_known_fields(Outcome, values)})

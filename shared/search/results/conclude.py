@@ -12,7 +12,7 @@ from shared.search.jobs.outcome import Outcome, make_overdue
 from shared.search.jobs.verdict import FailedSearch, State
 from shared.search.query.plan import Plan
 from shared.search.ranking.candidate_facts import Facts
-from shared.search.ranking.rank import rank
+from shared.search.ranking.order_hits import order_hits
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
 from shared.search.retrieval.installed_modules import unit_of
 
@@ -48,6 +48,9 @@ class Conclusion:
             "reranked": order.reranked,
             "suppressed": asdict(order.suppressed),
             "notes": [asdict(note) for note in order.notes],
+            "found": order.found,
+            "validated": order.validated,
+            "rejected": order.rejected,
         }
 
 
@@ -65,7 +68,7 @@ def conclude(
 ) -> Conclusion:
     """Rank what has arrived; what has not is named as a branch that was late."""
     told = [
-        arrived.get(number) or [_missing(plan, name)]
+        arrived.get(number) or [_missing(plan, number, name)]
         for number, name in enumerate(plan.branches)
     ]
     asked = FailedSearch(plan.query, plan.method, plan.deadline_ms)
@@ -73,11 +76,12 @@ def conclude(
     branches = tuple(outcome for branch in told for outcome in branch)
     if facts.unread is not None:
         branches += (facts.unread,)
-    order = Order() if error else rank(branches, facts, plan)
+    order = Order() if error else order_hits(branches, facts, plan)
     degraded = verdict.is_degraded(branches)
     return Conclusion(state, branches, order, degraded, error)
 
 
-def _missing(plan: Plan, name: str) -> Outcome:
+def _missing(plan: Plan, number: int, name: str) -> Outcome:
     late = make_overdue(name, unit_of(name))
-    return replace(late, fallback_for=plan.instead_of(name))
+    part = plan.part_of(number)
+    return replace(late, fallback_for=plan.instead_of(name), part=part)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 from shared.entries.identity import permalink, source_uri
 from shared.search.jobs.compatibility import select_known_fields
 from shared.search.ranking.calibration import Calibration, Confidence
+from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results.highlights import MarkedText
 from shared.search.results.result_page import Shown
 from shared.search.results.superseded import Other
 from shared.text.reading.quantities import UNIT_OF
 from shared.times.rfc3339 import timestamp
+
+Validation: TypeAlias = Literal["kept", "skipped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +72,16 @@ class Hit:
     ranks: Mapping[str, int]
     contrib: Mapping[str, float]
     factors: Mapping[str, float]
-    found_by: list[str]
+    found_by: Annotated[
+        list[str], "The sub-queries that found it; of a single question, the branches."
+    ]
     multi_source: bool
+    validation_score: Annotated[
+        float | None, "Cosine to the whole question, where several parts were asked."
+    ]
+    validation: Annotated[
+        Validation | None, "`skipped`: nobody compared it; null: nothing to compare."
+    ]
     origin: str
     source_removed: Annotated[
         bool, "Its source is configured no more, or off: this is how it was last read."
@@ -103,7 +114,9 @@ class Hit:
         for name in ("superseded_by", "replaces"):
             known[name] = [OtherValue(**one) for one in known[name]]
         # What the release before does not say.
-        return cls(**{"category": None, "source_removed": False, **known})
+        before = {"category": None, "source_removed": False}
+        before |= {"validation_score": None, "validation": None}
+        return cls(**{**before, **known})
 
 
 def make_hit(
@@ -142,13 +155,21 @@ def make_hit(
         contrib=item.contrib,
         factors=item.factors,
         found_by=item.found_by,
-        multi_source=len(item.ranks) > 1,
+        multi_source=len(item.found_by) > 1,
+        validation_score=item.validation_score,
+        validation=_validation(item),
         origin=row.origin,
         source_removed=source_removed,
         similar_count=shown.similar,
         superseded_by=[_other_value(one) for one in shown.values.superseded_by],
         replaces=[_other_value(one) for one in shown.values.replaces],
     )
+
+
+def _validation(item: Ranked) -> Validation | None:
+    if not item.sub_queries:
+        return None
+    return "skipped" if item.validation_score is None else "kept"
 
 
 def _other_value(one: Other) -> OtherValue:

@@ -15,7 +15,7 @@ from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
 from shared.postgres.pool import format_array, pipelined_connection
-from shared.search.jobs.outcome import Outcome
+from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED
 from shared.search.query.plan import Plan
 from shared.search.ranking import fusion, linear_rerank
@@ -58,6 +58,20 @@ def load_ranking_features(
     context: SearchContext, plan: Plan, branches: Sequence[Outcome], timeout_ms: int
 ) -> Facts:
     """Return what is known of the hits; without the time for it, that it is not."""
+    several = plan.fan_out.sub_queries
+    if several:
+        share = timeout_ms // len(several)
+        parts = (
+            load_ranking_features(
+                context,
+                plan.of_part(number),
+                [one for one in branches if one.part == number and one.name != FACETS],
+                share,
+            )
+            for number in range(len(several))
+        )
+        found = tuple(parts)
+        return Facts(parts=found, in_time=all(one.in_time for one in found))
     ids = sorted({hit.entry_id for one in branches for hit in one.hits})
     if not ids or (plan.is_listing and not plan.detail.by_thread):
         return Facts()

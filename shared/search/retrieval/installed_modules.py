@@ -27,7 +27,10 @@ log = get_logger()
 RESERVED = frozenset({RERANK, modes.AUTO, *modes.MODES, *modes.ALIASES, *modes.LATER})
 # Raw scores that ranking knows how to weigh: another module's are never taken for them.
 RESERVED_UNITS = frozenset(
-    {"bm25", "cosine", "entry_time", "rerank_logit", "rrf", "trigram", "ts_rank"}
+    {
+        *("bm25", "cosine", "entry_time", "rerank_logit", "rrf", "trigram", "ts_rank"),
+        *modes.EVIDENCE,
+    }
 )
 # What importing somebody else's module ends in.
 BROKEN = (ImportError, AttributeError, TypeError, ValueError, LookupError, OSError)

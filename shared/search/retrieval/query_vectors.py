@@ -1,4 +1,4 @@
-"""Vectors of recent queries: the same words are not encoded twice."""
+"""Vectors of recent queries and passages: the same words are not encoded twice."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 from shared.embedding.models.encoder_contract import encode_question
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shared.embedding.models.encoder_contract import Encoder, Vectors
 
 KEPT = 2000
@@ -49,3 +51,32 @@ class QueryVectors:
             while len(self._known) > self._kept:
                 self._known.popitem(last=False)
         return vector
+
+
+class PassageVectors:
+    """The last passages of this process and their vectors, safe between threads."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+
+    def of(self, encoder: Encoder, texts: Sequence[str]) -> list[Vectors]:
+        """Return the vector of each passage; what is not known is encoded at once."""
+        with self._lock:
+            found = {
+                text: self._known[key]
+                for text in texts
+                if (key := (encoder.model, text)) in self._known
+            }
+        missing = [one for one in dict.fromkeys(texts) if one not in found]
+        if missing:
+            found |= zip(missing, encoder.encode(missing), strict=True)
+        with self._lock:
+            for text in texts:
+                key = (encoder.model, text)
+                self._known[key] = found[text]
+                self._known.move_to_end(key)
+            while len(self._known) > self._kept:
+                self._known.popitem(last=False)
+        return [found[text] for text in texts]

@@ -14,7 +14,7 @@ from shared.embedding.vectors.live_models import InUse
 from shared.errors import EmbeddingGenerationError, InternalError
 from shared.search.retrieval.circuit import Circuit, Circuits
 from shared.search.retrieval.freshness import Freshness
-from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.query_vectors import PassageVectors, QueryVectors
 from shared.search.retrieval.tenant_languages import WrittenIn
 from shared.sources.known_sources import KnownSources, pushed_names
 from shared.text.facility.facility import PLAIN, Facility
@@ -84,6 +84,7 @@ class SearchContext:
     # Which sources there are, and which are behind; None: nothing is said of it.
     sources: KnownSources | None = None
     query_vectors: QueryVectors = field(default_factory=QueryVectors)
+    passage_vectors: PassageVectors = field(default_factory=PassageVectors)
     freshness: Freshness = field(default_factory=lambda: Freshness(time.monotonic))
     # Each is left alone for a while once it keeps failing: the encoder, the model that
     # reads hits, and modules of other packages by their name.

@@ -128,14 +128,13 @@ def test_a_filter_alone_lists_what_passes_it_newest_first(asking: Asking) -> Non
 def test_what_is_off_or_not_built_in_is_refused_before_anything_is_asked(
     watched: Watched,
 ) -> None:
-    for mode in ("semantic", "vector", "hybrid", "rag", "agentic", "agent"):
+    for mode in ("semantic", "vector", "hybrid", "rag", "agent"):
         watched.refuses(mode=mode)
     for fields in (
         {"modules": ["semantic"]},
         {"rerank": "model"},
         {"rerank": "late"},
         {"synthesize": "llm"},
-        {"validate": False},
         {"filters": {"author": {"gte": "x"}}},
     ):
         watched.refuses(**fields)

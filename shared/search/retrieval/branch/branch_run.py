@@ -54,6 +54,8 @@ class Branch:
     ends_at: float
     now: Callable[[], float]
     queued_ms: float = 0.0
+    # Which sub-query the plan is of.
+    part: int = 0
     # How long the modules of this process take, for whoever would try again.
     paces: Paces = field(default_factory=Paces)
 

@@ -47,7 +47,7 @@ ASKED: list[dict[str, Any]] = [
 REFUSED: list[dict[str, Any]] = [
     {"query": "x", "filters": {"colour": "red"}},
     {"query": "x", "mode": "sideways"},
-    {"query": "x", "mode": "agentic"},
+    {"query": "x", "mode": "agent"},
     {"query": "x", "limit": 1000},
     {"query": "x", "deadline_ms": 1},
     {"query": "x", "facets": ["colour"]},

@@ -133,15 +133,15 @@ def test_exactly_one_of_many_branches_at_once_is_the_last(client: redis.Redis) -
 def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) -> None:
     job = new_job()
     until = int(time.time()) + 60
-    progress.branch_started(client, job.job_id, "os_bm25", until=until)
+    progress.branch_started(client, job.job_id, "os_bm25", 0, until=until)
     keep(client, job, 0, FOUND, mailbox="mailbox:test", events_until=until)
     told = str(client.lpop("mailbox:test"))
     job_id, kind, number, text = told.split(" ", 3)
     assert (job_id, kind, number) == (str(job.job_id), "outcome", "0")
     assert outcome.from_json(text) == [FOUND]
     assert progress.read_progress(client, job.job_id) == [
-        ("branch_started", {"name": "os_bm25"}),
-        ("branch_done", FOUND.summary()),
+        ("branch_started", {"name": "os_bm25", "part": 0}),
+        ("branch_done", {**FOUND.summary(), "part": 0}),
     ]
 
 

@@ -7,9 +7,11 @@ import pytest
 from shared.answers.question.answer_kinds import find_kind
 from shared.answers.question.numbered_things import find_things, is_named
 from shared.answers.question.question import read_part
-from shared.answers.question.question_parts import split_question
+from shared.answers.question.question_parts import list_parts
 from shared.answers.question.question_scope import find_outside
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.text.facility.facility import PLAIN
+from tests.unit.search.query.test_plan import SCOPE
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_what_no_logbook_answers_is_told_apart(text: str, outside: str | None) -
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("Why did A trip and why did B stop?", ["Why did A trip", "why did B stop?"]),
+        ("Why did A trip and why did B stop?", ["Why did A trip", "Why did B stop"]),
         ("RFC2 vs RFC3", ["RFC2", "RFC3"]),
         ("compare the gun with the linac", ["gun", "the linac"]),
         ("Why did oil and water mix?", ["Why did oil and water mix?"]),
@@ -111,4 +113,6 @@ def test_what_no_logbook_answers_is_told_apart(text: str, outside: str | None) -
 def test_a_question_of_several_parts_is_taken_apart(
     text: str, parts: list[str]
 ) -> None:
-    assert split_question(text) == parts
+    for mode in ("hybrid", "auto"):
+        plan = make_plan(SearchQuery(text, mode=mode), SCOPE, PlanLimits())
+        assert list_parts(plan, PLAIN) == parts

@@ -143,7 +143,7 @@ def test_auto_uses_what_is_left_when_a_module_is_switched_off() -> None:
     assert make_plan(SearchQuery("beam"), SCOPE, limits).method == "keyword"
 
 
-@pytest.mark.parametrize("mode", ["rag", "agentic", "agent"])
+@pytest.mark.parametrize("mode", ["rag", "agent"])
 def test_a_mode_that_is_not_built_is_refused_by_name(mode: str) -> None:
     with pytest.raises(ModuleNotEnabledError) as caught:
         plan_of(mode=mode)
@@ -156,7 +156,7 @@ def test_a_switched_off_module_is_refused_before_anything_is_searched() -> None:
     limits = replace(LIMITS, enabled=frozenset({"keyword"}))
     with pytest.raises(ModuleNotEnabledError) as caught:
         make_plan(SearchQuery("beam", mode="semantic"), SCOPE, limits)
-    assert caught.value.details["available"] == ["auto", "keyword"]
+    assert caught.value.details["available"] == ["auto", "keyword", "agentic"]
     assert caught.value.category is Category.CONFIGURATION
     assert caught.value.severity is Severity.CRITICAL
 

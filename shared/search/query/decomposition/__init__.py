@@ -1,0 +1,1 @@
+"""A question of several parts, taken apart by rules: no model, no I/O."""

@@ -1,0 +1,164 @@
+"""The sub-queries of a search: what each asks for, and which branches ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shared.search.jobs.outcome import Diagnostic
+from shared.search.query.decomposition.decompose import Decomposition, decompose
+from shared.search.query.language import grammar, tree, tree_text
+from shared.search.query.language.tree import And, Node, Pattern, Phrase, Words
+from shared.text.facility.facility import Facility
+from shared.times.calendar import Clock
+
+# Below this cosine to the whole question nothing is kept.
+VALIDATION_THRESHOLD = 0.25
+# So many tasks of one search at most.
+FANOUT_CAP = 24
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuery:
+    """One of the questions of a search, as it is read."""
+
+    query: str
+    tree: Node | None
+
+    def to_values(self) -> dict[str, Any]:
+        """Return it as the values of JSON."""
+        asked = None if self.tree is None else tree.to_values(self.tree)
+        return {"query": self.query, "tree": asked}
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> SubQuery:
+        """Read it back."""
+        asked = values["tree"]
+        return cls(values["query"], None if asked is None else tree.from_values(asked))
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """What is asked for at once; of a flat search nothing is said here."""
+
+    sub_queries: tuple[SubQuery, ...] = ()
+    # By branch: which of them it asks for. Branches beyond, as facets, ask for all.
+    asks: tuple[int, ...] = ()
+    strategy: str | None = None
+    # Cosine to the whole question that a hit must have; None: nobody compares.
+    threshold: float | None = None
+
+    def to_values(self) -> dict[str, Any]:
+        """Return it as the values of JSON."""
+        return {
+            "sub_queries": [one.to_values() for one in self.sub_queries],
+            "asks": self.asks,
+            "strategy": self.strategy,
+            "threshold": self.threshold,
+        }
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> FanOut:
+        """Read it back."""
+        return cls(
+            tuple(SubQuery.from_values(one) for one in values["sub_queries"]),
+            tuple(values["asks"]),
+            values["strategy"],
+            values["threshold"],
+        )
+
+
+FLAT = FanOut()
+
+
+def sub_queries_of(plan: Mapping[str, Any]) -> list[str]:
+    """Return all that a stored plan searches for, the whole question first."""
+    several = plan.get("fan_out", {}).get("sub_queries", ())
+    return [one["query"] for one in several] or [plan["query"]]
+
+
+def take_apart(node: Node | None, question: str, facility: Facility) -> Decomposition:
+    """Return the parts of what was typed side by side, without its times and fields.
+
+    What AND, OR and NOT join has none.
+    """
+    words = _typed(node)
+    if not words:
+        return Decomposition(question)
+    return decompose(
+        " ".join(words), question=question, is_term=lambda one: _is_term(one, facility)
+    )
+
+
+def fan_out(
+    node: Node | None,
+    found: Decomposition,
+    modules: Sequence[str],
+    clock: Clock,
+    cap: int,
+) -> tuple[FanOut, tuple[str, ...], tuple[Diagnostic, ...]]:
+    """Return the sub-queries, a branch for each and each module, and what was cut off.
+
+    What the question excludes, and the times that it names, hold for each of them.
+    """
+    beside = _beside(node)
+    asked = [SubQuery(found.question, node)]
+    for part in found.parts:
+        words = grammar.parse(part, clock).tree
+        if words is not None and tree_text.wants(words):
+            asked.append(SubQuery(part, And((words, *beside)) if beside else words))
+    # A cut takes the modules that matter least, from the last sub-queries first.
+    places = [
+        (number, place) for place in range(len(modules)) for number in range(len(asked))
+    ]
+    kept = sorted(places[:cap])
+    notes: tuple[Diagnostic, ...] = ()
+    if len(kept) < len(places):
+        notes = (_cut(len(places), cap),)
+    return (
+        FanOut(tuple(asked), tuple(number for number, _ in kept), found.strategy),
+        tuple(modules[place] for _, place in kept),
+        notes,
+    )
+
+
+def _typed(node: Node | None) -> list[str]:
+    """Return the words of a question; none where more than blanks join them."""
+    match node:
+        case Words() | Phrase() | Pattern():
+            return [tree_text.text_of(node)]
+        case And(parts, is_written=False):
+            if tree_text.wants(And(_others(parts))):
+                return []
+            return [
+                tree_text.text_of(one)
+                for one in parts
+                if isinstance(one, Words | Phrase | Pattern)
+            ]
+        case _:
+            return []
+
+
+def _beside(node: Node | None) -> tuple[Node, ...]:
+    return _others(node.parts) if isinstance(node, And) else ()
+
+
+def _others(parts: Sequence[Node]) -> tuple[Node, ...]:
+    return tuple(one for one in parts if not isinstance(one, Words | Phrase | Pattern))
+
+
+def _is_term(word: str, facility: Facility) -> bool:
+    return any(
+        word.casefold() == one.casefold() for row in facility.glossary for one in row
+    )
+
+
+def _cut(wanted: int, cap: int) -> Diagnostic:
+    return Diagnostic(
+        level="warning",
+        source="plan",
+        code="fanout_cut",
+        message=f"Of {wanted} searches at once the first {cap} are carried out.",
+        category="query",
+    )

@@ -1,0 +1,215 @@
+"""The order of a search's hits: of one question, or of several merged into one list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
+from shared.search.query.plan import Plan
+from shared.search.ranking import calibration, factors, fold
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.rank import MISSED, SCORE_DECIMALS, cut, least_score, rank
+from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
+
+# What an entry gains by each further sub-query that found it, and at most.
+STEP, MOST_STEPS = 1.1, 3
+MULTI_SOURCE = "multi_source"
+
+
+class _Merged(NamedTuple):
+    """One entry of all sub-queries, and its score beyond 1, as far as it decides."""
+
+    item: Ranked
+    weighed: float
+
+
+def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
+    """Rank what the branches found; pure, whichever of them was heard first."""
+    if not plan.fan_out.sub_queries:
+        return rank(branches, facts, plan)
+    orders = rank_parts(branches, facts, plan)
+    # As many of each as are asked for: what is far down in all of them is no answer.
+    tops = [
+        [*chain.from_iterable(fold.group_runs(order.items)[: plan.limit])]
+        for order in orders
+    ]
+    merged = _by_score(merge(tops, plan.sub_queries), facts, plan)
+    kept, rejected = _validated(merged, facts, plan)
+    least = least_score(plan, by_model=bool(facts.logits) and not plan.ordering.late)
+    kept, left_out, suppressed = cut(kept, plan, least)
+    share = plan.ordering.source_share
+    window = fold.arranged(kept, len(kept), plan.limit, share)
+    found = {hit.entry_id for one in branches if one.name != FACETS for hit in one.hits}
+    return Order(
+        window,
+        any(order.reranked for order in orders),
+        suppressed,
+        tuple(_notes(orders, facts, plan)),
+        tuple(left_out[:MISSED]),
+        _beyond(orders, window, left_out, rejected, facts),
+        found=len(found),
+        validated=sum(one.validation_score is not None for one in kept),
+        rejected=len(rejected),
+    )
+
+
+def rank_parts(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> list[Order]:
+    """Return the order of each sub-query's hits, as if it had been asked alone.
+
+    Nothing is cut by its score, nor for other sources, before all stand in one list.
+    """
+    ordering = replace(
+        plan.ordering, min_relevance_score=0.0, strict=False, source_share=1.0
+    )
+    orders = []
+    for number in range(len(plan.fan_out.sub_queries)):
+        part = replace(plan.of_part(number), ordering=ordering)
+        heard = [one for one in branches if one.part == number and one.name != FACETS]
+        known = facts.parts[number] if facts.parts else facts
+        known = replace(known, logits=facts.logits, unread_because=facts.unread_because)
+        orders.append(rank(heard, known, part))
+    return orders
+
+
+def merge(
+    parts: Sequence[Sequence[Ranked]], sub_queries: Sequence[str]
+) -> list[Ranked]:
+    """Return each entry once: its best score, more for each sub-query that found it.
+
+    Gathered by their numbers, so that it is the same whichever ended first.
+    """
+    found: dict[str, dict[int, Ranked]] = {}
+    for number, items in enumerate(parts):
+        for item in items:
+            found.setdefault(item.entry_id, {})[number] = item
+    return [_merged(by_part, sub_queries) for by_part in found.values()]
+
+
+def _merged(by_part: Mapping[int, Ranked], sub_queries: Sequence[str]) -> Ranked:
+    best = max(by_part.values(), key=lambda one: (one.relevance_score, one.rrf))
+    boost = STEP ** min(len(by_part) - 1, MOST_STEPS)
+    rrf = max(one.rrf for one in by_part.values()) * boost
+    ranks: dict[str, int] = {}
+    contrib: dict[str, float] = {}
+    for one in by_part.values():
+        for name, place in one.ranks.items():
+            if place < ranks.get(name, place + 1):
+                ranks[name], contrib[name] = place, one.contrib[name]
+    scores = {
+        name: score for one in by_part.values() for name, score in one.scores.items()
+    }
+    more = {MULTI_SOURCE: boost} if boost > 1 else {}
+    return replace(
+        best,
+        rrf=rrf,
+        ranks=ranks,
+        contrib=contrib,
+        scores={**scores, **best.scores},
+        factors={**best.factors, **more},
+        sub_queries=tuple(sub_queries[number] for number in sorted(by_part)),
+    )
+
+
+def _by_score(items: Sequence[Ranked], facts: Facts, plan: Plan) -> list[Ranked]:
+    """Return the entries with the score that all of them share, best first."""
+    boosts = [one.factors.get(MULTI_SOURCE, 1.0) for one in items]
+    if items and all(one.calibration == "fused_minmax" for one in items):
+        # Nothing weighed them: their places do.
+        raw = [one.fused * factors.product(one.factors) for one in items]
+        most = max(one.relevance_score for one in items)
+        weighed = calibration.minmax(raw, most)
+    else:
+        pairs = zip(items, boosts, strict=True)
+        weighed = [one.relevance_score * boost for one, boost in pairs]
+    scored = [
+        _Merged(_shown(item, score, plan), round(score, SCORE_DECIMALS))
+        for item, score in zip(items, weighed, strict=True)
+    ]
+    order = sorted(
+        scored,
+        key=lambda one: (
+            bool(facts.logits) and one.item.entry_id not in facts.logits,
+            -one.weighed,
+            one.item.kind,
+            one.item.chunk_id,
+        ),
+    )
+    return [one.item for one in order]
+
+
+def _shown(item: Ranked, score: float, plan: Plan) -> Ranked:
+    shown = round(calibration.clamped(score), SCORE_DECIMALS)
+    # What has the very name was trusted before, and is still.
+    named = item.confidence == "high"
+    trusted = calibration.confidence(shown, plan.ordering, exact=named)
+    return replace(item, relevance_score=shown, confidence=trusted)
+
+
+def _validated(
+    items: Sequence[Ranked], facts: Facts, plan: Plan
+) -> tuple[list[Ranked], list[Ranked]]:
+    """Return what is near enough to the whole question, and what is not.
+
+    Of what nobody could compare nothing is left out.
+    """
+    threshold = plan.fan_out.threshold
+    kept: list[Ranked] = []
+    rejected: list[Ranked] = []
+    for item in items:
+        cosine = facts.validation.get(item.entry_id)
+        if threshold is None or cosine is None:
+            kept.append(item)
+            continue
+        compared = replace(item, validation_score=round(cosine, 4))
+        (kept if cosine >= threshold else rejected).append(compared)
+    return kept, rejected
+
+
+def _beyond(
+    orders: Sequence[Order],
+    window: Sequence[Ranked],
+    left_out: Sequence[Ranked],
+    rejected: Sequence[Ranked],
+    facts: Facts,
+) -> tuple[Beyond, ...]:
+    """Return what was found and stands in no window, by the first gate that it met."""
+    within = {one.entry_id for one in window}
+    found: dict[str, Beyond] = {}
+    for one in rejected:
+        found[one.entry_id] = Beyond(
+            one.entry_id,
+            one.relevance_score,
+            one.confidence,
+            validation_score=one.validation_score,
+        )
+    for place, one in enumerate(left_out, 1):
+        found[one.entry_id] = Beyond(
+            one.entry_id, one.relevance_score, one.confidence, place
+        )
+    for order in orders:
+        for place, one in enumerate(order.items, 1):
+            unread = bool(facts.logits) and one.entry_id not in facts.logits
+            later = Beyond(
+                one.entry_id, one.relevance_score, one.confidence, place, unread
+            )
+            found.setdefault(one.entry_id, later)
+        for behind in order.beyond:
+            found.setdefault(behind.entry_id, behind)
+    return tuple(one for one in found.values() if one.entry_id not in within)
+
+
+def _notes(orders: Sequence[Order], facts: Facts, plan: Plan) -> list[Diagnostic]:
+    told = [*dict.fromkeys(note for order in orders for note in order.notes)]
+    if plan.fan_out.threshold is not None and facts.unvalidated_because:
+        message = (
+            f"No hit was compared with the whole question: {facts.unvalidated_because}."
+        )
+        told.append(
+            Diagnostic(
+                "warning", "validate", "validation_skipped", message, category="search"
+            )
+        )
+    return told

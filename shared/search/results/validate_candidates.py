@@ -1,0 +1,130 @@
+"""How near the hits of sub-queries are to the whole question, before they are merged.
+
+What a part alone has found may have nothing to do with what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import numpy as np
+
+from shared.embedding.models import model_names
+from shared.embedding.vectors import vector_tables, vectors
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Plan
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.ranked_hits import Ranked
+from shared.search.results.conclude import conclude
+from shared.search.results.hydrate import HitRow, hydrate
+from shared.search.retrieval.query_vectors import unpack_vector
+
+if TYPE_CHECKING:
+    from shared.embedding.models.encoder_contract import Vectors
+    from shared.search.retrieval.search_context import SearchContext
+
+log = get_logger()
+
+# Of a hit so much is compared.
+CONTENT_CHARACTERS = 500
+# Of what is left of the deadline: the page is still to be read.
+SHARE = 0.6
+
+
+def validate_candidates(
+    context: SearchContext,
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    known: Facts,
+    left_seconds: float,
+) -> Facts:
+    """Return the facts with each candidate's cosine to the whole question.
+
+    Where nobody can compare, why: nothing is left out then.
+    """
+    if plan.fan_out.threshold is None:
+        return known
+    heard = [one for branch in arrived.values() for one in branch]
+    whole = next((one for one in heard if one.part == 0 and one.vector), None)
+    if whole is None:
+        return replace(known, unvalidated_because="the question has no vector")
+    seconds = left_seconds * SHARE
+    if seconds <= 0 or not known.in_time:
+        return replace(known, unvalidated_because="there was no time for it")
+    items = _candidates(plan, arrived, known)
+    if not items:
+        return known
+    try:
+        found = _cosines(context, plan, whole, items, seconds)
+    except LogchordError as exc:
+        log.warning("candidates_not_validated", code=exc.error_code)
+        return replace(known, unvalidated_because=f"it failed ({exc.error_code})")
+    return replace(known, validation=found)
+
+
+def cosine(one: Vectors, other: Vectors) -> float:
+    """Return how alike two vectors are in direction; one without any is like none."""
+    norms = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
+    return float(one @ other) / norms if norms else 0.0
+
+
+def content_of(row: HitRow, item: Ranked) -> str:
+    """Return the part of a hit that is compared: its title, and its best passage."""
+    start = item.span[0] if item.span and item.revision == row.revision else 0
+    title = f"{row.title}\n" if row.title else ""
+    return f"{title}{row.text[start:]}"[:CONTENT_CHARACTERS]
+
+
+def _candidates(
+    plan: Plan, arrived: Mapping[int, Sequence[Outcome]], known: Facts
+) -> Sequence[Ranked]:
+    """Return what the sub-queries put first, before any of it is cut."""
+    uncut = replace(plan.ordering, min_relevance_score=0.0, strict=False)
+    return conclude(replace(plan, ordering=uncut), arrived, known).order.items
+
+
+def _cosines(
+    context: SearchContext,
+    plan: Plan,
+    whole: Outcome,
+    items: Sequence[Ranked],
+    seconds: float,
+) -> dict[str, float]:
+    """Return the cosines, as those of the model that the threshold is said of."""
+    name, vector = whole.model or "", unpack_vector(whole.vector or "")
+    tenant, scope = plan.scope.tenant, plan.scope
+    ids = [UUID(item.entry_id) for item in items]
+    with connection(context.pool) as conn:
+        rows = hydrate(conn, ids, scope, max(1, int(seconds * 1000)))
+        # Of what is compared whole there is a vector already.
+        short = [
+            entry_id
+            for entry_id, row in rows.items()
+            if len(row.title) + len(row.text) < CONTENT_CHARACTERS
+        ]
+        model = context.models.named(name) or vector_tables.find_model(conn, name)
+        told: dict[UUID, float] = {}
+        if model is not None and short:
+            table = model.table_name
+            told = vectors.load_cosines(conn, table, tenant, vector, short)
+    texts = {
+        entry_id: content_of(rows[entry_id], item)
+        for item in items
+        if (entry_id := UUID(item.entry_id)) in rows and entry_id not in told
+    }
+    encoder = context.encoder(name).within(seconds)
+    made = context.passage_vectors.of(encoder, [*texts.values()])
+    told |= {
+        entry_id: cosine(one, vector) for entry_id, one in zip(texts, made, strict=True)
+    }
+    said_of = model_names.MINILM
+    return {
+        str(entry_id): model_names.equal_cosine(one, name, said_of)
+        for entry_id, one in told.items()
+    }

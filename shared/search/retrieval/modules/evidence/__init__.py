@@ -1,0 +1,1 @@
+"""What bears a question out beside words and meaning: procedures, tags, kin, files."""

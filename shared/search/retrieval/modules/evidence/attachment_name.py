@@ -1,0 +1,91 @@
+"""Entries with a file whose name has words of the question."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+from psycopg.rows import class_row
+
+from shared.postgres import statement_deadline
+from shared.postgres.pool import connection
+from shared.search.query.decomposition.decompose import list_content_words
+from shared.search.query.language import tree_text
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.module_contract import (
+    Ask,
+    ModuleResult,
+    SearchToolDescriptor,
+)
+from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
+from shared.search.retrieval.search_context import SearchContext
+
+NAME = "attachment_name"
+# Shorter ones stand in names by chance.
+_LEAST_LETTERS = 3
+_MOST_WORDS = 32
+_WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
+
+_NAMED: LiteralString = (
+    """
+    WITH named AS (
+        SELECT a.entry_id, lower(a.filename) AS filename
+          FROM attachment a
+         WHERE a.tenant = %(tenant)s AND lower(a.filename) LIKE ANY (%(patterns)s)
+         ORDER BY a.entry_id DESC
+         LIMIT %(ranked)s),
+    weighed AS (
+        SELECT named.entry_id, max((
+               SELECT count(*) FROM unnest(%(patterns)s::text[]) AS word (pattern)
+                WHERE named.filename LIKE word.pattern)) AS words
+          FROM named
+         GROUP BY named.entry_id)
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time,
+           (SELECT w.words::float8 / cardinality(%(patterns)s::text[])
+              FROM weighed w WHERE w.entry_id = e.id) AS score"""
+    + candidate_rows.left()
+    + """
+       AND e.id IN (SELECT w.entry_id FROM weighed w)
+     ORDER BY score DESC, e.entry_time DESC, e.kind, e.source, e.external_id
+     LIMIT %(limit)s"""
+)
+
+
+def search(ask: Ask, context: SearchContext) -> ModuleResult:
+    """Return the entries by the share of the question's words in a file's name."""
+    words = list_content_words(tree_text.wanted_text(ask.plan.tree))
+    patterns = [
+        f"%{word.casefold().translate(_WILD)}%"
+        for word in dict.fromkeys(words)
+        if len(word) >= _LEAST_LETTERS
+    ][:_MOST_WORDS]
+    as_of = context.freshness.of(context.pool)
+    if not patterns:
+        return ModuleResult(as_of=as_of, skipped="empty_query")
+    given = {
+        **branch_query.kept_of(ask, context, NAME).params,
+        "patterns": patterns,
+        "ranked": RANKED_MATCHES,
+        "limit": ask.limit,
+    }
+    with connection(context.pool) as conn:
+        statement_deadline.limit_time(conn, ask.budget_ms)
+        with conn.cursor(row_factory=class_row(Match)) as cur:
+            rows = cur.execute(_NAMED, given, prepare=False).fetchall()
+    tenant = ask.plan.scope.tenant
+    hits = tuple(row.candidate(tenant, row.score) for row in rows)
+    return ModuleResult(hits, as_of)
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name=NAME,
+    description="Entries with a file whose name has words of the question.",
+    search_mode=NAME,
+    execute=search,
+    unit=NAME,
+    engine="postgres",
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR

@@ -1,0 +1,53 @@
+"""Entries that carry a tag which the question names, word for word."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from shared.messaging.stage_names import METADATA_STAGE
+from shared.search.query.decomposition.decompose import list_content_words
+from shared.search.query.language import tree_text
+from shared.search.retrieval.module_contract import (
+    Ask,
+    ModuleResult,
+    SearchToolDescriptor,
+)
+from shared.search.retrieval.modules.evidence import weighted_terms
+from shared.search.retrieval.search_context import SearchContext
+from shared.text import facts
+
+NAME = "tag"
+# Of a longer question the first words are looked up.
+_MOST_WORDS = 32
+
+
+def search(ask: Ask, context: SearchContext) -> ModuleResult:
+    """Return the entries with tags of the question, by their share of its words."""
+    words = list_content_words(tree_text.wanted_text(ask.plan.tree))[:_MOST_WORDS]
+    if not words:
+        return ModuleResult(skipped="empty_query")
+    tags = dict.fromkeys(words, 1)
+    for first, second in pairwise(words):
+        tags |= dict.fromkeys((f"{first} {second}", f"{first}-{second}"), 2)
+    weights = {
+        facts.MARK + facts.make_term("tag", tag): size / len(words)
+        for tag, size in tags.items()
+    }
+    hits = weighted_terms.find_by_terms(ask, context, NAME, weights)
+    return weighted_terms.as_result(context, hits)
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name=NAME,
+    description="Entries that carry a tag which the question names.",
+    search_mode=NAME,
+    execute=search,
+    unit=NAME,
+    engine="postgres",
+    needs_stages=(METADATA_STAGE,),
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR

@@ -1,0 +1,66 @@
+"""Entries by terms that they may have, each worth so much: in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import LiteralString
+
+from psycopg.rows import class_row
+
+from shared.messaging.stage_names import METADATA_STAGE
+from shared.postgres import statement_deadline
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Candidate
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.module_contract import Ask, ModuleResult
+from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
+from shared.search.retrieval.search_context import SearchContext
+from shared.text.analysis.analyser import quote_lexeme
+
+# Of what everybody writes about the newest are weighed.
+_WEIGHED: LiteralString = (
+    """
+    WITH matched AS (
+        SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
+               e.entry_time, t.tsv"""
+    + candidate_rows.left()
+    + """
+           AND t.tsv @@ %(any_term)s::tsquery
+         ORDER BY e.entry_time DESC, e.id DESC
+         LIMIT %(ranked)s)
+    SELECT m.id, m.source, m.external_id, m.revision, m.kind, m.origin, m.entry_time,
+           (SELECT sum(w.weight)
+              FROM unnest(%(terms)s::text[], %(weights)s::float8[]) AS w (term, weight)
+             WHERE m.tsv @@ w.term::tsquery)::float8 AS score
+      FROM matched m
+     ORDER BY score DESC, m.entry_time DESC, m.kind, m.source, m.external_id
+     LIMIT %(limit)s"""
+)
+
+
+def find_by_terms(
+    ask: Ask, context: SearchContext, name: str, weights: Mapping[str, float]
+) -> tuple[Candidate, ...]:
+    """Return the entries that have any of some terms, by what theirs are worth."""
+    if not weights:
+        return ()
+    terms = [quote_lexeme(one) for one in weights]
+    given = {
+        **branch_query.kept_of(ask, context, name).params,
+        "any_term": " | ".join(terms),
+        "terms": terms,
+        "weights": list(weights.values()),
+        "ranked": RANKED_MATCHES,
+        "limit": ask.limit,
+    }
+    with connection(context.pool) as conn:
+        statement_deadline.limit_time(conn, ask.budget_ms)
+        with conn.cursor(row_factory=class_row(Match)) as cur:
+            rows = cur.execute(_WEIGHED, given, prepare=False).fetchall()
+    tenant = ask.plan.scope.tenant
+    return tuple(row.candidate(tenant, row.score) for row in rows)
+
+
+def as_result(context: SearchContext, hits: tuple[Candidate, ...]) -> ModuleResult:
+    """Return hits as what a module came to; how fresh they are, their terms say."""
+    return ModuleResult(hits, context.freshness.of(context.pool, METADATA_STAGE))

@@ -1,0 +1,232 @@
+"""A question of several parts, searched part by part and merged; on Postgres."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from shared.embedding.models.encoders import HashingEncoder
+from shared.entries.draft import EntryDraft
+from shared.errors import EmbeddingGenerationError
+from shared.postgres.pool import connection
+from shared.search.explain import why_not
+from shared.search.jobs.outcome import Outcome, make_overdue
+from shared.search.query.plan import Plan
+from shared.search.response import job_answer
+from shared.search.results.conclude import conclude
+from shared.search.results.validate_candidates import CONTENT_CHARACTERS
+from tests.support.fixtures.asking import ANNA, BEN, Asking
+
+QUESTION = "vacuum leak and RF trip"
+PARTS = [QUESTION, "vacuum leak", "RF trip"]
+LONG = "RF trip of the klystron, reset by the crew at noon. " * 20
+
+
+def draft(name: str, text: str, **fields: Any) -> EntryDraft:
+    return EntryDraft("api", name, text, **fields)
+
+
+@pytest.fixture
+def logbook(asking: Asking) -> Asking:
+    asking.write(
+        draft("both", "RF trip after a vacuum leak in sector four"),
+        draft("leak", "vacuum leak at the gate valve"),
+        draft("trip", "RF trip of cavity 3"),
+        draft("long", LONG),
+        draft("closed", "vacuum leak and RF trip, for ben", readers=("ben",)),
+        draft("other", "coffee machine repaired"),
+    )
+    return asking
+
+
+def ask(logbook: Asking, query: str = QUESTION, **fields: Any) -> dict[str, Any]:
+    given = {"validation_threshold": 0.0, **fields}
+    return logbook.ask(query, mode="agentic", **given)
+
+
+def names(body: dict[str, Any]) -> list[str]:
+    return [hit["external_id"] for hit in body["results"]]
+
+
+@pytest.mark.requirement(
+    *("S3-01", "S3-04", "S3-06", "S3-08", "S3-09", "S3-10", "S3-12", "S3-13"),
+    *("S3-37", "S3-39", "S3-40"),
+)
+def test_each_entry_comes_once_and_says_which_parts_found_it(logbook: Asking) -> None:
+    body = ask(logbook)
+    assert body["method_used"] == "agentic"
+    assert (body["sub_queries"], body["decomposed"]) == (PARTS, True)
+    found = {hit["external_id"]: hit for hit in body["results"]}
+    assert names(body)[0] == "both"
+    assert len(found) == len(body["results"])
+    assert found["both"]["found_by"] == PARTS
+    assert "closed" not in found
+    assert all(
+        hit["multi_source"] == (len(hit["found_by"]) > 1) for hit in body["results"]
+    )
+    assert found["both"]["factors"]["multi_source"] == pytest.approx(1.1**2)
+    meta = body["meta"]
+    assert meta["returned"] == len(body["results"])
+    assert meta["sub_query_count"] == 3
+    assert meta["total_candidates"] >= meta["returned"]
+    asked = [one["sub_query"] for one in body["branches"] if one["name"] == "pg_fts"]
+    assert asked == PARTS
+
+
+@pytest.mark.requirement("S3-44")
+def test_a_question_of_one_part_is_one_sub_query(logbook: Asking) -> None:
+    body = ask(logbook, "vacuum leak")
+    assert (body["decomposed"], body["meta"]["sub_query_count"]) == (False, 1)
+    assert body["sub_queries"] == ["vacuum leak"]
+
+
+def told(logbook: Asking, plan: Plan) -> dict[int, list[Outcome]]:
+    return logbook.carried_out(plan)
+
+
+@pytest.mark.requirement("S3-38", "C27")
+def test_the_order_does_not_depend_on_which_branch_was_heard_first(
+    logbook: Asking,
+) -> None:
+    plan = logbook.plan(QUESTION, mode="agentic")
+    heard = told(logbook, plan)
+    first = conclude(plan, heard)
+    for turned in (dict(reversed(heard.items())), dict(sorted(heard.items()))):
+        assert conclude(plan, turned).order == first.order
+
+
+class RecordingEncoder(HashingEncoder):
+    """Remembers how long the texts are that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lengths: list[int] = []
+
+    def encode(self, texts: Any) -> Any:
+        self.lengths += map(len, texts)
+        return super().encode(texts)
+
+
+@pytest.mark.requirement("S3-05", "S3-11", "S3-34", "S3-35", "C03", "C32")
+def test_what_is_too_far_from_the_whole_question_is_left_out_and_counted(
+    logbook: Asking,
+) -> None:
+    recorder = RecordingEncoder()
+    logbook.context = replace(logbook.context, encoder=lambda _: recorder)
+    body = ask(logbook, validation_threshold=0.3)
+    scores = {hit["external_id"]: hit["validation_score"] for hit in body["results"]}
+    assert scores
+    assert all(score >= 0.3 and score == round(score, 4) for score in scores.values())
+    assert {hit["validation"] for hit in body["results"]} == {"kept"}
+    meta = body["meta"]
+    assert meta["validated"] == len(scores)
+    everything = ask(logbook, validation_threshold=0.0)
+    left_out = set(names(everything)) - set(scores)
+    assert meta["rejected_by_validation"] == len(left_out) > 0
+    # A long entry is compared by its beginning.
+    assert recorder.lengths
+    assert max(recorder.lengths) <= CONTENT_CHARACTERS
+    # And whoever asks why is told so.
+    plan = logbook.plan(QUESTION, mode="agentic", validation_threshold=0.3)
+    job = logbook.ended(plan)
+    reader = job_answer.JobReader(logbook.context, ANNA)
+    said = why_not.explain(reader, job, f"api/{left_out.pop()}").body()
+    assert (said["gate"], said["limit"]) == ("validation", 0.3)
+    assert said["value"] < 0.3
+    again = job_answer.read_answer(reader, job)
+    assert again is not None
+    assert again.meta == body["meta"]
+    assert [one.validation_score for one in again.results] == [*scores.values()]
+
+
+@pytest.mark.requirement("S3-35", "C03")
+def test_without_the_model_nothing_is_left_out_and_that_is_said(
+    logbook: Asking,
+) -> None:
+    class Broken(HashingEncoder):
+        def encode(self, texts: Any) -> Any:
+            raise EmbeddingGenerationError(technical=f"{len(texts)} texts")
+
+    plan = logbook.plan(QUESTION, mode="agentic", validation_threshold=0.9)
+    heard = told(logbook, plan)
+    logbook.context = replace(logbook.context, encoder=lambda _: Broken())
+    body = logbook.answer(plan, heard)
+    assert names(body)
+    assert {hit["validation"] for hit in body["results"]} == {"skipped"}
+    assert {hit["validation_score"] for hit in body["results"]} == {None}
+    assert "validation_skipped" in {note["code"] for note in body["diagnostics"]}
+
+
+@pytest.mark.requirement("S3-07")
+def test_a_request_may_do_without_validation(logbook: Asking) -> None:
+    body = ask(logbook, validate=False)
+    assert {hit["validation"] for hit in body["results"]} == {"skipped"}
+    assert body["meta"]["rejected_by_validation"] == 0
+    assert "validation_skipped" not in {note["code"] for note in body["diagnostics"]}
+
+
+@pytest.mark.requirement("S3-32", "C34")
+def test_a_branch_that_is_late_costs_its_hits_alone(logbook: Asking) -> None:
+    plan = logbook.plan(QUESTION, mode="agentic", validation_threshold=0.0)
+    heard = told(logbook, plan)
+    late = plan.branches.index("semantic", 6)
+    heard[late] = [replace(make_overdue("semantic", "cosine"), part=1)]
+    body = logbook.answer(plan, heard)
+    assert (body["state"], body["degraded"]) == ("partial", True)
+    assert "both" in names(body)
+
+
+@pytest.mark.requirement("S3-29", "S3-30")
+def test_each_part_brings_as_many_as_are_asked_for(logbook: Asking) -> None:
+    logbook.write(*(draft(f"leak {n}", f"vacuum leak number {n}") for n in range(20)))
+    body = ask(logbook, limit=2)
+    assert len(body["results"]) == 2
+    plan = logbook.plan(QUESTION, mode="agentic", limit=2, validate=False)
+    order = conclude(plan, told(logbook, plan)).order
+    assert len(order.items) <= 3 * 2
+    assert order.found > len(order.items)
+
+
+@pytest.mark.requirement("S3-28", "S3-59")
+def test_procedures_tags_kin_and_files_are_found_beside_words_and_meaning(
+    asking: Asking,
+) -> None:
+    ids = asking.write(
+        draft("how", "interlock reset step by step", kind="procedure"),
+        draft("tagged", "nothing of note", tags=("interlock",)),
+        draft("first", "interlock tripped"),
+        draft("reply", "solved by the crew", reply_to="first"),
+        draft("filed", "see the picture"),
+        draft("closed", "see the other picture", readers=("ben",)),
+    )
+    for name in ("filed", "closed"):
+        _attach(asking, ids[name], "Interlock_panel.png")
+    plan = asking.plan("interlock", mode="agentic")
+    by_name = {
+        name: [hit.entry_id for hit in outcomes[0].hits]
+        for name, outcomes in zip(
+            plan.branches, told(asking, plan).values(), strict=True
+        )
+    }
+    assert by_name["procedure"] == [str(ids["how"])]
+    assert by_name["tag"] == [str(ids["tagged"])]
+    assert str(ids["reply"]) in by_name["graph"]
+    assert by_name["attachment_name"] == [str(ids["filed"])]
+    plan = asking.plan("interlock", BEN, mode="agentic", modules=["attachment_name"])
+    [[found]] = told(asking, plan).values()
+    assert {hit.entry_id for hit in found.hits} == {
+        str(ids["filed"]),
+        str(ids["closed"]),
+    }
+
+
+def _attach(asking: Asking, entry_id: UUID, filename: str) -> None:
+    with connection(asking.pool) as conn:
+        conn.execute(
+            "INSERT INTO attachment (id, tenant, entry_id, external_id, position,"
+            " filename) VALUES (%s, 'default', %s, %s, 0, %s)",
+            (uuid4(), entry_id, filename, filename),
+        )
