@@ -9,7 +9,12 @@ from uuid import UUID
 from celery import Celery, chord, group
 
 from shared.messaging.broker_errors import translate_broker_errors
-from shared.messaging.task_names import END_SEARCH, QUEUE_OF, RUN_BRANCH
+from shared.messaging.task_names import (
+    END_SEARCH,
+    QUEUE_OF,
+    RUN_BRANCH,
+    SYNTHESIZE,
+)
 
 # The header of a message whose task Flower is to see, whatever its kind. A second name
 # of the task would be lost with a worker of the release before.
@@ -43,6 +48,18 @@ def send_branches(
             chord(together, app=app)(_end(app, job_id, headers), **options)
         else:
             together.apply_async(**options, add_to_parent=False)
+
+
+def send_synthesis(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> None:
+    """Send for an answer to hits that are known already."""
+    with translate_broker_errors(), app.producer_or_acquire() as producer:
+        app.signature(SYNTHESIZE, (str(job_id),)).apply_async(
+            queue=QUEUE_OF[SYNTHESIZE],
+            ignore_result=True,
+            headers=dict(headers),
+            producer=producer,
+            add_to_parent=False,
+        )
 
 
 def _end(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> Any:
