@@ -202,6 +202,9 @@ def test_a_search_of_which_a_part_fails_says_which(
 
     page = read_page(answer.text)
     assert "semantic: embedding_unavailable" in page.one(cls="late").text
+    strip = page.one(cls="strip").text
+    assert "semantic error (embedding unavailable)" in strip
+    assert "os_bm25 ok" in strip
     assert [*page.every("li", cls="hit")]
 
 
