@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from api.search.unified_search import require_unified_search
 from shared.errors import LogchordError
 from shared.log import get_logger
 
 if TYPE_CHECKING:
+    from api.caller_info import CallerInfo
     from api.context import ApiContext
-    from shared.access.scope import Scope
 
 log = get_logger()
 
@@ -21,13 +22,15 @@ _THINGS = frozenset({"device", "system", "pv"})
 
 
 async def find_chips(
-    ctx: ApiContext, scope: Scope, entries: Sequence[Mapping[str, Any]]
+    ctx: ApiContext, caller: CallerInfo, entries: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """Return up to three questions about these entries that have answers."""
     tried = list(dict.fromkeys(suggest_questions(entries)))[:_MOST_TRIED]
     if not tried:
         return []
+    scope = caller.scope
     try:
+        await require_unified_search(caller, ctx)
         approved = await ctx.searches.glossaries.of(scope.tenant)
         found = await asyncio.to_thread(
             ctx.suggestions.evaluate, tried, scope, approved, {}, {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import httpx
+import pytest
 from playwright.sync_api import expect
 
 from tests.support.fixtures.browser import Tab
@@ -107,6 +108,7 @@ def test_back_leads_to_the_place_in_the_list(
     )
 
 
+@pytest.mark.requirement("U28")
 def test_live_follows_until_it_is_paused(
     logbook: httpx.Client, open_tab: Callable[..., Tab]
 ) -> None:

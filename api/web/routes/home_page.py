@@ -78,6 +78,6 @@ async def _parts(
     """Yield the page up to its chips; then these, as soon as they were tried."""
     head, _, tail = text.partition(_CHIPS)
     yield head
-    found = await find_chips(ctx, caller.scope, entries)
+    found = await find_chips(ctx, caller, entries)
     yield rendering.render(request, "_chips.html", chips=found)
     yield tail
