@@ -38,8 +38,7 @@ def _text(node: ast.AST) -> str:
             return text
         case ast.JoinedStr(values=parts):
             return "".join(
-                part.value if isinstance(part, ast.Constant) else "{}"
-                for part in parts
+                part.value if isinstance(part, ast.Constant) else "{}" for part in parts
             )
         case _:
             return ""
@@ -50,6 +49,8 @@ def test_the_client_reaches_every_route():
     offered = {
         f"{method.upper()} {re.sub(r'{[^}]+}', '{}', path)}"
         for path, operations in paths.items()
+        # The same routes in camel case, for callers of another system.
+        if not path.startswith("/v1/advisory-ai/search/")
         for method in operations
     }
     missing = sorted(offered - asked())
