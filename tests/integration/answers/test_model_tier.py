@@ -23,7 +23,7 @@ from shared.search.query.result_detail import Synthesis
 from shared.search.query.wanted_answer import AnswerLimits
 from shared.search.response import end_search as ending
 from shared.search.response import seen_again
-from shared.search.response.end_search import end_search
+from shared.search.response.end_search import Beside, end_search
 from shared.search.response.search_answer import SearchAnswer
 from shared.settings.settings import Settings
 from tests.integration.answers.test_answer_question import draft, write_logbook
@@ -80,7 +80,7 @@ class Tier:
             job_of(context, plan),
             plan,
             self.asking.carried_out(plan),
-            preparing,
+            Beside(preparing),
         )
         assert preparing.prepared is not None
         take = self.quota or (lambda _: Quota(is_allowed=True, remaining=9))
