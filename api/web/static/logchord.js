@@ -174,11 +174,11 @@ addEventListener("keydown", (event) => {
   act();
 });
 
-// A quote that was dismissed comes back for whoever comes back to it.
+// A quote that was dismissed comes back for whoever has left it and comes back to it.
 for (const kind of ["mouseover", "focusin"]) {
-  addEventListener(kind, (event) => {
-    for (const cite of all(".cite.dismissed")) {
-      if (!cite.contains(event.target)) cite.classList.remove("dismissed");
+  addEventListener(kind, () => {
+    for (const cite of all(".cite.dismissed:not(:hover, :focus-within)")) {
+      cite.classList.remove("dismissed");
     }
   });
 }
