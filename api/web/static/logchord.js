@@ -128,8 +128,9 @@ function move(step) {
 const KEYS = {
   "/": () => {
     const box = one("#q");
-    if (box) box.select();
-    else location.href = `${base}/`;
+    if (!box) { location.href = `${base}/`; return; }
+    box.focus();
+    box.select();
   },
   j: () => move(1),
   k: () => move(-1),
