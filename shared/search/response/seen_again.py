@@ -29,7 +29,8 @@ def see_answer_again(pool: Pool, plan: Plan, answer: Answer) -> Answer:
 
     A model takes seconds: what it was given may be deleted, edited or closed by then.
     """
-    rests_on = {one.entry_id for one in (*answer.citations, *answer.context.evidence)}
+    rests_on = {one.entry_id for one in answer.citations}
+    rests_on |= {one.entry_id for one in answer.context.evidence}
     ids = [UUID(one) for one in sorted(rests_on)]
     seen: Answer | None = None
     try:

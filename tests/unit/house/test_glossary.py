@@ -29,7 +29,7 @@ TWINS = {
 # The route, and with it the schema, has a name that others call it by.
 PUBLISHED = {
     *("maintenance_out", "MaintenanceOut", "Maintenance"),
-    *("get_maintenance", "cancel_maintenance"),
+    *("get_maintenance", "cancel_maintenance", "maintenance"),
 }
 # Pages that are written from code, and what was done under the words of its time.
 NOT_OURS = ("docs/reference/", "docs/licences", "CHANGELOG")
