@@ -110,6 +110,7 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
 
     assert found["search"] == {
         "POST /search",
+        "POST /v1/classify",
         "POST /v1/search/query",
         "POST /v1/search/suggestions/evaluate",
         "POST /v1/advisory-ai/search/query",
