@@ -14,6 +14,7 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.progress import ProgressEvent
+from shared.search.query.modes import AGENT
 from shared.search.query.sub_queries import sub_queries_of
 from shared.times.rfc3339 import timestamp
 
@@ -110,7 +111,8 @@ def events_after(seen: JobSnapshot, after: int) -> list[Event]:
 def _heard_until(stored: StoredJob, after: int) -> int:
     """Return how much workers must have told: what was sent, and each branch's end."""
     sent = after - _PLANNED if _PLANNED < after < _SNAPSHOT else 0
-    return max(sent, len(stored.plan["branches"]) if stored.ended_at else 0)
+    branches = 1 if stored.plan["method"] == AGENT else len(stored.plan["branches"])
+    return max(sent, branches if stored.ended_at else 0)
 
 
 def _begun(stored: StoredJob, position: int | None) -> list[Event]:
@@ -139,6 +141,9 @@ def _told(stored: StoredJob, told: Sequence[ProgressEvent]) -> list[Event]:
 
 
 def _with_question(says: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
+    if "turn" in says:
+        # Of no branch: a turn asks several.
+        return dict(says)
     part = says.get("part", 0)
     told = {name: value for name, value in says.items() if name != "part"}
     return {**told, "sub_query": asked[part if part < len(asked) else 0]}

@@ -37,6 +37,7 @@ from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.query import deadline_shares, ranking_context
 from shared.search.query import plan as planning
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
+from shared.search.query.modes import AGENT
 from shared.search.query.plan import Plan, SearchQuery
 from shared.search.query.plan_parts import PlanRecord
 from shared.search.response import end_search
@@ -210,7 +211,7 @@ class Searches:
         wait_ms = min(
             plan.deadline_ms if wait_ms is None else wait_ms, self._max_wait_ms
         )
-        if wait_ms >= plan.deadline_ms:
+        if wait_ms >= plan.deadline_ms and plan.method != AGENT:
             spare = self._spare(plan, caller)
             async with self._admission.turn(caller_of(plan.scope), spare):
                 began = time.monotonic()
@@ -327,6 +328,10 @@ class Searches:
             fan_out.WATCHED: submitted,
             **caller.trace,
         }
+        if plan.method == AGENT:
+            # Its first turn: what that asks for, it sends itself.
+            fan_out.send_agent_turn(self._app, job_id, 1, headers)
+            return _Sent(job, wait_until)
         wide, narrow = task_names.WIDE_SEARCH_QUEUE, task_names.SEARCH_QUEUE
         queue = wide if plan.exhaustive or plan.fan_out.sub_queries else narrow
         fan_out.send_branches(

@@ -18,6 +18,7 @@ RUN_STAGE = "enhance.run_stage"
 INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
 END_SEARCH = "answer.end_search"
+TAKE_AGENT_TURN = "answer.take_agent_turn"
 POLL_SOURCE = "ingest.poll_source"
 RECONCILE_SOURCE = "chores.reconcile_source"
 REPARSE_SOURCE = "chores.reparse_source"
@@ -33,7 +34,7 @@ COUNT_WORDS = "chores.count_words"
 MINE_GLOSSARY = "chores.mine_glossary"
 
 # Flower sees those of submitted searches alone: see `fan_out.WATCHED`.
-OF_SEARCHES = frozenset({RUN_BRANCH, END_SEARCH})
+OF_SEARCHES = frozenset({RUN_BRANCH, END_SEARCH, TAKE_AGENT_TURN})
 
 _CHORES = (
     *(RECONCILE_SOURCE, REPARSE_SOURCE, EXPIRE, RECONCILE_INDEX, REBUILD_INDEX),
@@ -49,6 +50,7 @@ QUEUE_OF = {
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
     END_SEARCH: "answer",
+    TAKE_AGENT_TURN: "answer",
     POLL_SOURCE: "ingest",
     **dict.fromkeys(_CHORES, "chores"),
 }

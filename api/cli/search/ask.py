@@ -21,7 +21,7 @@ _QUERY = "/v1/search/query"
 @click.command(cls=QuestionCommand)
 @click.argument("words", nargs=-1)
 @click.option(
-    "--mode", default="auto", help="auto, keyword, semantic, hybrid or agentic."
+    "--mode", default="auto", help="auto, keyword, semantic, hybrid, agentic, agent."
 )
 @click.option(
     "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."

@@ -60,6 +60,7 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     return {
         "modes": [
             *(_mode(mode, limits) for mode in _modes()),
+            _agent(settings, limits),
             *(
                 _pipeline(name, one, limits)
                 for name, one in pipelines.find_pipelines().items()
@@ -84,7 +85,17 @@ def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     named = {one.descriptor.search_mode: one for one in reversed(list(known))}
     own = [p for family in mode.families for p in named[family].parameters]
     on = limits.enabled | limits.outside
-    return _told(mode, own, enabled=on.issuperset(mode.families))
+    return _told(mode, own, enabled=mode.is_on(on))
+
+
+def _agent(settings: Settings, limits: PlanLimits) -> dict[str, Any]:
+    """Return the mode of agents: as it is, or as it would be with a model."""
+    given = next((one for one in limits.pipelines if one.name == modes.AGENT), None)
+    named = settings.pipelines.agent.retrieval_modules
+    mode = given or modes.make_agent_mode(named, modes.AGENT_DEADLINE_MS)
+    single = {one.name for one in limits.pipelines if one.is_one}
+    on = limits.enabled | limits.outside | single
+    return _told(mode, (), enabled=given is not None and given.is_on(on))
 
 
 def _pipeline(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -27,6 +28,18 @@ def branch_started(
     pipe = client.pipeline(transaction=False)
     told = json.dumps([{"name": branch, "part": part}])
     pipe.xadd(name, {"branch_started": told})
+    pipe.expireat(name, until)
+    with translate_broker_errors():
+        pipe.execute()
+
+
+def agent_turn(
+    client: redis.Redis, job_id: UUID, turn: Mapping[str, Any], *, until: int
+) -> None:
+    """Tell how a turn of an agent has fared."""
+    name = redis_keys.events(job_id)
+    pipe = client.pipeline(transaction=False)
+    pipe.xadd(name, {"agent_turn": json.dumps([turn])})
     pipe.expireat(name, until)
     with translate_broker_errors():
         pipe.execute()

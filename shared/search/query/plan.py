@@ -460,6 +460,8 @@ def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:
     if asked is None:
         return mode.deadline_ms
     most = 2 * mode.deadline_ms
+    if mode.name == modes.AGENT:
+        most = min(most, modes.AGENT_DEADLINE_MS)
     if not modes.MIN_DEADLINE_MS <= asked <= most:
         message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most} milliseconds."
         raise InvalidRequestError.field("deadline_ms", "range", message)

@@ -139,6 +139,10 @@ class SearchAnswer:
         "Only with `acl_honesty`: how many match by words that you may not see; 1000:"
         " as many at least; null: not counted.",
     ] = None
+    agent: Annotated[
+        Mapping[str, Any] | None,
+        "Of an agent: why it ended, what it cost, and the answer without a model.",
+    ] = None
     # How much of it is told, and whether `hidden_count` is: not told themselves.
     amount: Amount = WHOLE
     counts_hidden: bool = False
