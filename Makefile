@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all soak shown-enrich shown-search demo serve migrate docs requirements bench bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-answers bench-agent bench-cards bench-search bench-enrich
+.PHONY: $(shell awk -F: '/^[a-z-]+:/ { print $$1 }' $(firstword $(MAKEFILE_LIST)))
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,9 +63,16 @@ serve: setup ## Start everything, without the sample, until Ctrl-C
 migrate: setup ## Bring the database to this release's schema
 	@exec $(BIN)/logchord migrate
 
-docs: setup ## Write docs/reference/ from the code, and the list of licences
+docs: setup ## Write docs/reference/ and the client's models from the code, and the list of licences
+	@$(BIN)/python .ci/client_code.py --write
 	@$(BIN)/python .ci/reference.py --write
 	@$(BIN)/python .ci/licences.py --write
+
+screenshots: setup ## Eight views of the page, light and dark, wide and narrow; two of them for the README
+	@$(BIN)/python .ci/screenshots.py
+
+client: setup ## Build the Python client, a distribution of its own, into dist/
+	@cd client && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
 
 requirements: ## Which requirements have a passing test in the last results
 	@if [ -x ../shared/tools/requirements.py ]; then \

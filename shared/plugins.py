@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import _lru_cache_wrapper, cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from shared.errors import ConfigurationError, ModuleNotEnabledError
 
@@ -19,6 +19,7 @@ SEARCH_MODULES = "logchord.search_modules"
 PIPELINES = "logchord.pipelines"
 ADAPTERS = "logchord.adapters"
 STAGES = "logchord.enhancers"
+CAPABILITIES = "logchord.capabilities"
 
 OURS = "logchord"
 # Python modules that register something when they are imported, by their names.
@@ -133,6 +134,15 @@ def import_named(environ: Mapping[str, str]) -> None:
         except ImportError as exc:
             message = f"{VARIABLE} names {name}, which cannot be imported: {exc}."
             raise ConfigurationError(message, config_key=VARIABLE) from exc
+
+
+def load_named(named: str, config_key: str) -> Any:
+    """Return what a setting names as `module:object`, or say why there is none."""
+    try:
+        return EntryPoint(config_key, named, "").load()
+    except (ImportError, AttributeError, ValueError) as exc:
+        message = f"{config_key} names {named}, which cannot be loaded: {exc}."
+        raise ConfigurationError(message, config_key=config_key) from exc
 
 
 def check_category(name: str, category: str) -> None:

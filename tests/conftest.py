@@ -24,6 +24,7 @@ pytest_plugins = (
     "tests.support.fixtures.jobs_redis",
     "tests.support.fixtures.sources",
     "tests.support.fixtures.vectors",
+    "tests.support.fixtures.browser",
 )
 
 # How long a generated case takes says only how busy the machine is.

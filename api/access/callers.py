@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from api.access import page_sessions
 from shared.access import keys
 from shared.access.limits import Kind, Limiter, refuse
 from shared.access.scope import Scope
@@ -37,8 +38,10 @@ class Callers:
         pool: Pool,
         limiter: Limiter,
         note_use: Callable[[str], None],
+        secret: Callable[[], bytes],
     ) -> None:
         self._settings = settings
+        self._secret = secret
         self._note_use = note_use
         self._pool = pool
         self._limiter = limiter
@@ -59,6 +62,8 @@ class Callers:
     async def find(self, request: Request) -> Scope:
         """Return the caller's rights, or raise 401."""
         token = _token(request)
+        if token is None and (session := _session(request)):
+            return await self._known_by(session)
         if token is None:
             if self._may_be_anonymous(request):
                 _refuse_foreign_pages(request)
@@ -66,6 +71,10 @@ class Callers:
             raise AccessError
         # Garbage must cost neither a thread nor a connection of the real callers'.
         keys.check_shape(token)
+        return await self._known_by(token)
+
+    async def _known_by(self, token: str) -> Scope:
+        """Return whose key, or session, it is, as it was a moment ago."""
         known = self._known.get(token)
         if known is not None and known[0] > time.monotonic():
             return known[1]
@@ -118,8 +127,12 @@ class Callers:
             task.exception()
 
     def _look_up(self, token: str) -> Scope:
+        if token.startswith("lk_"):
+            with connection(self._pool) as conn:
+                return keys.find(conn, token)
+        key_id = page_sessions.read_session(self._secret(), token)
         with connection(self._pool) as conn:
-            return keys.find(conn, token)
+            return keys.find_by_id(conn, key_id)
 
     def _may_be_anonymous(self, request: Request) -> bool:
         if not self._settings.anonymous_loopback or request.client is None:
@@ -158,6 +171,15 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return address == "localhost"
+
+
+def _session(request: Request) -> str | None:
+    """Return the session of whoever looks; it writes by forms of the page alone."""
+    route = request.scope.get("route")
+    is_form = getattr(route, "takes_session_writes", False)
+    if request.method not in _SAFE_METHODS and not is_form:
+        return None
+    return page_sessions.session_of(request)
 
 
 def _token(request: Request) -> str | None:

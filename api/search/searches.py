@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
@@ -17,10 +16,8 @@ from uuid import UUID
 import redis
 
 from api.search.admission import TOO_MANY, Admission, caller_of
-from api.search.glossaries import Glossaries
 from api.search.mailbox import Mailbox, Waiter
-from api.search.measured_scores import MeasuredScores
-from api.search.plan_settings import calendar_of, config_hash, facility_of, limits_of
+from api.search.search_planner import SearchPlanner
 from api.server import metrics
 from shared.answers.answer_question import answer_question
 from shared.cards.make_cards import make_cards
@@ -32,21 +29,14 @@ from shared.postgres.pool import connection
 from shared.search.jobs import close_job, outcome
 from shared.search.jobs import job as jobs
 from shared.search.jobs.close_job import Ending
-from shared.search.jobs.job import Job, StoredJob
-from shared.search.pipelines import installed_pipelines as pipelines
-from shared.search.query import deadline_shares, ranking_context
-from shared.search.query import plan as planning
-from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
+from shared.search.jobs.job import Job
+from shared.search.query import deadline_shares
 from shared.search.query.modes import AGENT
-from shared.search.query.plan import Plan, SearchQuery
-from shared.search.query.plan_parts import PlanRecord
+from shared.search.query.plan import Plan
 from shared.search.response import end_search
 from shared.search.response.end_search import Beside, EndedSearch
 from shared.search.response.respond import nothing_asked
-from shared.search.retrieval import installed_modules
 from shared.search.retrieval.branch.retry import Paces
-from shared.search.retrieval.search_context import make_search_context
-from shared.search.retrieval.search_parameters import check_parameters
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -54,11 +44,9 @@ if TYPE_CHECKING:
 
     from api.caller_info import CallerInfo
     from shared.access.cursors import Signer
-    from shared.access.scope import Scope
     from shared.messaging.broker_clock import BrokerClock
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings
-    from shared.times.calendar import Clock
 
 log = get_logger()
 
@@ -80,7 +68,7 @@ class _Sent:
     wait_until: float
 
 
-class Searches:
+class Searches(SearchPlanner):
     """One per API process: its mailbox, its dispatchers, its admission."""
 
     def __init__(
@@ -93,28 +81,12 @@ class Searches:
         signer: Callable[[], Signer],
         opensearch: OpenSearch | None,
     ) -> None:
+        super().__init__(settings, pool, clock.now, signer, lambda: opensearch)
         self._app = app
         self._client = client
         self._clock = clock
         self._pool = pool
         self._max_wait_ms = settings.max_wait_ms
-        self._limits = limits_of(settings)
-        self._pipelines = {one.name: one for one in self._limits.pipelines}
-        self._calendar = calendar_of(settings)
-        self.facility = facility_of(settings)
-        # A model is no part of this process.
-        self.context = make_search_context(
-            settings,
-            pool=pool,
-            now=clock.now,
-            signer=signer,
-            facility=self.facility,
-            opensearch=lambda: opensearch,
-        )
-        self.glossaries = Glossaries(pool, self.facility)
-        self.scores = MeasuredScores(
-            pool, lambda scale: config_hash(settings, self.facility, scale)
-        )
         # By mode: as whoever asked has waited, and as long as a place was held.
         self._paces, self._held = Paces(), Paces(_LATELY_SECONDS)
         self.mailbox = Mailbox(lambda: redis_clients.mailbox_redis(settings))
@@ -129,11 +101,6 @@ class Searches:
         self._background: set[asyncio.Future[None]] = set()
         self._going_on: set[asyncio.Task[None]] = set()
 
-    @property
-    def calendar(self) -> Clock:
-        """Return how the facility counts its days, and what is now."""
-        return replace(self._calendar, now=datetime.now(UTC))
-
     async def start(self) -> None:
         """Begin to listen for answers."""
         await self.mailbox.start()
@@ -146,38 +113,6 @@ class Searches:
             one.cancel()
         await self.mailbox.stop()
         self._dispatchers.shutdown(wait=False, cancel_futures=True)
-
-    def plan(
-        self, question: SearchQuery, scope: Scope, approved: Approved = NOTHING_APPROVED
-    ) -> Plan:
-        """Return the plan of a question, or refuse it."""
-        clock = self.calendar
-        plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
-        composed = self._pipelines.get(plan.method)
-        if composed is None:
-            taken = installed_modules.list_parameters(plan.branches)
-            glossary = approved.asked(plan.tree)
-        else:
-            taken = pipelines.parameters(composed)
-            # It may ask in other words than these.
-            glossary = approved.pairs
-        ordering = ranking_context.add_ranking_context(
-            plan, self.facility, clock, question.ambient
-        )
-        return replace(
-            plan,
-            parameters=check_parameters(question.parameters, taken),
-            ordering=replace(ordering, saturation=self.scores.scale),
-            words=replace(plan.words, glossary=glossary),
-            record=PlanRecord(question.request, self.scores.config_hash),
-        )
-
-    def again(self, job: StoredJob, scope: Scope) -> Plan:
-        """Return the plan of a job as it was, for whoever asks now."""
-        # Dates stay what they were; a fault that was asked for is not asked for again.
-        plan = Plan.from_values(job.plan)
-        record = PlanRecord(plan.record.request, self.scores.config_hash, str(job.id))
-        return replace(plan, scope=scope, fault=None, record=record)
 
     async def ask(
         self, plan: Plan, caller: CallerInfo, wait_ms: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -52,6 +53,10 @@ class ErrorBody(BaseModel):
     """The body of every answer that is not a success."""
 
     error: ErrorInfo
+
+
+# Shows an error, its body and its headers.
+ErrorView = Callable[[LogchordError, Mapping[str, Any], Mapping[str, str]], Response]
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -105,7 +110,15 @@ def answer(error: LogchordError, state: Any) -> Response:
         told = body["error"]
         fields = (told.get("details") or {}).get("fields")
         body = {"detail": fields or f"{told['message']} ({told['id']})", **body}
+    show: ErrorView | None = getattr(state, "show_error", None)
+    if show is not None:
+        return show(error, body, headers)
     return as_json(body, error.status, headers)
+
+
+def show_errors_by(state: Any, show: ErrorView) -> None:
+    """Let the errors of a request be shown as its readers see them."""
+    state.show_error = show
 
 
 def tell_detail(state: Any) -> None:

@@ -142,14 +142,28 @@ def check_shape(token: str) -> re.Match[str]:
 def find(conn: Connection[TupleRow], token: str) -> Scope:
     """Return whose key it is; garbage, expired and revoked are one and the same."""
     key_id, secret = check_shape(token).groups()
-    with conn.cursor(row_factory=class_row(_StoredKey)) as cur:
-        stored = cur.execute(_FIND, {"key_id": key_id}).fetchone()
+    stored = _load(conn, key_id)
     given = hashlib.sha256(secret.encode()).digest()
-    if (
-        stored is None
-        or not hmac.compare_digest(stored.hash, given)
-        or not stored.valid
-    ):
+    if stored is None or not hmac.compare_digest(stored.hash, given):
+        raise _invalid()
+    return _scope_of(stored)
+
+
+def find_by_id(conn: Connection[TupleRow], key_id: str) -> Scope:
+    """Return the scope of a key that its caller has shown before, in a login."""
+    stored = _load(conn, key_id)
+    if stored is None:
+        raise _invalid()
+    return _scope_of(stored)
+
+
+def _load(conn: Connection[TupleRow], key_id: str) -> _StoredKey | None:
+    with conn.cursor(row_factory=class_row(_StoredKey)) as cur:
+        return cur.execute(_FIND, {"key_id": key_id}).fetchone()
+
+
+def _scope_of(stored: _StoredKey) -> Scope:
+    if not stored.valid:
         raise _invalid()
     return Scope(
         # An installation's admin has no facility: requests act on the default one.

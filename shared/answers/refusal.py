@@ -18,6 +18,7 @@ _OUTSIDE: dict[Outside, str] = {
     "live_value": "A logbook tells what was written, not what is so at this moment.",
     "control_action": "A logbook is only read here; nothing is set or switched.",
     "general_knowledge": "That is general knowledge; a logbook tells what happened.",
+    "other_task": "That is no question to a logbook, which tells what happened.",
 }
 _KINDS: dict[AnswerKind, str] = {
     "why": "why",

@@ -177,6 +177,29 @@ class SynthesisSettings(Section):
     )
 
 
+class CapabilitySettings(Section):
+    """What orchestrators are told of logbook search."""
+
+    prompts: bool = Field(
+        default=True, description="Off: the guides without a builder and examples."
+    )
+    prompt_builder: str | None = Field(
+        None, description="A facility's own builder of prompts, as `module:Class`."
+    )
+
+
+class McpSettings(Section):
+    """What agents are offered by the Model Context Protocol."""
+
+    port: int = Field(8007, ge=1, le=65535, description="Port of `serve mcp`.")
+    tools: Literal["eight", "all"] = Field(
+        "eight", description="`all`: other names, too, and one for each search mode."
+    )
+    write: bool = Field(
+        default=False, description="Offer `entry_create` to keys that may write."
+    )
+
+
 class FlowerSettings(Section):
     """What operators see in Flower."""
 

@@ -28,7 +28,9 @@ from shared.settings.sections import (
     AgenticSettings,
     ApiSettings,
     AttachmentSettings,
+    CapabilitySettings,
     FlowerSettings,
+    McpSettings,
     ReasoningSettings,
     Section,
     SessionSettings,
@@ -234,6 +236,9 @@ class Settings(Section):
     rate_default_per_minute: int = Field(
         600, ge=0, description="Other requests a minute and key; 0: no limit."
     )
+    rate_login_per_minute: int = Field(
+        10, ge=0, description="Logins to the page a minute and address; 0: no limit."
+    )
 
     work: WorkSettings = WorkSettings()
 
@@ -252,9 +257,11 @@ class Settings(Section):
     analyser: AnalyserSettings = AnalyserSettings()
     api: ApiSettings = ApiSettings()
     attachments: AttachmentSettings = AttachmentSettings()
+    capability: CapabilitySettings = CapabilitySettings()
     flower: FlowerSettings = FlowerSettings()
     fusion: searching.FusionSettings = searching.FusionSettings()
     keyword: searching.KeywordSettings = searching.KeywordSettings()
+    mcp: McpSettings = McpSettings()
     pipelines: PipelinesSettings = PipelinesSettings()
     reasoning: ReasoningSettings = ReasoningSettings()
     reranking: searching.RerankingSettings = searching.RerankingSettings()

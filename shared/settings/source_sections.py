@@ -80,6 +80,11 @@ class SourceSettings(Section):
     entry_url_template: str | None = Field(
         None, description="The entry in its own facility, with {external_id}."
     )
+    new_entry_url: str | None = Field(
+        None,
+        pattern=r"^https?://\S+$",
+        description="The facility's own form for a new entry, to which the page leads.",
+    )
     keep_raw: bool = Field(
         default=True, description="Keep what was received, so that it can be reparsed."
     )

@@ -18,8 +18,6 @@ from workers.adapters.kit.stub import Stub
 from workers.adapters.kit.subject import Subject, registered
 
 STUBS = "tests.contract.stubs"
-# Packages of their own, whose tests run where they are installed.
-collect_ignore = ["outside_adapter", "outside_module", "outside_stage"]
 # By its methods a class is known for a stub.
 VERBS = [name for name in vars(Stub) if not name.startswith("_")]
 

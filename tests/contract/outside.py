@@ -8,6 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
 
 def copied(package: Path, folder: Path) -> Path:
     """Return the package's sources in a folder of its own."""

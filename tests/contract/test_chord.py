@@ -10,12 +10,12 @@ import pytest
 import redis
 
 from shared.messaging.task_names import END_SEARCH, RUN_BRANCH
-from tests.contract.outside import installed_package
+from tests.contract.outside import EXAMPLES, installed_package
 from tests.support.fixtures.system import Factory, System
 from tests.support.flower import flower_of, wait_for_tasks
 from tests.support.waiting import until
 
-PACKAGE = Path(__file__).parent / "outside_module"
+PACKAGE = EXAMPLES / "search_module"
 DEADLINE_MS = 2000
 
 

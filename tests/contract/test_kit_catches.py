@@ -11,11 +11,11 @@ from itertools import count
 import httpx
 import pytest
 
+from docs.examples.adapter.logchord_acme.adapter import Acme
+from docs.examples.adapter.tests.stub import AcmeStub
 from shared.adapter_contract.contract import AdapterPage, IdStamp
 from shared.errors import IngestionError, MalformedEntryError, SourceUnreachableError
 from shared.sources import load_adapter
-from tests.contract.outside_adapter.logchord_acme.adapter import Acme
-from tests.contract.outside_adapter.tests.stub import AcmeStub
 from workers.adapters.kit.checks import changes, faults, load, parse, text, times
 from workers.adapters.kit.keeping import keeping
 from workers.adapters.kit.subject import Subject

@@ -15,7 +15,7 @@ import pytest
 from tests.contract import outside
 from workers.adapters.kit.matrix import ROWS
 
-PACKAGE = Path(__file__).parent / "outside_adapter"
+PACKAGE = outside.EXAMPLES / "adapter"
 
 
 def run(

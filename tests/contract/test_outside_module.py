@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
-from tests.contract.outside import installed_package
+from tests.contract.outside import EXAMPLES, installed_package
 from tests.support.fixtures.system import Factory, System
 from tests.support.waiting import until
 
-PACKAGE = Path(__file__).parent / "outside_module"
+PACKAGES = (EXAMPLES / "search_module", EXAMPLES / "pipeline")
 PINNED, BROKEN = "pinned", "pinned_later"
 # Of entry points, and of what the package registers itself.
 BY_POINT, REGISTERED, AGAIN = "pinned_first", "words_and_pins", "pinned_again"
@@ -42,15 +47,18 @@ ENTRIES: tuple[dict[str, Any], ...] = (
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the built package is installed, beside what this run can import."""
-    return installed_package(PACKAGE, tmp_path_factory.mktemp("outside"))
+def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where the built packages are installed, beside what this run can import."""
+    folders = (
+        installed_package(one, tmp_path_factory.mktemp(one.name)) for one in PACKAGES
+    )
+    return os.pathsep.join(map(str, folders))
 
 
 @pytest.fixture(scope="module")
-def system(make_lasting_system: Factory, installed: Path) -> System:
+def system(make_lasting_system: Factory, installed: str) -> System:
     made = make_lasting_system(
-        PYTHONPATH=str(installed),
+        PYTHONPATH=installed,
         LOGCHORD_SEARCH_MODULES__PINNED__ENABLED="true",
         LOGCHORD_SEARCH_MODULES__PINNED_LATER__ENABLED="true",
         LOGCHORD_REGISTRY="logchord_pinned.registry",
@@ -59,6 +67,7 @@ def system(make_lasting_system: Factory, installed: Path) -> System:
         LOGCHORD_PIPELINES__PINNED_FIRST__RETRIEVAL_MODULES="keyword pinned",
         LOGCHORD_PIPELINES__WORDS_AND_PINS__ENABLED="true",
         LOGCHORD_PIPELINES__WORDS_AND_PINS__RETRIEVAL_MODULES="keyword pinned_again",
+        LOGCHORD_MCP__TOOLS="all",
         LOGCHORD_FAULT_INJECTION="true",
         EMBEDDING_MODEL="hashing-384",
     )
@@ -123,8 +132,9 @@ def test_a_module_of_another_package_is_a_branch_of_searches_and_shown_as_one(cl
 @pytest.mark.requirement("S4-14")
 def test_it_is_asked_at_the_same_time_as_words_and_meaning(make_system, installed):
     whole = make_system(
-        PYTHONPATH=str(installed),
+        PYTHONPATH=installed,
         LOGCHORD_SEARCH_MODULES__PINNED__ENABLED="true",
+        LOGCHORD_MCP__TOOLS="all",
         LOGCHORD_FAULT_INJECTION="true",
         EMBEDDING_MODEL="hashing-384",
     )
@@ -310,3 +320,31 @@ def test_a_pipeline_fails_as_a_search_whose_branches_say_why(system, client):
         PINNED: "opensearch_unavailable",
         BY_POINT: "opensearch_unavailable",
     }
+
+
+def test_modules_and_pipelines_are_tools_of_agents(system: System):
+    system.start("mcp")
+    port = system.environment["LOGCHORD_MCP__PORT"]
+
+    async def ask() -> tuple[set[str], dict[str, Any]]:
+        headers = {"Authorization": f"Bearer {system.key()}"}
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=40) as http,
+            Client(streamable_http_client(url, http_client=http)) as agent,
+        ):
+            listed = await agent.list_tools()
+            names = {one.name for one in listed.tools}
+            found = await agent.call_tool("pinned_first_search", {"query": "klystron"})
+            return names, found.structured_content
+
+    def is_alive() -> bool:
+        with contextlib.suppress(httpx.TransportError):
+            return httpx.get(f"http://127.0.0.1:{port}/health/live").is_success
+        return False
+
+    until(is_alive, within_seconds=60, what=system.tail("mcp"))
+    tools, told = asyncio.run(ask())
+    assert {"pinned_search", "pinned_first_search", "words_and_pins_search"} <= tools
+    assert told["mode"] == BY_POINT
+    assert told["results"][0]["found_by"] == [BY_POINT]

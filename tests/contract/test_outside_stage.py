@@ -24,14 +24,14 @@ from shared.stages import entry_stages, installed_stages
 from shared.stages.stage_contract import StageDescriptor
 from shared.work import bulk_turn, chore_records, due_work, quarantine, stage_pauses
 from shared.work.quarantine import Which
-from tests.contract.outside import installed_package
+from tests.contract.outside import EXAMPLES, installed_package
 from tests.support.waiting import until
 from workers.runtime.context import Context
 from workers.tasks import chores
 from workers.tasks.enhance import extract_metadata
 from workers.tasks.stages import run_stage
 
-PACKAGE = Path(__file__).parent / "outside_stage"
+PACKAGE = EXAMPLES / "stage"
 TENANT = "default"
 ALARMS, BROKEN = "alarms", "alarms_later"
 

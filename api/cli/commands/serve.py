@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from api.cli import api_client, output
+
 if TYPE_CHECKING:
     from shared.settings.settings import Settings
 
@@ -52,6 +54,45 @@ def api() -> None:
         access_log=False,
         server_header=False,
         # Who may set X-Forwarded-For is a setting, judged by the application.
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACEFUL_SECONDS,
+    )
+
+
+@serve.command()
+@click.option("--stdio", is_flag=True, help="Serve the program that starts this one.")
+def mcp(*, stdio: bool) -> None:
+    """Serve agents by the Model Context Protocol, over HTTP at /mcp."""
+    import asyncio
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        message = "This needs the package mcp: pip install 'logchord[mcp]'."
+        raise output.CommandError(message, exit_code=output.USAGE)
+    from api.mcp import mcp_server
+
+    if stdio:
+        from api.mcp.rest_calls import RestCalls
+
+        with api_client.open_client(output.current()) as client:
+            rest = RestCalls.like(client)
+        asyncio.run(mcp_server.serve_stdio(_settings(), rest))
+        return
+    import uvicorn
+
+    from shared import switch_interval
+
+    switch_interval.take_short_turns()
+    settings = _settings()
+    _allow_connections()
+    uvicorn.run(
+        mcp_server.create_mcp_app(settings),
+        host=settings.host,
+        port=settings.mcp.port,
+        loop="uvloop",
+        log_config=None,
+        access_log=False,
+        server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACEFUL_SECONDS,
     )

@@ -62,6 +62,7 @@ class Welcome:
     def document(self) -> dict[str, Any]:
         """Return it for programs; without the login, which may end in some log."""
         return {
+            "page": f"{self.api}/",
             "api": self.api,
             "docs": self.docs,
             "flower": self.flower,
@@ -76,6 +77,7 @@ class Welcome:
             "",
             f"Logchord is up ({self.seconds:.1f} s).",
             "",
+            f"  the page       {self.api}/",
             f"  API            {self.api}",
             f"  its documents  {self.docs}",
             f"  Flower         {self.flower}   user {user}, password {password}",

@@ -18,7 +18,8 @@ from shared.postgres.pool import connection
 
 router = APIRouter(prefix="/e", tags=["entries"], route_class=StrictRoute)
 
-_REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
+REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
+TWIN = b".json"
 
 
 @router.get(
@@ -44,16 +45,23 @@ def get_permalink(
     name, revision = parse_permalink(request, ctx.settings.base_path)
     with connection(ctx.pool) as conn:
         entry = read_entries.get_by_external_id(conn, caller.scope, source, name)
+        if entry is None and request.scope["raw_path"].endswith(TWIN):
+            # As of every page: the same address with `.json`.
+            name, revision = parse_permalink(request, ctx.settings.base_path, TWIN)
+            entry = read_entries.get_by_external_id(conn, caller.scope, source, name)
         return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
 
 
-def parse_permalink(request: Request, base_path: str) -> tuple[str, int | None]:
+def parse_permalink(
+    request: Request, base_path: str, without: bytes = b""
+) -> tuple[str, int | None]:
     """Return external id and revision; an `@` of the id itself is written `%40`."""
     raw: bytes = request.scope["raw_path"]
-    rest = raw.decode("ascii", "replace").removeprefix(f"{base_path}/e/")
+    rest = raw.removesuffix(without).decode("ascii", "replace")
+    rest = rest.removeprefix(f"{base_path}/e/")
     # The second part: a slash of the source's name is percent-encoded.
     rest = rest.partition("/")[2]
-    found = _REVISION.search(rest)
+    found = REVISION.search(rest)
     if found is None or int(found[1]) > MAX_REVISION:
         return unquote(rest), None
     return unquote(rest[: found.start()]), int(found[1])

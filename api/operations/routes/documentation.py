@@ -1,4 +1,4 @@
-"""The way in: the API's documentation, shown without the internet."""
+"""The API's documentation, shown without the internet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse
 
 from api.strict_route import StrictRoute
 
@@ -21,12 +21,6 @@ _MEDIA_TYPES = {
     "swagger-ui.css": "text/css",
     "favicon.png": "image/png",
 }
-
-
-@router.get("/")
-def get_root(request: Request) -> RedirectResponse:
-    """Lead to the documentation, until the page exists."""
-    return RedirectResponse(request.url_for("get_docs").path)
 
 
 @router.get("/docs")

@@ -58,14 +58,7 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     limits = limits_of(settings)
     model = settings.embedding_model
     return {
-        "modes": [
-            *(_mode(mode, limits) for mode in _modes()),
-            _agent(settings, limits),
-            *(
-                _pipeline(name, one, limits)
-                for name, one in pipelines.find_pipelines().items()
-            ),
-        ],
+        "modes": list_modes(limits),
         "default_mode": modes.AUTO,
         "shared_parameters": [asdict(one) for one in _shared(settings)],
         "modules": [
@@ -79,6 +72,18 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     }
 
 
+def list_modes(limits: PlanLimits) -> list[dict[str, Any]]:
+    """Return every mode and pipeline, and whether it can be asked in here."""
+    return [
+        *(_mode(mode, limits) for mode in _modes()),
+        _agent(limits),
+        *(
+            _pipeline(name, one, limits)
+            for name, one in pipelines.find_pipelines().items()
+        ),
+    ]
+
+
 def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     known = installed_modules.list_modules().values()
     # Of a family the first: the others stand in for it.
@@ -88,11 +93,10 @@ def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     return _told(mode, own, enabled=mode.is_on(on))
 
 
-def _agent(settings: Settings, limits: PlanLimits) -> dict[str, Any]:
+def _agent(limits: PlanLimits) -> dict[str, Any]:
     """Return the mode of agents: as it is, or as it would be with a model."""
     given = next((one for one in limits.pipelines if one.name == modes.AGENT), None)
-    named = settings.pipelines.agent.retrieval_modules
-    mode = given or modes.make_agent_mode(named, modes.AGENT_DEADLINE_MS)
+    mode = given or modes.make_agent_mode((), modes.AGENT_DEADLINE_MS)
     single = {one.name for one in limits.pipelines if one.is_one}
     on = limits.enabled | limits.outside | single
     return _told(mode, (), enabled=given is not None and given.is_on(on))

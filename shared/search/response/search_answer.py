@@ -155,6 +155,11 @@ class SearchAnswer:
         Sequence[Card], "What the question names or its best hits share, told at once."
     ] = ()
 
+    @property
+    def entries(self) -> Sequence[Hit]:
+        """The name of the results that orchestrators of the reference use."""
+        return self.results
+
     def to_json(self) -> dict[str, Any]:
         """Return the answer in the words of the contract, as far as it is wanted."""
         results, cut = trimmed(self.results, self.amount)

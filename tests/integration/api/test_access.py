@@ -47,6 +47,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/entries/{entry_id}/thread": ("read", {}, 404),
     "GET /v1/entries/{entry_id}/similar": ("search", {"params": {"days": 9}}, 404),
     "GET /v1/threads/{thread_id}": ("read", {}, 404),
+    "GET /v1/digest": ("search", {}, 200),
     "GET /v1/entries/{entry_id}/attachments": ("read", {}, 404),
     "POST /v1/entries/{entry_id}/attachments": (
         "ingest",
@@ -77,6 +78,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "POST /v1/search/plan": ("search", {"json": {"limit": 0}}, 422),
     "POST /v1/search/jobs": ("search", {"json": {"limit": 0}}, 422),
     "GET /v1/capabilities": ("search", {}, 200),
+    "POST /v1/classify": ("search", {"json": {"query": "x"}}, 200),
     "GET /v1/glossary": ("search", {}, 200),
     "POST /v1/glossary/{term}": ("search", {"json": {"expansions": []}}, 422),
     "POST /v1/glossary/{term}/approve": ("admin", {}, 404),

@@ -19,6 +19,7 @@ import pytest
 from local.server import free_port
 from shared.access import keys
 from tests.support.fixtures.system import System
+from tests.support.read_page import read_page
 from tests.support.waiting import until
 
 JSON = {"Content-Type": "application/json"}
@@ -36,6 +37,7 @@ def small(make_lasting_system: Callable[..., System]) -> System:
         LOGCHORD_MAX_ENTRY_BYTES="1000",
         LOGCHORD_RATE_DEFAULT_PER_MINUTE="5",
         LOGCHORD_FACET_MAX_MATCHES="3",
+        LOGCHORD_RATE_LOGIN_PER_MINUTE="3",
         LOGCHORD_BASE_PATH="/log/chord",
     )
     system.start("api")
@@ -143,14 +145,44 @@ def test_a_huge_body_is_refused_before_it_is_read(small, tenant, announced):
 
 def test_below_a_base_path_every_address_and_link_has_it(small):
     with httpx.Client(base_url=small.url, follow_redirects=True) as browser:
-        page = browser.get("/log/chord/")
-        assert page.url.path == "/log/chord/docs"
+        page = browser.get("/log/chord/docs")
         assert 'src="/log/chord/docs/assets/swagger-ui-bundle.js"' in page.text
         assert "url: '/log/chord/openapi.json'" in page.text
         paths = browser.get("/log/chord/openapi.json").json()["paths"]
         assert all(path.startswith("/log/chord/") for path in paths)
         assert browser.get("/health/live").status_code == 404
         assert browser.get("/log/chord/health/ready").status_code == 200
+
+
+def test_below_a_base_path_every_link_of_the_page_has_it(small, tenant):
+    shown = {"accept": "text/html"}
+    with small.client(small.key(tenant=tenant)) as client:
+        client.headers.update(shown)
+        pushed = client.post("/log/chord/v1/entries", json={"text": "x", "title": "V"})
+        page = read_page(client.get("/log/chord/").text)
+        led = client.get(f"/log/chord/entries/{pushed.json()['entry_id']}")
+    with httpx.Client(base_url=small.url, headers=shown) as stranger:
+        to_login = stranger.get("/log/chord/status").headers["location"]
+
+    links = [one["href"] for one in page.every("a") if not one["href"].startswith("#")]
+    assert links
+    assert [one for one in links if not one.startswith("/log/chord")] == []
+    assert page.one("link", rel="stylesheet")["href"].startswith("/log/chord/static/")
+    assert page.one("form", role="search")["action"] == "/log/chord/search"
+    assert led.headers["location"].startswith("/log/chord/e/api/")
+    assert to_login == "/log/chord/login?next=%2Fstatus"
+
+
+def test_logins_of_an_address_are_counted(small):
+    shown = {"accept": "text/html", "origin": small.url}
+    with httpx.Client(base_url=small.url, headers=shown) as browser:
+        page = read_page(browser.get("/log/chord/login").text)
+        form = {"csrf": page.one("input", name="csrf")["value"], "key": "lk_wrong"}
+        told = [
+            browser.post("/log/chord/login", data=form).status_code for _ in range(4)
+        ]
+
+    assert told == [403, 403, 403, 429]
 
 
 def test_a_search_has_a_smaller_limit(limited):

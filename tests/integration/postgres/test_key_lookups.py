@@ -59,7 +59,7 @@ def request(token: str) -> Request:
 async def callers(database: str) -> AsyncIterator[Callers]:
     pool = make_pool(database, application="test", size=2)
     try:
-        yield Callers(Settings.load({}), pool, NOBODY, lambda _: None)
+        yield Callers(Settings.load({}), pool, NOBODY, lambda _: None, bytes)
     finally:
         pool.close()
 

@@ -32,7 +32,7 @@ def find(
         "headers": [(k.encode(), v.encode()) for k, v in given.items()],
     }
     settings = Settings.load({"LOGCHORD_ANONYMOUS_LOOPBACK": "true"})
-    callers = Callers(settings, NOBODY, NOBODY, NOBODY)
+    callers = Callers(settings, NOBODY, NOBODY, NOBODY, NOBODY)
     return asyncio.run(callers.find(Request(scope))).subject
 
 
@@ -127,6 +127,7 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
         "POST /v1/search/jobs/{job_id}/replay",
         "GET /v1/filter-options/{field}",
         "GET /v1/entries/{entry_id}/similar",
+        "GET /v1/digest",
         "GET /v1/glossary",
         "POST /v1/glossary/{term:path}",
     }

@@ -1,0 +1,55 @@
+"""The session of a page: a key traded for a cookie that holds no secret of it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import time
+from typing import TYPE_CHECKING
+
+from shared.errors import AccessError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+COOKIE = "logchord_session"
+SECONDS = 12 * 3600
+_VALUE = re.compile(r"([a-z0-9]{12})\.(\d{10})\.([0-9a-f]{64})")
+
+
+def make_session(secret: bytes, key_id: str) -> str:
+    """Return the value of a cookie that stands for a key for twelve hours."""
+    until = int(time.time()) + SECONDS
+    return f"{key_id}.{until}.{_sign(secret, f'session {key_id} {until}')}"
+
+
+def session_of(request: Request) -> str | None:
+    """Return the session that a request brings along, if it looks like one of ours."""
+    value = request.cookies.get(COOKIE, "")
+    return value if _VALUE.fullmatch(value) else None
+
+
+def read_session(secret: bytes, value: str) -> str:
+    """Return whose key a cookie stands for; one that is over or forged is refused."""
+    found = _VALUE.fullmatch(value)
+    if found is None:
+        raise _is_over()
+    key_id, until, signature = found.groups()
+    wanted = _sign(secret, f"session {key_id} {until}")
+    if not hmac.compare_digest(signature, wanted) or int(until) < time.time():
+        raise _is_over()
+    return key_id
+
+
+def csrf_token(secret: bytes, request: Request) -> str:
+    """Return what a form of this session must bring along, unknown to other pages."""
+    return _sign(secret, f"form {session_of(request) or ''}")
+
+
+def _sign(secret: bytes, text: str) -> str:
+    return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _is_over() -> AccessError:
+    return AccessError("This session is over; log in again.", code="auth_invalid")

@@ -1,0 +1,1 @@
+"""Logbook search as an orchestrator routes to it: guides, context, errors."""

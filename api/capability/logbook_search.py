@@ -1,0 +1,94 @@
+"""The capability `logbook_search`: from a planned step to entries and an answer."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+from api.capability import guides
+from api.capability.guides import PromptBuilder
+from api.capability.orchestration import (
+    Capability,
+    ClassifierGuide,
+    OrchestratorGuide,
+    TimeRangeContext,
+)
+from api.capability.search_results import LogbookSearchResultsContext
+from api.service import get_search_service
+from shared.answers.question.question_class import NAME
+from shared.errors import ModuleNotEnabledError
+from shared.log import get_logger
+from shared.search.response.search_answer import SearchAnswer
+from shared.settings.settings import Settings
+
+log = get_logger()
+
+
+class LogbookSearchCapability(Capability):
+    """Searches the logbooks for what a step of a plan is to achieve."""
+
+    name: ClassVar[str] = NAME
+    description: ClassVar[str] = (
+        "Searches and queries historical logbook entries. For past events, the history"
+        " of equipment, operational incidents, and entries by keyword or by period."
+    )
+    provides: ClassVar[list[str]] = [LogbookSearchResultsContext.CONTEXT_TYPE]
+    requires: ClassVar[list[str]] = []
+    reads: ClassVar[list[str]] = [TimeRangeContext.CONTEXT_TYPE]
+
+    async def execute(self) -> dict[str, Any]:
+        """Search within the time range that there is, if any, and store the result."""
+        contexts = self.get_required_contexts(constraint_mode="soft")
+        time_range = None
+        match contexts.get(TimeRangeContext.CONTEXT_TYPE):
+            case TimeRangeContext(start_date=since, end_date=until):
+                time_range = (since, until)
+        found = await self._search(time_range)
+        return self.store_output_context(LogbookSearchResultsContext.of(found))
+
+    async def _search(self, time_range: tuple[str, str] | None) -> SearchAnswer:
+        service = await get_search_service()
+        query = self.get_task_objective()
+        async with service:
+            try:
+                return await service.search(
+                    query=query, mode="rag", time_range=time_range
+                )
+            except ModuleNotEnabledError as exc:
+                if exc.module_name != "rag":
+                    raise
+                # Without a model an answer is made of sentences of entries.
+                log.info("answered_without_model", capability=NAME)
+                return await service.search(query=query, time_range=time_range)
+
+    @classmethod
+    def get_orchestrator_guide(cls) -> OrchestratorGuide:
+        """Return when and how a planner includes it."""
+        builder = cls._prompt_builder()
+        if builder is None:
+            return cls._default_orchestrator_guide()
+        return builder.get_orchestrator_guide()
+
+    @classmethod
+    def get_classifier_guide(cls) -> ClassifierGuide:
+        """Return which queries activate it."""
+        builder = cls._prompt_builder()
+        if builder is None:
+            return cls._default_classifier_guide()
+        return builder.get_classifier_guide()
+
+    @staticmethod
+    def _prompt_builder() -> PromptBuilder | None:
+        """Return what builds its prompts; None: the settings switch that off."""
+        capability = Settings.load(os.environ).capability
+        if not capability.prompts:
+            return None
+        return guides.load_prompt_builder(capability.prompt_builder)
+
+    @staticmethod
+    def _default_orchestrator_guide() -> OrchestratorGuide:
+        return guides.default_orchestrator_guide()
+
+    @staticmethod
+    def _default_classifier_guide() -> ClassifierGuide:
+        return guides.default_classifier_guide()

@@ -1,0 +1,111 @@
+"""A search that goes on by itself: waited for, followed, explained."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from api.client import models
+from api.client.error_answers import UnreachableError, rebuild_error
+from api.client.event_lines import Event, EventLines
+
+if TYPE_CHECKING:
+    from api.client.asynchronous.link import AsyncLink
+
+_LOOK_MS = 20_000
+_LAST = "done"
+# A server that is started anew answers again within that.
+_TRIES, _PAUSE_SECONDS = 30, 1.0
+
+
+class AsyncJob:
+    """A search under an id; every one ends by its deadline."""
+
+    def __init__(self, link: AsyncLink, job_id: str) -> None:
+        self._link = link
+        self.job_id = job_id
+
+    async def state(self, wait_ms: int = 0) -> models.Job:
+        """Return the job as it stands, or as it ends within the wait."""
+        path = f"/v1/search/jobs/{self.job_id}"
+        params = {"wait_ms": wait_ms}
+        return await self._link.read(models.Job, "GET", path, params=params)
+
+    async def wait(self) -> models.SearchResponse:
+        """Return what it found; where it failed, its error is raised."""
+        while True:
+            job = await self.state(_LOOK_MS)
+            if job.error:
+                raise rebuild_error(job.error)
+            if job.response is not None:
+                return job.response
+
+    async def events(self, after: str = "") -> AsyncIterator[Event]:
+        """Give each event once, up to the last; a stream that breaks is taken up."""
+        last, tries = after, 0
+        while True:
+            try:
+                async for event in self._events(last):
+                    last, tries = event.id, 0
+                    yield event
+                    if event.name == _LAST:
+                        return
+            except UnreachableError:
+                if tries >= _TRIES:
+                    raise
+            tries += 1
+            if tries > _TRIES:
+                message = "The stream ends before its job does; look again later."
+                raise UnreachableError(message)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _events(self, after: str) -> AsyncIterator[Event]:
+        lines = EventLines()
+        path = f"/v1/search/jobs/{self.job_id}/events"
+        headers = {"Accept": "text/event-stream"}
+        if after:
+            headers["Last-Event-ID"] = after
+        async with self._link.stream("GET", path, headers=headers) as answer:
+            async for line in answer.aiter_lines():
+                event = lines.hear(line)
+                if event is not None:
+                    yield event
+
+    async def results(
+        self, limit: int | None = None
+    ) -> AsyncIterator[models.SearchHit]:
+        """Give every hit of the ranked window, page by page."""
+        path = f"/v1/search/jobs/{self.job_id}/results"
+        async for page in self._link.pages(models.JobResults, path, {"limit": limit}):
+            for hit in page.items:
+                yield hit
+
+    async def cancel(self) -> models.Job:
+        """End it with what is in."""
+        path = f"/v1/search/jobs/{self.job_id}"
+        return await self._link.read(models.Job, "DELETE", path)
+
+    async def replay(self) -> AsyncJob:
+        """Ask it again, as it was planned."""
+        path = f"/v1/search/jobs/{self.job_id}/replay"
+        accepted = await self._link.read(models.JobAccepted, "POST", path)
+        return AsyncJob(self._link, accepted.job_id)
+
+    async def why_not(self, ref: str) -> models.WhyNot:
+        """Return why an entry was not found, or at which place it was."""
+        path = f"/v1/search/jobs/{self.job_id}/why-not"
+        return await self._link.read(models.WhyNot, "GET", path, params={"entry": ref})
+
+    async def export(self, form: str = "jsonl") -> str:
+        """Return the window as a text: `jsonl`, `csv` or `md`."""
+        path = f"/v1/search/jobs/{self.job_id}/export"
+        answer = await self._link.ask(
+            "GET", path, params={"format": form}, headers={"Accept": "*/*"}
+        )
+        text: str = answer.text
+        return text
+
+    def __repr__(self) -> str:
+        """Name the job."""
+        return f"{type(self).__name__}({self.job_id!r})"

@@ -1,0 +1,145 @@
+"""Requests of the client: in time, tried again where that is worth it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from api.client.error_answers import UnreachableError, read_error
+from api.client.retry_pause import find_pause
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from api.client.models.model import Model
+    from shared.errors import LogchordError
+
+M = TypeVar("M", bound="Model")
+
+_CONNECT_SECONDS = 10.0
+# What only reads, although it is a POST.
+_READING = ("/v1/search/", "/search", "/v1/classify")
+
+
+class AsyncLink:
+    """One API, and one key for it."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None,
+        timeout_seconds: float,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        # Three quarters of what it takes to import the client, were it done with it.
+        import httpx2
+
+        self._timeout_seconds = timeout_seconds
+        self._failures = httpx2.TransportError
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._http = httpx2.AsyncClient(
+            base_url=base_url.rstrip("/"),
+            headers={**headers, "Accept": "application/json"},
+            timeout=httpx2.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
+            transport=transport,
+        )
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        await self._http.aclose()
+
+    async def read(self, kind: type[M], method: str, path: str, **given: Any) -> M:
+        """Return what an answer holds."""
+        answer = await self.ask(method, path, **given)
+        return kind.model_validate_json(answer.content)
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        **given: Any,
+    ) -> httpx2.Response:
+        """Return an answer that is a success, or raise what it says."""
+        ends_at = time.monotonic() + self._timeout_seconds
+        is_reading = method == "GET" or path.startswith(_READING)
+        sent = dict(headers or {})
+        if method == "POST" and not is_reading:
+            # Sent twice it is carried out once.
+            sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
+        tries = 0
+        while True:
+            tries += 1
+            error: LogchordError
+            try:
+                answer = await self._http.request(
+                    method, path, headers=sent, params=_told(params), **given
+                )
+                if answer.is_success:
+                    return answer
+                after = answer.headers.get("Retry-After")
+                error = read_error(answer.status_code, answer.content, after)
+            except self._failures as exc:
+                error = _unreachable(self._http, exc)
+            left = ends_at - time.monotonic()
+            pause = find_pause(error, tries, left, may_repeat=True)
+            if pause is None:
+                raise error
+            await asyncio.sleep(pause)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        json: Any = None,
+    ) -> AsyncIterator[httpx2.Response]:
+        """Give an answer as it comes; what breaks off raises `UnreachableError`."""
+        try:
+            async with self._http.stream(
+                method, path, headers=headers, params=_told(params), json=json
+            ) as answer:
+                if not answer.is_success:
+                    body = await answer.aread()
+                    after = answer.headers.get("Retry-After")
+                    raise read_error(answer.status_code, body, after)
+                yield answer
+        except self._failures as exc:
+            raise _unreachable(self._http, exc) from exc
+
+    async def pages(
+        self, kind: type[M], path: str, params: Mapping[str, Any]
+    ) -> AsyncIterator[M]:
+        """Give one page of a list after the other."""
+        cursor: str | None = None
+        while True:
+            page = await self.read(
+                kind, "GET", path, params={**params, "cursor": cursor}
+            )
+            yield page
+            cursor = getattr(page, "next_cursor", None)
+            if cursor is None:
+                return
+
+
+def _told(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the parameters that say something."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in (params or {}).items()
+        if value is not None
+    }
+
+
+def _unreachable(http: httpx2.AsyncClient, exc: Exception) -> UnreachableError:
+    message = f"The API at {http.base_url} does not answer ({type(exc).__name__})."
+    return UnreachableError(message)

@@ -1,0 +1,165 @@
+"""Sources, runs, quarantine, models and health: for whoever looks after a facility."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from api.client import models
+
+if TYPE_CHECKING:
+    from api.client.asynchronous.link import AsyncLink
+
+
+class AsyncOperations:
+    """What a client may ask about the system, and have it do."""
+
+    _link: AsyncLink
+
+    async def me(self) -> models.Me:
+        """Return who the key belongs to, and what it may do."""
+        return await self._link.read(models.Me, "GET", "/v1/me")
+
+    async def status(self) -> models.StatusOut:
+        """Return components, versions, workers and models."""
+        return await self._link.read(models.StatusOut, "GET", "/v1/status")
+
+    async def lag(self) -> models.LagOut:
+        """Return how far each source and each stage is."""
+        return await self._link.read(models.LagOut, "GET", "/v1/lag")
+
+    async def is_alive(self) -> models.Alive:
+        """Return whether the process answers at all."""
+        return await self._link.read(models.Alive, "GET", "/health/live")
+
+    async def is_ready(self) -> models.Ready:
+        """Return whether it can do its work."""
+        return await self._link.read(models.Ready, "GET", "/health/ready")
+
+    async def health(self) -> models.Health:
+        """Return how the engines are."""
+        return await self._link.read(models.Health, "GET", "/health")
+
+    async def metrics(self) -> str:
+        """Return the figures of the API, as Prometheus reads them."""
+        answer = await self._link.ask("GET", "/metrics", headers={"Accept": "*/*"})
+        text: str = answer.text
+        return text
+
+    async def sources(self) -> list[models.SourceOut]:
+        """Return every source."""
+        found = await self._link.read(models.SourceList, "GET", "/v1/sources")
+        return found.items
+
+    async def source(self, source: str) -> models.SourceOut:
+        """Return one source."""
+        path = f"/v1/sources/{quote(source, safe='')}"
+        return await self._link.read(models.SourceOut, "GET", path)
+
+    async def reload_sources(self, **params: Any) -> models.ReloadOut:
+        """Read the configuration file again."""
+        path = "/v1/sources/reload"
+        return await self._link.read(models.ReloadOut, "POST", path, params=params)
+
+    async def check_source(self, source: str) -> models.CheckOut:
+        """Read one page of a source and store nothing."""
+        path = f"/v1/sources/{quote(source, safe='')}/check"
+        return await self._link.read(models.CheckOut, "POST", path)
+
+    async def trigger_source(self, source: str, **fields: Any) -> models.Triggered:
+        """Make a source due now: its tail, its history, or its parser again."""
+        path = f"/v1/sources/{quote(source, safe='')}/trigger"
+        return await self._link.read(models.Triggered, "POST", path, json=fields)
+
+    async def pause_source(self, source: str) -> models.SourceOut:
+        """Let a source rest."""
+        path = f"/v1/sources/{quote(source, safe='')}/pause"
+        return await self._link.read(models.SourceOut, "POST", path)
+
+    async def resume_source(self, source: str) -> models.SourceOut:
+        """Let a source go on."""
+        path = f"/v1/sources/{quote(source, safe='')}/resume"
+        return await self._link.read(models.SourceOut, "POST", path)
+
+    async def nudge_source(self, source: str, body: bytes, signature: str) -> None:
+        """Say that a source has news, signed with its secret."""
+        path = f"/v1/sources/{quote(source, safe='')}/nudge"
+        headers = {"Logchord-Signature": signature}
+        await self._link.ask("POST", path, content=body, headers=headers)
+
+    async def runs(self, **params: Any) -> AsyncIterator[models.RunOut]:
+        """Give the runs of sources, the newest first."""
+        async for page in self._link.pages(models.RunPage, "/v1/runs", params):
+            for one in page.items:
+                yield one
+
+    async def run(self, run_id: str) -> models.RunOut:
+        """Return one run."""
+        return await self._link.read(models.RunOut, "GET", f"/v1/runs/{run_id}")
+
+    async def cancel_run(self, run_id: str) -> models.RunOut:
+        """End a run."""
+        return await self._link.read(models.RunOut, "DELETE", f"/v1/runs/{run_id}")
+
+    async def quarantine(self, **params: Any) -> AsyncIterator[models.AsideOut]:
+        """Give what was quarantined, the newest first."""
+        async for page in self._link.pages(models.AsidePage, "/v1/quarantine", params):
+            for one in page.items:
+                yield one
+
+    async def quarantined(self, quarantine_id: str) -> models.AsideOut:
+        """Return one thing that was quarantined."""
+        path = f"/v1/quarantine/{quarantine_id}"
+        return await self._link.read(models.AsideOut, "GET", path)
+
+    async def discard_quarantined(self, quarantine_id: str, reason: str) -> None:
+        """Give it up for good."""
+        path = f"/v1/quarantine/{quarantine_id}"
+        await self._link.ask("DELETE", path, params={"reason": reason})
+
+    async def retry_quarantined(self, quarantine_id: str) -> models.ReleasedOut:
+        """Make one thing due again."""
+        path = f"/v1/quarantine/{quarantine_id}/retry"
+        return await self._link.read(models.ReleasedOut, "POST", path)
+
+    async def retry_quarantine(self, **fields: Any) -> models.ReleasedOut:
+        """Make all of a source, a stage or a code due again."""
+        path = "/v1/quarantine/retry"
+        return await self._link.read(models.ReleasedOut, "POST", path, json=fields)
+
+    async def maintenance(self, maintenance_id: str) -> models.MaintenanceOut:
+        """Return how far a chore is."""
+        path = f"/v1/maintenance/{maintenance_id}"
+        return await self._link.read(models.MaintenanceOut, "GET", path)
+
+    async def cancel_maintenance(self, maintenance_id: str) -> models.MaintenanceOut:
+        """End a chore."""
+        path = f"/v1/maintenance/{maintenance_id}"
+        return await self._link.read(models.MaintenanceOut, "DELETE", path)
+
+    async def rebuild_index(self, **fields: Any) -> models.QueuedOut:
+        """Make the index anew behind the one that serves."""
+        path = "/v1/search/index/rebuild"
+        return await self._link.read(models.QueuedOut, "POST", path, json=fields)
+
+    async def rebuild_derived(self, **fields: Any) -> models.KnowledgeQueuedOut:
+        """Make what is derived in Postgres anew."""
+        path = "/v1/advisory-ai/index/rebuild"
+        return await self._link.read(
+            models.KnowledgeQueuedOut, "POST", path, json=fields
+        )
+
+    async def embed_models(self) -> models.EmbedModelsOut:
+        """Return the models that make vectors."""
+        return await self._link.read(models.EmbedModelsOut, "GET", "/v1/embed-models")
+
+    async def reembed(self, model: str, **fields: Any) -> models.QueuedOut:
+        """Have a model read every entry; a dry run only counts."""
+        path = f"/v1/embed-models/{quote(model, safe='')}/reembed"
+        return await self._link.read(models.QueuedOut, "POST", path, json=fields)
+
+    async def activate_model(self, model: str, **fields: Any) -> models.QueuedOut:
+        """Have searches use a model."""
+        path = f"/v1/embed-models/{quote(model, safe='')}/activate"
+        return await self._link.read(models.QueuedOut, "POST", path, json=fields)

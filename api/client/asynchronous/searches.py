@@ -1,0 +1,148 @@
+"""Searching: asked and waited for, submitted, streamed, planned, exported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import quote
+
+from api.client import models
+from api.client.asynchronous.entries import AsyncEntries
+from api.client.asynchronous.jobs import AsyncJob
+from api.client.error_answers import UnreachableError
+from api.client.event_lines import Event
+
+
+class AsyncSearches(AsyncEntries):
+    """What a client may ask about many entries at once."""
+
+    async def search(self, query: str = "", **fields: Any) -> models.SearchResponse:
+        """Search and return the answer; fields are those of `SearchRequest`."""
+        answer = await self._link.ask(
+            "POST", "/v1/search/query", json={"query": query, **fields}
+        )
+        if answer.status_code == 202:  # noqa: PLR2004
+            accepted = models.JobAccepted.model_validate_json(answer.content)
+            return await AsyncJob(self._link, accepted.job_id).wait()
+        return models.SearchResponse.model_validate_json(answer.content)
+
+    async def submit(self, query: str = "", **fields: Any) -> AsyncJob:
+        """Submit a search as a job, and return it at once."""
+        accepted = await self._link.read(
+            models.JobAccepted,
+            "POST",
+            "/v1/search/jobs",
+            json={"query": query, **fields},
+        )
+        return AsyncJob(self._link, accepted.job_id)
+
+    async def ask(self, question: str, **fields: Any) -> AsyncIterator[Event]:
+        """Give the progress of an answer as it is made; `results` has all of it.
+
+        A stream that breaks is taken up where it broke.
+        """
+        given = {"synthesize": "deterministic", **fields}
+        job = await self.submit(question, **given)
+        async for event in job.events():
+            yield event
+
+    def job(self, job_id: str) -> AsyncJob:
+        """Return a job that was submitted before."""
+        return AsyncJob(self._link, job_id)
+
+    async def jobs(self, limit: int | None = None) -> AsyncIterator[models.Job]:
+        """Give the caller's own jobs, the newest first."""
+        path = "/v1/search/jobs"
+        async for page in self._link.pages(models.JobPage, path, {"limit": limit}):
+            for job in page.items:
+                yield job
+
+    async def plan(self, query: str = "", **fields: Any) -> models.QueryPlan:
+        """Return what a search would do; nothing of it is done."""
+        return await self._link.read(
+            models.QueryPlan,
+            "POST",
+            "/v1/search/plan",
+            json={"query": query, **fields},
+        )
+
+    async def export(
+        self, query: str = "", **fields: Any
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Give all that match, one by one; a file that was cut raises at its end."""
+        async with self._link.stream(
+            "POST",
+            "/v1/search/export",
+            params={"format": "jsonl"},
+            json={"query": query, "exhaustive": True, **fields},
+            headers={"Accept": "application/x-ndjson"},
+        ) as answer:
+            row: dict[str, Any] | None = None
+            async for line in answer.aiter_lines():
+                if not line:
+                    continue
+                if row is not None:
+                    yield row
+                row = json.loads(line)
+            # The last record says whether all are there.
+            if row is None or not row.get("complete"):
+                message = f"The file is not complete: {row}."
+                raise UnreachableError(message)
+
+    async def plain_search(self, query: str, **fields: Any) -> models.PlainResponse:
+        """Search by the short route: hits, citations and a synthesis, nothing else."""
+        return await self._link.read(
+            models.PlainResponse, "POST", "/search", json={"query": query, **fields}
+        )
+
+    async def similar(self, ref: str, **params: Any) -> models.SimilarEntries:
+        """Return what is like an entry, without its own thread."""
+        entry = await self.entry(ref)
+        path = f"/v1/entries/{entry.entry_id}/similar"
+        return await self._link.read(models.SimilarEntries, "GET", path, params=params)
+
+    async def classify(self, query: str) -> models.Classified:
+        """Tell whether a question is one for a logbook."""
+        return await self._link.read(
+            models.Classified, "POST", "/v1/classify", json={"query": query}
+        )
+
+    async def capabilities(self) -> models.Capabilities:
+        """Return modes, modules, filters and limits."""
+        return await self._link.read(models.Capabilities, "GET", "/v1/capabilities")
+
+    async def filter_options(self, field: str, **params: Any) -> models.FilterOptions:
+        """Return the commonest values of a field."""
+        path = f"/v1/filter-options/{quote(field, safe='')}"
+        return await self._link.read(models.FilterOptions, "GET", path, params=params)
+
+    async def glossary(self, state: str | None = None) -> AsyncIterator[models.TermOut]:
+        """Give the facility's terms."""
+        path = "/v1/glossary"
+        async for page in self._link.pages(models.TermPage, path, {"state": state}):
+            for term in page.items:
+                yield term
+
+    async def propose_term(self, term: str, expansions: list[str]) -> models.TermOut:
+        """Propose what a term stands for."""
+        path = f"/v1/glossary/{quote(term, safe='')}"
+        return await self._link.read(
+            models.TermOut, "POST", path, json={"expansions": expansions}
+        )
+
+    async def approve_term(
+        self, term: str, expansions: list[str] | None = None
+    ) -> models.TermOut:
+        """Approve expansions of a term; none named: all that are proposed."""
+        path = f"/v1/glossary/{quote(term, safe='')}/approve"
+        params = {"expansion": expansions}
+        return await self._link.read(models.TermOut, "POST", path, params=params)
+
+    async def reject_term(
+        self, term: str, expansions: list[str] | None = None
+    ) -> models.TermOut:
+        """Reject expansions of a term."""
+        path = f"/v1/glossary/{quote(term, safe='')}/reject"
+        params = {"expansion": expansions}
+        return await self._link.read(models.TermOut, "POST", path, params=params)

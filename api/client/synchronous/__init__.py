@@ -1,0 +1,1 @@
+"""The client for programs that wait; made from the other one."""

@@ -1,0 +1,163 @@
+"""Sources, runs, quarantine, models and health: for whoever looks after a facility."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from api.client import models
+
+if TYPE_CHECKING:
+    from api.client.synchronous.link import Link
+
+
+class Operations:
+    """What a client may ask about the system, and have it do."""
+
+    _link: Link
+
+    def me(self) -> models.Me:
+        """Return who the key belongs to, and what it may do."""
+        return self._link.read(models.Me, "GET", "/v1/me")
+
+    def status(self) -> models.StatusOut:
+        """Return components, versions, workers and models."""
+        return self._link.read(models.StatusOut, "GET", "/v1/status")
+
+    def lag(self) -> models.LagOut:
+        """Return how far each source and each stage is."""
+        return self._link.read(models.LagOut, "GET", "/v1/lag")
+
+    def is_alive(self) -> models.Alive:
+        """Return whether the process answers at all."""
+        return self._link.read(models.Alive, "GET", "/health/live")
+
+    def is_ready(self) -> models.Ready:
+        """Return whether it can do its work."""
+        return self._link.read(models.Ready, "GET", "/health/ready")
+
+    def health(self) -> models.Health:
+        """Return how the engines are."""
+        return self._link.read(models.Health, "GET", "/health")
+
+    def metrics(self) -> str:
+        """Return the figures of the API, as Prometheus reads them."""
+        answer = self._link.ask("GET", "/metrics", headers={"Accept": "*/*"})
+        text: str = answer.text
+        return text
+
+    def sources(self) -> list[models.SourceOut]:
+        """Return every source."""
+        found = self._link.read(models.SourceList, "GET", "/v1/sources")
+        return found.items
+
+    def source(self, source: str) -> models.SourceOut:
+        """Return one source."""
+        path = f"/v1/sources/{quote(source, safe='')}"
+        return self._link.read(models.SourceOut, "GET", path)
+
+    def reload_sources(self, **params: Any) -> models.ReloadOut:
+        """Read the configuration file again."""
+        path = "/v1/sources/reload"
+        return self._link.read(models.ReloadOut, "POST", path, params=params)
+
+    def check_source(self, source: str) -> models.CheckOut:
+        """Read one page of a source and store nothing."""
+        path = f"/v1/sources/{quote(source, safe='')}/check"
+        return self._link.read(models.CheckOut, "POST", path)
+
+    def trigger_source(self, source: str, **fields: Any) -> models.Triggered:
+        """Make a source due now: its tail, its history, or its parser again."""
+        path = f"/v1/sources/{quote(source, safe='')}/trigger"
+        return self._link.read(models.Triggered, "POST", path, json=fields)
+
+    def pause_source(self, source: str) -> models.SourceOut:
+        """Let a source rest."""
+        path = f"/v1/sources/{quote(source, safe='')}/pause"
+        return self._link.read(models.SourceOut, "POST", path)
+
+    def resume_source(self, source: str) -> models.SourceOut:
+        """Let a source go on."""
+        path = f"/v1/sources/{quote(source, safe='')}/resume"
+        return self._link.read(models.SourceOut, "POST", path)
+
+    def nudge_source(self, source: str, body: bytes, signature: str) -> None:
+        """Say that a source has news, signed with its secret."""
+        path = f"/v1/sources/{quote(source, safe='')}/nudge"
+        headers = {"Logchord-Signature": signature}
+        self._link.ask("POST", path, content=body, headers=headers)
+
+    def runs(self, **params: Any) -> Iterator[models.RunOut]:
+        """Give the runs of sources, the newest first."""
+        for page in self._link.pages(models.RunPage, "/v1/runs", params):
+            for one in page.items:
+                yield one
+
+    def run(self, run_id: str) -> models.RunOut:
+        """Return one run."""
+        return self._link.read(models.RunOut, "GET", f"/v1/runs/{run_id}")
+
+    def cancel_run(self, run_id: str) -> models.RunOut:
+        """End a run."""
+        return self._link.read(models.RunOut, "DELETE", f"/v1/runs/{run_id}")
+
+    def quarantine(self, **params: Any) -> Iterator[models.AsideOut]:
+        """Give what was quarantined, the newest first."""
+        for page in self._link.pages(models.AsidePage, "/v1/quarantine", params):
+            for one in page.items:
+                yield one
+
+    def quarantined(self, quarantine_id: str) -> models.AsideOut:
+        """Return one thing that was quarantined."""
+        path = f"/v1/quarantine/{quarantine_id}"
+        return self._link.read(models.AsideOut, "GET", path)
+
+    def discard_quarantined(self, quarantine_id: str, reason: str) -> None:
+        """Give it up for good."""
+        path = f"/v1/quarantine/{quarantine_id}"
+        self._link.ask("DELETE", path, params={"reason": reason})
+
+    def retry_quarantined(self, quarantine_id: str) -> models.ReleasedOut:
+        """Make one thing due again."""
+        path = f"/v1/quarantine/{quarantine_id}/retry"
+        return self._link.read(models.ReleasedOut, "POST", path)
+
+    def retry_quarantine(self, **fields: Any) -> models.ReleasedOut:
+        """Make all of a source, a stage or a code due again."""
+        path = "/v1/quarantine/retry"
+        return self._link.read(models.ReleasedOut, "POST", path, json=fields)
+
+    def maintenance(self, maintenance_id: str) -> models.MaintenanceOut:
+        """Return how far a chore is."""
+        path = f"/v1/maintenance/{maintenance_id}"
+        return self._link.read(models.MaintenanceOut, "GET", path)
+
+    def cancel_maintenance(self, maintenance_id: str) -> models.MaintenanceOut:
+        """End a chore."""
+        path = f"/v1/maintenance/{maintenance_id}"
+        return self._link.read(models.MaintenanceOut, "DELETE", path)
+
+    def rebuild_index(self, **fields: Any) -> models.QueuedOut:
+        """Make the index anew behind the one that serves."""
+        path = "/v1/search/index/rebuild"
+        return self._link.read(models.QueuedOut, "POST", path, json=fields)
+
+    def rebuild_derived(self, **fields: Any) -> models.KnowledgeQueuedOut:
+        """Make what is derived in Postgres anew."""
+        path = "/v1/advisory-ai/index/rebuild"
+        return self._link.read(models.KnowledgeQueuedOut, "POST", path, json=fields)
+
+    def embed_models(self) -> models.EmbedModelsOut:
+        """Return the models that make vectors."""
+        return self._link.read(models.EmbedModelsOut, "GET", "/v1/embed-models")
+
+    def reembed(self, model: str, **fields: Any) -> models.QueuedOut:
+        """Have a model read every entry; a dry run only counts."""
+        path = f"/v1/embed-models/{quote(model, safe='')}/reembed"
+        return self._link.read(models.QueuedOut, "POST", path, json=fields)
+
+    def activate_model(self, model: str, **fields: Any) -> models.QueuedOut:
+        """Have searches use a model."""
+        path = f"/v1/embed-models/{quote(model, safe='')}/activate"
+        return self._link.read(models.QueuedOut, "POST", path, json=fields)

@@ -1,0 +1,146 @@
+"""Searching: asked and waited for, submitted, streamed, planned, exported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+from api.client import models
+from api.client.error_answers import UnreachableError
+from api.client.event_lines import Event
+from api.client.synchronous.entries import Entries
+from api.client.synchronous.jobs import Job
+
+
+class Searches(Entries):
+    """What a client may ask about many entries at once."""
+
+    def search(self, query: str = "", **fields: Any) -> models.SearchResponse:
+        """Search and return the answer; fields are those of `SearchRequest`."""
+        answer = self._link.ask(
+            "POST", "/v1/search/query", json={"query": query, **fields}
+        )
+        if answer.status_code == 202:  # noqa: PLR2004
+            accepted = models.JobAccepted.model_validate_json(answer.content)
+            return Job(self._link, accepted.job_id).wait()
+        return models.SearchResponse.model_validate_json(answer.content)
+
+    def submit(self, query: str = "", **fields: Any) -> Job:
+        """Submit a search as a job, and return it at once."""
+        accepted = self._link.read(
+            models.JobAccepted,
+            "POST",
+            "/v1/search/jobs",
+            json={"query": query, **fields},
+        )
+        return Job(self._link, accepted.job_id)
+
+    def ask(self, question: str, **fields: Any) -> Iterator[Event]:
+        """Give the progress of an answer as it is made; `results` has all of it.
+
+        A stream that breaks is taken up where it broke.
+        """
+        given = {"synthesize": "deterministic", **fields}
+        job = self.submit(question, **given)
+        for event in job.events():
+            yield event
+
+    def job(self, job_id: str) -> Job:
+        """Return a job that was submitted before."""
+        return Job(self._link, job_id)
+
+    def jobs(self, limit: int | None = None) -> Iterator[models.Job]:
+        """Give the caller's own jobs, the newest first."""
+        path = "/v1/search/jobs"
+        for page in self._link.pages(models.JobPage, path, {"limit": limit}):
+            for job in page.items:
+                yield job
+
+    def plan(self, query: str = "", **fields: Any) -> models.QueryPlan:
+        """Return what a search would do; nothing of it is done."""
+        return self._link.read(
+            models.QueryPlan,
+            "POST",
+            "/v1/search/plan",
+            json={"query": query, **fields},
+        )
+
+    def export(self, query: str = "", **fields: Any) -> Iterator[dict[str, Any]]:
+        """Give all that match, one by one; a file that was cut raises at its end."""
+        with self._link.stream(
+            "POST",
+            "/v1/search/export",
+            params={"format": "jsonl"},
+            json={"query": query, "exhaustive": True, **fields},
+            headers={"Accept": "application/x-ndjson"},
+        ) as answer:
+            row: dict[str, Any] | None = None
+            for line in answer.iter_lines():
+                if not line:
+                    continue
+                if row is not None:
+                    yield row
+                row = json.loads(line)
+            # The last record says whether all are there.
+            if row is None or not row.get("complete"):
+                message = f"The file is not complete: {row}."
+                raise UnreachableError(message)
+
+    def plain_search(self, query: str, **fields: Any) -> models.PlainResponse:
+        """Search by the short route: hits, citations and a synthesis, nothing else."""
+        return self._link.read(
+            models.PlainResponse, "POST", "/search", json={"query": query, **fields}
+        )
+
+    def similar(self, ref: str, **params: Any) -> models.SimilarEntries:
+        """Return what is like an entry, without its own thread."""
+        entry = self.entry(ref)
+        path = f"/v1/entries/{entry.entry_id}/similar"
+        return self._link.read(models.SimilarEntries, "GET", path, params=params)
+
+    def classify(self, query: str) -> models.Classified:
+        """Tell whether a question is one for a logbook."""
+        return self._link.read(
+            models.Classified, "POST", "/v1/classify", json={"query": query}
+        )
+
+    def capabilities(self) -> models.Capabilities:
+        """Return modes, modules, filters and limits."""
+        return self._link.read(models.Capabilities, "GET", "/v1/capabilities")
+
+    def filter_options(self, field: str, **params: Any) -> models.FilterOptions:
+        """Return the commonest values of a field."""
+        path = f"/v1/filter-options/{quote(field, safe='')}"
+        return self._link.read(models.FilterOptions, "GET", path, params=params)
+
+    def glossary(self, state: str | None = None) -> Iterator[models.TermOut]:
+        """Give the facility's terms."""
+        path = "/v1/glossary"
+        for page in self._link.pages(models.TermPage, path, {"state": state}):
+            for term in page.items:
+                yield term
+
+    def propose_term(self, term: str, expansions: list[str]) -> models.TermOut:
+        """Propose what a term stands for."""
+        path = f"/v1/glossary/{quote(term, safe='')}"
+        return self._link.read(
+            models.TermOut, "POST", path, json={"expansions": expansions}
+        )
+
+    def approve_term(
+        self, term: str, expansions: list[str] | None = None
+    ) -> models.TermOut:
+        """Approve expansions of a term; none named: all that are proposed."""
+        path = f"/v1/glossary/{quote(term, safe='')}/approve"
+        params = {"expansion": expansions}
+        return self._link.read(models.TermOut, "POST", path, params=params)
+
+    def reject_term(
+        self, term: str, expansions: list[str] | None = None
+    ) -> models.TermOut:
+        """Reject expansions of a term."""
+        path = f"/v1/glossary/{quote(term, safe='')}/reject"
+        params = {"expansion": expansions}
+        return self._link.read(models.TermOut, "POST", path, params=params)

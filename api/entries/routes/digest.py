@@ -1,0 +1,71 @@
+"""The digest of a shift."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from api.context import Caller, Ctx, needs
+from api.entries import shift_digest, shift_times
+from api.entries.schemas.digest import ShiftDigest
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import StrictRoute
+from shared.errors import InvalidRequestError
+from shared.postgres.pool import connection
+from shared.text import door
+from shared.times.calendar import Clock
+from shared.times.rfc3339 import parse_time
+
+router = APIRouter(prefix="/v1", tags=["entries"], route_class=StrictRoute)
+
+PREVIOUS, THIS = "previous_shift", "this_shift"
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@router.get(
+    "/digest",
+    summary="What a shift should know of the time before it",
+    response_model=ShiftDigest,
+    responses=documented(),
+    dependencies=[Depends(needs("search"))],
+)
+def get_digest(
+    caller: Caller,
+    ctx: Ctx,
+    since: Annotated[
+        str,
+        Query(
+            max_length=64,
+            description="`previous_shift`, `this_shift`, or a time; where no shifts"
+            " are configured, days are meant.",
+        ),
+    ] = PREVIOUS,
+) -> Response:
+    """Every item with its entry and revision; 200 entries at most."""
+    clock = ctx.searches.calendar
+    before = {PREVIOUS: 1, THIS: 0}.get(since)
+    now = clock.now or datetime.now(UTC)
+    if before is None:
+        begun = _moment(door.admit(since, "since"), clock)
+    else:
+        begun = shift_times.begin_of_shift(clock, before=before) or now
+    with connection(ctx.pool) as conn:
+        body = shift_digest.build_digest(ctx, conn, caller.scope, begun, now)
+    return as_json(body)
+
+
+def _moment(since: str, clock: Clock) -> datetime:
+    """Return a time, or of a date when the facility's day of it begins."""
+    if _DATE.fullmatch(since):
+        try:
+            day = clock.day(date.fromisoformat(since)).since
+        except (ValueError, OverflowError) as exc:
+            message = f"{since} is not a date."
+            raise InvalidRequestError.field("since", "date_invalid", message) from exc
+        assert day is not None
+        return day
+    return parse_time(since, "since", zone=clock.zone)

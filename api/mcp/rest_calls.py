@@ -1,0 +1,157 @@
+"""Requests of REST as tools make them, with the caller's own key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from uuid import UUID
+
+import httpx
+
+from shared.entries import identity, refs
+from shared.errors import InternalError, InvalidRequestError, LogchordError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+# What says who calls, from where and as what; nothing else of a request travels on.
+_PASSED_ON = frozenset(
+    {"authorization", "x-api-key", "host", "origin", "traceparent", "x-request-id"}
+    | {"forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip"}
+)
+_FORWARDED = "x-forwarded-"
+_FOUND_BY_NAME = 5
+_LOOK_MS = 30_000
+# Longer than any search may take; each ends by its own deadline.
+_MOST_SECONDS = 150.0
+
+
+class ToolError(Exception):
+    """What a tool is refused or fails with: the body of an error, as REST has it."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        super().__init__(body["error"]["message"])
+        self.body = body
+        self.code: str = body["error"]["code"]
+
+
+@dataclass(frozen=True, slots=True)
+class RestCalls:
+    """The API as one caller of a tool may use it."""
+
+    client: httpx.AsyncClient
+
+    @classmethod
+    def within(cls, app: FastAPI, request: Request) -> RestCalls:
+        """Return calls to an application of this process, as whoever sent a request."""
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name in _PASSED_ON or name.startswith(_FORWARDED)
+        }
+        peer = (request.client.host, request.client.port) if request.client else None
+        transport = httpx.ASGITransport(
+            app,
+            raise_app_exceptions=False,
+            client=peer or ("unknown", 0),
+        )
+        base = app.state.settings.base_path
+        return cls(
+            httpx.AsyncClient(
+                transport=transport,
+                base_url=f"http://{headers.get('host', 'localhost')}{base}",
+                headers=headers,
+                timeout=_MOST_SECONDS,
+                trust_env=False,
+            )
+        )
+
+    @classmethod
+    def like(cls, client: httpx.Client) -> RestCalls:
+        """Return calls to the API that a client of the command line asks."""
+        return cls(
+            httpx.AsyncClient(
+                base_url=client.base_url,
+                headers=client.headers,
+                timeout=client.timeout,
+                trust_env=client.trust_env,
+            )
+        )
+
+    async def call(
+        self, method: str, path: str, *, json: Any = None, params: Any = None
+    ) -> Any:
+        """Return the body of an answer; an error is raised as REST words it."""
+        try:
+            answer = await self.client.request(method, path, json=json, params=params)
+        except httpx.TransportError as exc:
+            raise ToolError(_no_answer(self.client, exc).body()) from exc
+        try:
+            body = answer.json() if answer.content else {}
+        except ValueError as exc:
+            technical = f"{method} {path} answered {answer.status_code} without JSON"
+            raise ToolError(InternalError(technical=technical).body()) from exc
+        if answer.is_success:
+            return body
+        raise ToolError(body)
+
+    async def search(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a search, also of one that takes long."""
+        found: dict[str, Any] = await self.call("POST", "/v1/search/query", json=body)
+        while "results" not in found:
+            path = f"/v1/search/jobs/{found['job_id']}"
+            job = await self.call("GET", path, params={"wait_ms": _LOOK_MS})
+            if job["error"]:
+                raise ToolError({"error": job["error"]})
+            found = job["response"] or found
+        return found
+
+    async def find_entry(self, ref: str) -> dict[str, Any]:
+        """Return the entry that is called so: by id, address, or its own number."""
+        with suppress(ValueError):
+            found = await self._found(f"/v1/entries/{UUID(ref)}")
+            if found is not None:
+                return found
+        is_uri = ref.startswith(identity.URI)
+        tenant = (await self.call("GET", "/v1/me"))["tenant"] if is_uri else ""
+        for name in refs.names(tenant, ref):
+            parts = (quote(one, safe="") for one in (name.source, name.external_id))
+            found = await self._found(f"/e/{'/'.join(parts)}")
+            if found is not None:
+                return found
+        return await self._found_by_number(ref)
+
+    async def _found(self, path: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = await self.call("GET", path)
+        except ToolError as exc:
+            if exc.code != "not_found":
+                raise
+            return None
+        return found
+
+    async def _found_by_number(self, ref: str) -> dict[str, Any]:
+        params = {"external_id": ref, "limit": _FOUND_BY_NAME}
+        listed = await self.call("GET", "/v1/entries", params=params)
+        items = listed["items"]
+        if len(items) == 1:
+            whole: dict[str, Any] = await self.call(
+                "GET", f"/v1/entries/{items[0]['entry_id']}"
+            )
+            return whole
+        message = f"No entry is called {ref[:100]!r}."
+        if items:
+            several = ", ".join(
+                f"{one['source']}/{one['external_id']}" for one in items
+            )
+            message = f"{ref[:100]!r} may be any of: {several}."
+        raise ToolError(InvalidRequestError(message, code="not_found").body())
+
+
+def _no_answer(client: httpx.AsyncClient, exc: httpx.TransportError) -> LogchordError:
+    message = f"The API at {client.base_url} does not answer ({type(exc).__name__})."
+    return LogchordError(message, code="source_unreachable")

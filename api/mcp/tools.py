@@ -1,0 +1,261 @@
+"""The eight tools that every agent gets, each a request or two of REST."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from pydantic import Field
+
+from api.mcp.rest_calls import RestCalls
+from api.mcp.result_size import mark_as_data
+from api.mcp.tool_contract import Arguments, Bounded, Ref, Text, Tool
+
+# What of a hit a model needs to go on; `get_entries` tells the rest.
+HIT_FIELDS = (
+    *("entry_id", "permalink", "title", "content", "author", "entry_time"),
+    *("logbooks", "thread_id", "relevance_score", "confidence", "found_by"),
+)
+_ENTRY_FIELDS = (
+    *("entry_id", "permalink", "title", "text", "authors", "entry_time", "event_time"),
+    *("logbooks", "kind", "tags", "thread_id", "reply_to", "revision", "url"),
+)
+_LISTED = ("entry_id", "permalink", "title", "text", "authors", "entry_time")
+_BRANCH_FIELDS = ("name", "status", "reason", "error_code", "candidates")
+_TOLD_OF_SEARCH = ("degraded", "as_of", "job_id")
+_MOST_REFS = 50
+
+
+class Search(Bounded):
+    """What `search` takes."""
+
+    query: Text
+    mode: Annotated[
+        str, Field(description="auto, keyword, semantic, hybrid or a plug-in's")
+    ] = "auto"
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    sort: Literal["relevance", "newest", "oldest"] = "relevance"
+    filters: Annotated[
+        dict[str, Any],
+        Field(
+            default_factory=dict,
+            description="author, source, logbook, kind, tags, device, metadata.X ...",
+        ),
+    ]
+    start_date: str | None = None
+    end_date: str | None = None
+    detail: Literal["brief", "full"] = "brief"
+    exclude_entry_ids: Annotated[list[str], Field(default_factory=list)]
+
+
+class Ask(Bounded):
+    """What `ask` takes."""
+
+    question: Text
+    llm: Annotated[bool, Field(description="Let a model word the answer.")] = False
+
+
+class GetEntries(Bounded):
+    """What `get_entries` takes."""
+
+    refs: Annotated[list[Ref], Field(min_length=1, max_length=_MOST_REFS)]
+    fields: list[str] | None = None
+
+
+class OfEntry(Bounded):
+    """What tools take that begin with one entry."""
+
+    ref: Ref
+
+
+class Browse(Bounded):
+    """What `browse` takes."""
+
+    filters: Annotated[dict[str, Any], Field(default_factory=dict)]
+    cursor: str | None = None
+
+
+class FilterValues(Arguments):
+    """What `filter_values` takes."""
+
+    field: Annotated[
+        str, Field(description="author, logbook, source, tags, device ...")
+    ]
+    prefix: str | None = None
+
+
+class Explain(Bounded):
+    """What `explain` takes."""
+
+    job_id: Ref
+    entry: Annotated[
+        str | None, Field(description="A ref: why was it not found, or where?")
+    ] = None
+
+
+async def search(rest: RestCalls, asked: Search) -> dict[str, Any]:
+    """Return hits, and how far all of the search was carried out."""
+    given = {
+        "date_from": asked.start_date,
+        "date_to": asked.end_date,
+        "exclude_entry_ids": asked.exclude_entry_ids or None,
+    }
+    # What a call says itself goes before what its filters say.
+    said = {name: value for name, value in given.items() if value is not None}
+    found = await rest.search(
+        {
+            "query": asked.query,
+            "mode": asked.mode,
+            "limit": asked.limit,
+            "sort": asked.sort,
+            "filters": {**asked.filters, **said},
+            "detail": asked.detail,
+            "fields": list(HIT_FIELDS),
+            "synthesize": False,
+        },
+    )
+    return {
+        "query": asked.query,
+        "mode": found["method_used"],
+        "results_found": len(found["results"]),
+        "results": mark_as_data(found["results"]),
+        **_told(found),
+    }
+
+
+async def ask(rest: RestCalls, asked: Ask) -> dict[str, Any]:
+    """Return the answer and its citations first, then what it was made of."""
+    kind = {"mode": "rag"} if asked.llm else {"synthesize": "deterministic"}
+    body = {"query": asked.question, "detail": "brief", "fields": list(HIT_FIELDS)}
+    found = await rest.search({**body, **kind})
+    context = found["context_answer"] or {}
+    return {
+        "answer": found["answer"],
+        "citations": mark_as_data(found["citations"]),
+        **{
+            name: context.get(name)
+            for name in ("status", "code", "grade", "summary", "questions")
+        },
+        "answer_source": found["answer_source"],
+        "results": mark_as_data(found["results"]),
+        **_told(found),
+    }
+
+
+async def get_entries(rest: RestCalls, asked: GetEntries) -> dict[str, Any]:
+    """Return entries by whatever they are called; one that is not there is an error."""
+    found = [await rest.find_entry(ref) for ref in asked.refs]
+    wanted = _ENTRY_FIELDS if asked.fields is None else asked.fields
+    return {"entries": [_only(wanted, one) for one in found]}
+
+
+async def get_thread(rest: RestCalls, asked: OfEntry) -> dict[str, Any]:
+    """Return the thread that an entry belongs to, the oldest first."""
+    entry = await rest.find_entry(asked.ref)
+    thread = await rest.call("GET", f"/v1/entries/{entry['entry_id']}/thread")
+    thread["entries"] = [_only(_LISTED, one) for one in thread["entries"]]
+    thread.pop("tree", None)
+    return {name: mark_as_data(value) for name, value in thread.items()}
+
+
+async def browse(rest: RestCalls, asked: Browse) -> dict[str, Any]:
+    """Return the newest entries that filters leave, a page at a time."""
+    params = {**asked.filters}
+    if asked.cursor is not None:
+        params["cursor"] = asked.cursor
+    found = await rest.call("GET", "/v1/entries", params=params)
+    return {
+        "entries": [_only(_LISTED, one) for one in found["items"]],
+        "total": found.get("total"),
+        "next_cursor": found["next_cursor"],
+    }
+
+
+async def find_similar(rest: RestCalls, asked: OfEntry) -> dict[str, Any]:
+    """Return what is like an entry, without its own thread."""
+    entry = await rest.find_entry(asked.ref)
+    found = await rest.call("GET", f"/v1/entries/{entry['entry_id']}/similar")
+    results = [_only(HIT_FIELDS, one) for one in found["results"]]
+    return {"entry_id": entry["entry_id"], "results": results}
+
+
+async def filter_values(rest: RestCalls, asked: FilterValues) -> dict[str, Any]:
+    """Return the commonest values of a field."""
+    params = {} if asked.prefix is None else {"prefix": asked.prefix}
+    path = f"/v1/filter-options/{quote(asked.field, safe='')}"
+    found: dict[str, Any] = await rest.call("GET", path, params=params)
+    return found
+
+
+async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:
+    """Return how a search fared, or what kept one entry out of it."""
+    path = f"/v1/search/jobs/{quote(asked.job_id, safe='')}"
+    if asked.entry is not None:
+        params = {"entry": asked.entry}
+        why: dict[str, Any] = await rest.call("GET", f"{path}/why-not", params=params)
+        return why
+    job = await rest.call("GET", path)
+    return {
+        "job_id": job["job_id"],
+        "state": job["state"],
+        "request": job["request"],
+        "branches": [_branch(one) for one in job["branches"] or ()],
+        "error": job.get("error"),
+    }
+
+
+def _told(found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "branches": [_branch(one) for one in found["branches"]],
+        **{name: found[name] for name in _TOLD_OF_SEARCH},
+        "diagnostics": [one["message"] for one in found["diagnostics"]],
+    }
+
+
+def _branch(one: dict[str, Any]) -> dict[str, Any]:
+    return {name: one[name] for name in _BRANCH_FIELDS if one.get(name) is not None}
+
+
+def _only(names: Any, values: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = mark_as_data(
+        {name: values[name] for name in names if name in values}
+    )
+    return kept
+
+
+EIGHT = (
+    Tool(
+        "search",
+        "Find logbook entries by words, meaning or both. Returns hits with ids; read"
+        " them whole by get_entries.",
+        Search,
+        search,
+    ),
+    Tool(
+        "ask",
+        "Answer a question in cited sentences of entries, or say what is missing.",
+        Ask,
+        ask,
+    ),
+    Tool(
+        "get_entries",
+        "Read entries by id, permalink, source/external_id or bare number.",
+        GetEntries,
+        get_entries,
+    ),
+    Tool("get_thread", "Read an entry with all replies, in time.", OfEntry, get_thread),
+    Tool("browse", "List entries, the newest first, by filters.", Browse, browse),
+    Tool("find_similar", "Find entries like one entry.", OfEntry, find_similar),
+    Tool(
+        "filter_values",
+        "List the values that a filter can have, with counts.",
+        FilterValues,
+        filter_values,
+    ),
+    Tool(
+        "explain",
+        "Say how a search (job_id) fared, or why it did not find an entry.",
+        Explain,
+        explain,
+    ),
+)

@@ -1,0 +1,46 @@
+"""Whether a question is one for a logbook: for whoever routes questions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import Ctx, needs
+from api.search.schemas.classify import Classified, ClassifyIn
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import StrictRoute
+from shared.answers.question.question_class import classify_question
+from shared.text import door
+from shared.times.rfc3339 import timestamp
+
+router = APIRouter(prefix="/v1/classify", tags=["search"], route_class=StrictRoute)
+
+
+@router.post(
+    "",
+    summary="Tell whether a question is one for a logbook",
+    response_model=Classified,
+    responses=documented(),
+    dependencies=[Depends(needs("search"))],
+)
+async def post_classify(body: ClassifyIn, ctx: Ctx) -> Response:
+    """Answer by rules alone, without a model; nothing is searched."""
+    query = door.admit(body.query, "query")
+    found = classify_question(query, ctx.searches.calendar, ctx.searches.facility)
+    return as_json(
+        {
+            "capability": found.capability,
+            "matches": found.matches,
+            "reason": found.reason,
+            "plan": list(found.plan),
+            "context_key": found.context_key,
+            "time_range": found.time_range and _named(*found.time_range),
+        }
+    )
+
+
+def _named(since: str | None, until: str | None) -> dict[str, str | None]:
+    ends = (one and timestamp(datetime.fromisoformat(one)) for one in (since, until))
+    return dict(zip(("from", "to"), ends, strict=True))

@@ -1,0 +1,106 @@
+"""Questions planned as the settings, the facility's words and its rights have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from api.search.glossaries import Glossaries
+from api.search.measured_scores import MeasuredScores
+from api.search.plan_settings import calendar_of, config_hash, facility_of, limits_of
+from shared.search.pipelines import installed_pipelines as pipelines
+from shared.search.query import plan as planning
+from shared.search.query import ranking_context
+from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
+from shared.search.query.plan import Plan, SearchQuery
+from shared.search.query.plan_parts import PlanRecord
+from shared.search.retrieval import installed_modules
+from shared.search.retrieval.search_context import (
+    make_search_context,
+    no_encoder,
+)
+from shared.search.retrieval.search_parameters import check_parameters
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
+
+    from shared.access.cursors import Signer
+    from shared.access.scope import Scope
+    from shared.embedding.models.cross_encoders import CrossEncoder
+    from shared.embedding.models.encoder_contract import Encoder
+    from shared.postgres.pool import Pool
+    from shared.search.jobs.job import StoredJob
+    from shared.settings.settings import Settings
+    from shared.times.calendar import Clock
+
+
+class SearchPlanner:
+    """One per process that plans searches, and what they are ended with."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        now: Callable[[], float],
+        signer: Callable[[], Signer],
+        opensearch: Callable[[], OpenSearch | None],
+        encoder: Callable[[str], Encoder] = no_encoder,
+        cross_encoder: Callable[[], CrossEncoder] | None = None,
+    ) -> None:
+        self._limits = limits_of(settings)
+        self._pipelines = {one.name: one for one in self._limits.pipelines}
+        self._calendar = calendar_of(settings)
+        self.facility = facility_of(settings)
+        self.context = make_search_context(
+            settings,
+            pool=pool,
+            now=now,
+            signer=signer,
+            facility=self.facility,
+            opensearch=opensearch,
+            encoder=encoder,
+            cross_encoder=cross_encoder,
+        )
+        self.glossaries = Glossaries(pool, self.facility)
+        self.scores = MeasuredScores(
+            pool, lambda scale: config_hash(settings, self.facility, scale)
+        )
+
+    @property
+    def calendar(self) -> Clock:
+        """Return how the facility counts its days, and what is now."""
+        return replace(self._calendar, now=datetime.now(UTC))
+
+    def plan(
+        self, question: SearchQuery, scope: Scope, approved: Approved = NOTHING_APPROVED
+    ) -> Plan:
+        """Return the plan of a question, or refuse it."""
+        clock = self.calendar
+        plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
+        composed = self._pipelines.get(plan.method)
+        if composed is None:
+            taken = installed_modules.list_parameters(plan.branches)
+            glossary = approved.asked(plan.tree)
+        else:
+            taken = pipelines.parameters(composed)
+            # It may ask in other words than these.
+            glossary = approved.pairs
+        ordering = ranking_context.add_ranking_context(
+            plan, self.facility, clock, question.ambient
+        )
+        return replace(
+            plan,
+            parameters=check_parameters(question.parameters, taken),
+            ordering=replace(ordering, saturation=self.scores.scale),
+            words=replace(plan.words, glossary=glossary),
+            record=PlanRecord(question.request, self.scores.config_hash),
+        )
+
+    def again(self, job: StoredJob, scope: Scope) -> Plan:
+        """Return the plan of a job as it was, for whoever asks now."""
+        # Dates stay what they were; a fault that was asked for is not asked for again.
+        plan = Plan.from_values(job.plan)
+        record = PlanRecord(plan.record.request, self.scores.config_hash, str(job.id))
+        return replace(plan, scope=scope, fault=None, record=record)

@@ -1,0 +1,1 @@
+"""The page that people open: answers of REST, shown as HTML."""

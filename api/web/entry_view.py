@@ -1,0 +1,109 @@
+"""One entry as it is shown: its text in sentences, its thread, its earlier states."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from uuid import UUID
+
+from api.entries.entry_bodies import answer
+from api.entries.routes import entries, threads
+from api.entries.routes.permalink import REVISION
+from api.search.routes import similar
+from api.web import rendering
+from api.web.entry_text import Piece, Stretch, marked_pieces, split_text
+from shared.entries.reading import read_entries, readable_texts
+from shared.errors import LogchordError
+from shared.postgres.pool import connection
+
+if TYPE_CHECKING:
+    from api.caller_info import CallerInfo
+    from api.context import ApiContext
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """An entry's body, as REST has it, and what is read out of it for the page."""
+
+    body: dict[str, Any]
+    title: Sequence[Piece]
+    stretches: Sequence[Stretch]
+    # Whether it is shown without marks that it was received with.
+    is_plain: bool
+    thread: dict[str, Any] | None
+    revisions: list[dict[str, Any]]
+    alike: list[dict[str, Any]]
+    newest: int
+    query: str
+
+
+def load_page(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    source: str,
+    external_id: str,
+    revision: int | None,
+    query: str,
+    *,
+    with_similar: bool = False,
+) -> EntryPage:
+    """Read an entry and what belongs to it, as REST answers each."""
+    scope = caller.scope
+    with connection(ctx.pool) as conn:
+        found = read_entries.require_entry(
+            read_entries.get_by_external_id(conn, scope, source, external_id)
+        )
+        response = answer(ctx, conn, scope, found, revision, None)
+        body = rendering.body_of(response)
+        name = (found.entry_id, body["revision"])
+        texts = readable_texts.load_readable_texts(conn, scope, [name])
+    text = texts.get(name, body["text"])
+    facility = ctx.searches.facility
+    language = body["language"]
+    entry_id = found.entry_id
+    thread = None
+    if body["thread_id"]:
+        thread = rendering.body_of(threads.get_thread_of(entry_id, caller, ctx))
+    earlier: list[dict[str, Any]] = []
+    if found.revision > 1:
+        listed = entries.list_revisions(entry_id, caller, ctx)
+        earlier = rendering.body_of(listed)["items"]
+    alike = _similar(ctx, caller, entry_id) if with_similar else []
+    return EntryPage(
+        body=body,
+        title=marked_pieces(body["title"], query, language, facility),
+        stretches=split_text(text, query, language, facility),
+        is_plain=text == body["text"],
+        thread=thread,
+        revisions=earlier,
+        alike=alike,
+        newest=found.revision,
+        query=query,
+    )
+
+
+async def open_beside(
+    ctx: ApiContext, caller: CallerInfo, place: str, query: str
+) -> EntryPage | None:
+    """Return the entry that stands beside a list; one that is gone leaves it empty."""
+    if "read" not in caller.scope.allowed and not caller.scope.is_admin:
+        return None
+    source, _, rest = place.partition("/")
+    found = REVISION.search(rest)
+    revision = int(found[1]) if found else None
+    name = unquote(rest[: found.start()] if found else rest)
+    try:
+        return await asyncio.to_thread(
+            load_page, ctx, caller, unquote(source), name, revision, query
+        )
+    except LogchordError:
+        return None
+
+
+def _similar(ctx: ApiContext, caller: CallerInfo, entry_id: UUID) -> list[Any]:
+    found = similar.get_similar(entry_id, caller, ctx, limit=5)
+    results: list[Any] = rendering.body_of(found)["results"]
+    return results

@@ -1,0 +1,122 @@
+"""The route class of the page: errors are pages, and who is unknown may log in."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.datastructures import FormData, Headers
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import Scope as RawScope
+
+from api.access import page_sessions
+from api.context import ApiContext
+from api.server import errors
+from api.strict_route import Handler, StrictRoute
+from api.web import rendering
+from shared.errors import AccessError, InvalidRequestError, LogchordError
+from shared.text import door
+
+_FORM = "application/x-www-form-urlencoded"
+_CSRF = "csrf"
+
+
+class PageRoute(StrictRoute):
+    """Where people look: GET alone, and forms that prove where they come from."""
+
+    # A form brings the cookie of a session along; see `page_sessions`.
+    takes_session_writes = True
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler whose errors are pages."""
+        handle = super().get_route_handler()
+
+        async def shown(request: Request) -> Response:
+            if not rendering.is_twin(request):
+                errors.show_errors_by(
+                    request.state, lambda *told: _error_page(request, *told)
+                )
+            return await handle(request)
+
+        return shown
+
+
+class PageBesideData(PageRoute):
+    """A page at an address that programs read as JSON: only browsers are shown it."""
+
+    def matches(self, scope: RawScope) -> tuple[Match, RawScope]:
+        """Tell whether this is the address, asked for by a browser."""
+        accepted = Headers(scope=scope).get("accept", "")
+        if "text/html" not in accepted:
+            return Match.NONE, {}
+        return super().matches(scope)
+
+
+async def read_form(request: Request) -> FormData:
+    """Return a form that was sent from a page of ours, or refuse it."""
+    context: ApiContext = request.app.state.context
+    origin = request.headers.get("origin", "")
+    host = request.headers.get("host", "")
+    if origin.partition("://")[2] != host:
+        message = f"A page of {origin[:100] or 'nobody'!r} may send no form here."
+        raise AccessError(message, code="origin_refused")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != _FORM:
+        message = f"A form must be {_FORM}."
+        raise InvalidRequestError(message, code="unsupported_media_type")
+    try:
+        form = await request.form(max_files=0, max_fields=20)
+    except errors.CarriedError:
+        raise
+    except HTTPException as exc:
+        message = f"The form cannot be read: {exc.detail}"
+        raise InvalidRequestError.field("form", "form_invalid", message) from exc
+    for name, value in form.multi_items():
+        door.admit(str(value), name)
+    given = str(form.get(_CSRF, ""))
+    wanted = page_sessions.csrf_token(context.secret(), request)
+    if not hmac.compare_digest(given.encode(), wanted.encode()):
+        message = "This form is not one that was shown to you here; load the page anew."
+        raise AccessError(message, code="origin_refused")
+    return form
+
+
+def place_of_ours(place: str) -> str:
+    """Return a place below the base path, or the first page for any other."""
+    is_ours = place.startswith("/") and not place.startswith(("//", "/\\"))
+    return place if is_ours and place.isprintable() else "/"
+
+
+def _error_page(
+    request: Request,
+    error: LogchordError,
+    body: Mapping[str, Any],
+    headers: Mapping[str, str],
+) -> Response:
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        settings = request.app.state.settings
+        place = request.scope["path"].removeprefix(settings.base_path)
+        query = request.scope["query_string"].decode("latin-1")
+        back = quote(place + (f"?{query}" if query else ""), safe="")
+        return RedirectResponse(f"{settings.base_path}/login?next={back}", 303)
+    text = rendering.render(
+        request, "error.html", body=body, status=error.status, kind=_kind(error)
+    )
+    return HTMLResponse(text, error.status, {**headers, **rendering.HEADERS})
+
+
+def _kind(error: LogchordError) -> str:
+    """Return which of the pages an error is: each says something else to do."""
+    if error.status == HTTPStatus.FORBIDDEN:
+        return "not_allowed"
+    if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
+        return "not_here"
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "down"
+    return "refused"

@@ -1,0 +1,42 @@
+"""Every page, in the order in which its address is looked for."""
+
+from __future__ import annotations
+
+from api.web.routes import (
+    assets,
+    choices,
+    digest_page,
+    entry_page,
+    help_page,
+    home_page,
+    job_pages,
+    live_page,
+    login_page,
+    operation_pages,
+    search_page,
+    source_pages,
+    thread_page,
+)
+
+ROUTERS = (
+    # Where a browser is shown a page and a program is given JSON, the page comes first.
+    entry_page.beside_data,
+    *(
+        module.router
+        for module in (
+            home_page,
+            search_page,
+            entry_page,
+            thread_page,
+            live_page,
+            digest_page,
+            job_pages,
+            source_pages,
+            operation_pages,
+            help_page,
+            login_page,
+            choices,
+            assets,
+        )
+    ),
+)

@@ -1,0 +1,101 @@
+"""What a question was read as: names, times and its kind, each taken away by a link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from api.web.search_form import SearchForm
+from shared.search.query.entities import find_entities_in_words
+from shared.search.query.modes import AUTO
+
+if TYPE_CHECKING:
+    from api.web.clock_times import ClockTimes
+    from shared.search.query.plan import Plan
+    from shared.text.facility.facility import Facility
+
+_KINDS = {
+    "lookup": "words to look up",
+    "exact": "exactly these words",
+    "question": "a question",
+    "compare": "a comparison",
+    "troubleshoot": "a question why",
+    "timeline": "a course of events",
+    "recent": "the newest",
+    "count": "a question how many",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One thing that was read out of a question, and the address without it."""
+
+    label: str
+    text: str
+    # None: it cannot be taken away.
+    without: Mapping[str, Any] | None
+
+
+def list_readings(
+    form: SearchForm, plan: Plan, facility: Facility, times: ClockTimes
+) -> list[Reading]:
+    """Return all that a plan has read, in the order in which it is said."""
+    return [
+        *_kind(form, plan),
+        *_names(form, plan, facility),
+        *_times(form, plan, times),
+        *(
+            Reading(name, value, form.without_filter(name, value))
+            for name, values in form.filters.items()
+            for value in values
+        ),
+    ]
+
+
+def _kind(form: SearchForm, plan: Plan) -> Iterator[Reading]:
+    if not form.q.strip():
+        return
+    if form.mode != AUTO:
+        yield Reading("mode", form.mode, form.changed(mode=AUTO))
+        return
+    by_words = form.changed(mode="keyword")
+    yield Reading("kind", _KINDS.get(plan.intent, plan.intent), by_words)
+
+
+def _names(form: SearchForm, plan: Plan, facility: Facility) -> Iterator[Reading]:
+    seen = set()
+    for one in find_entities_in_words(plan, facility):
+        if (one.kind, one.canonical) in seen:
+            continue
+        seen.add((one.kind, one.canonical))
+        same = one.canonical.casefold() == one.name.casefold()
+        text = one.name if same else f"{one.name} = {one.canonical}"
+        yield Reading(one.kind, text, _without_words(form, one.name))
+
+
+def _times(form: SearchForm, plan: Plan, times: ClockTimes) -> Iterator[Reading]:
+    applied = [
+        *(("written", one) for one in plan.time.written),
+        *(("happened", one) for one in plan.time.happened),
+    ]
+    for label, one in applied:
+        ends = [
+            f"{word} {times.short(end)}"
+            for word, end in (("from", one.since), ("before", one.until))
+            if end
+        ]
+        said = f"{one.expression}: " if one.expression else ""
+        without = _without_words(form, one.expression)
+        if without is None and (form.since or form.until):
+            without = form.changed(since="", until="")
+        yield Reading(label, said + " ".join(ends), without)
+
+
+def _without_words(form: SearchForm, words: str) -> Mapping[str, Any] | None:
+    """Return the address of the question without some of its words, if it has them."""
+    at = form.q.casefold().find(words.casefold()) if words else -1
+    if at < 0:
+        return None
+    rest = f"{form.q[:at]} {form.q[at + len(words) :]}"
+    return form.changed(q=" ".join(rest.split()))

@@ -1,0 +1,73 @@
+"""One entry: its text with the cited sentence marked, its thread and its revisions."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from api.context import Caller, Ctx, needs
+from api.entries.entry_bodies import MAX_REVISION
+from api.entries.routes.permalink import parse_permalink
+from api.web import rendering
+from api.web.entry_view import load_page
+from api.web.page_route import PageBesideData, PageRoute
+from shared.entries.identity import permalink
+from shared.entries.reading import read_entries
+from shared.postgres.pool import connection
+
+beside_data = APIRouter(
+    include_in_schema=False,
+    route_class=PageBesideData,
+    dependencies=[Depends(needs("read"))],
+)
+router = APIRouter(
+    include_in_schema=False,
+    route_class=PageRoute,
+    dependencies=[Depends(needs("read"))],
+)
+
+
+@beside_data.get("/e/{source}/{external_id:path}")
+async def get_entry_page(
+    source: str,
+    external_id: str,
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    q: Annotated[str, Query(max_length=20_000)] = "",
+    part: Annotated[str | None, Query(pattern="^pane$")] = None,
+    more: Annotated[str | None, Query(pattern="^similar$")] = None,
+) -> Response:
+    """Show the newest revision, or the one that is named behind an `@`."""
+    del external_id
+    name, revision = parse_permalink(request, ctx.settings.base_path)
+    may_search = caller.scope.is_admin or "search" in caller.scope.allowed
+    entry = await asyncio.to_thread(
+        load_page,
+        *(ctx, caller, source, name, revision, q),
+        with_similar=may_search and more == "similar",
+    )
+    template = "_entry_pane.html" if part else "entry.html"
+    text = rendering.render(request, template, entry=entry, body=entry.body)
+    return HTMLResponse(text, headers=rendering.HEADERS)
+
+
+@router.get("/entries/{entry_id}")
+def get_entry_by_id(
+    entry_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    revision: Annotated[int | None, Query(ge=1, le=MAX_REVISION)] = None,
+) -> Response:
+    """Lead to the address of an entry that a rebuild keeps."""
+    with connection(ctx.pool) as conn:
+        entry = read_entries.require_entry(
+            read_entries.load_entry(conn, caller.scope, entry_id)
+        )
+    pinned = "" if revision is None else f"@{revision}"
+    path = permalink(entry.source, entry.external_id)
+    return RedirectResponse(f"{ctx.settings.base_path}{path}{pinned}", 303)

@@ -1,0 +1,50 @@
+"""How questions are written, by example; and the keys."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from api.context import Ctx
+from api.web import rendering
+from api.web.page_route import PageRoute
+from api.web.search_form import SearchForm
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+_QUERIES = (
+    ("vacuum leak", "both words, in any form: leak, leaks, leaking"),
+    ('"gate valve 8"', "exactly these words in a row"),
+    ("trip -RF", "without entries that say RF"),
+    ("(pump OR valve) AND leak", "either, and a third"),
+    ("inject*", "whatever begins so"),
+    ("SR:C??-RF*", "names with gaps"),
+    ("OPS-20420", "the entry of this number, first"),
+    (
+        "author:solvang kind:incident",
+        "fields; also logbook: device: tag: level:",
+    ),
+    ("date:2026-02", "a month; also a day, a year, or two with .. between"),
+    ("RF trip last night", "times in words, on the facility's clock"),
+    ("has:attachment", "what has files"),
+    ("why did gate valve 8 close", "a question is answered in sentences of entries"),
+)
+KEYS = (
+    ("/", "to the box"),
+    ("j, k", "next and previous result"),
+    ("Enter", "open the result"),
+    ("o", "the original, at its source"),
+    ("t", "its thread"),
+    ("w", "why it was found"),
+    ("c", "copy it as a quote with its link"),
+    ("?", "this list"),
+    ("Esc", "close what is open"),
+)
+
+
+@router.get("/help")
+def get_help(request: Request, ctx: Ctx) -> Response:
+    """Show examples that can be tried at once."""
+    del ctx
+    return rendering.show(
+        request, "help.html", {"queries": _QUERIES, "keys": KEYS}, form=SearchForm()
+    )

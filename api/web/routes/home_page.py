@@ -1,0 +1,87 @@
+"""The first page: the box, and under it the newest entries by shift."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import StreamingResponse
+
+from api.caller_info import CallerInfo
+from api.context import ApiContext, Caller, Ctx, needs
+from api.entries import shift_times
+from api.entries.routes.entries import list_entries
+from api.server.json_response import as_json
+from api.web import rendering
+from api.web.chips import Chips
+from api.web.page_route import PageRoute
+from api.web.search_form import SearchForm
+from shared.settings.settings import Settings
+
+router = APIRouter(
+    include_in_schema=False,
+    route_class=PageRoute,
+    dependencies=[Depends(needs("read"))],
+)
+
+NEWEST = 30
+
+
+_CHIPS = "<!-- what is worth a click -->"
+
+
+@router.get("/", name="home")
+@router.get("/index.json")
+async def get_home(request: Request, caller: Caller, ctx: Ctx) -> Response:
+    """Show what was written last, in the shifts that wrote it."""
+    listed = await asyncio.to_thread(list_entries, request, caller, ctx, limit=NEWEST)
+    newest = rendering.body_of(listed)
+    if rendering.is_twin(request):
+        return as_json(newest)
+    text = rendering.render(
+        request,
+        "home.html",
+        body=newest,
+        groups=shift_times.group_by_shift(newest["items"], ctx.searches.calendar),
+        form=SearchForm(),
+        spans=shift_times.quick_spans(ctx.searches.calendar),
+        chips_here=_CHIPS,
+        forms=forms_of(ctx.settings, newest["items"]),
+    )
+    may_search = caller.scope.is_admin or "search" in caller.scope.allowed
+    parts = _parts(request, text, newest["items"] if may_search else [], caller, ctx)
+    return StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
+
+
+def forms_of(
+    settings: Settings, entries: Iterable[Mapping[str, Any]]
+) -> dict[str, str]:
+    """Return where entries of the sources that are shown are written, by source."""
+    named = dict.fromkeys(one["source"] for one in entries)
+    known = ((name, settings.sources.get(name)) for name in named)
+    return {
+        name: source.new_entry_url
+        for name, source in known
+        if source is not None and source.new_entry_url
+    }
+
+
+async def _parts(
+    request: Request,
+    text: str,
+    entries: list[dict[str, Any]],
+    caller: CallerInfo,
+    ctx: ApiContext,
+) -> AsyncIterator[str]:
+    """Yield the page up to its chips; then these, as soon as they were tried."""
+    head, _, tail = text.partition(_CHIPS)
+    yield head
+    state = request.app.state
+    if not hasattr(state, "chips"):
+        state.chips = Chips()
+    kept: Chips = state.chips
+    found = await kept.of(ctx, caller, entries)
+    yield rendering.render(request, "_chips.html", chips=found)
+    yield tail

@@ -1,0 +1,65 @@
+"""What is written just now, for a screen on the wall."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from api.context import Caller, Ctx, needs
+from api.entries.routes.entries import list_entries
+from api.web import rendering
+from api.web.live_rows import LiveRows, follow
+from api.web.page_route import PageRoute
+
+router = APIRouter(
+    include_in_schema=False,
+    route_class=PageRoute,
+    dependencies=[Depends(needs("read"))],
+)
+
+ROWS = 20
+
+
+@router.get("/live")
+@router.get("/live.json")
+def get_live_page(
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    paused: Annotated[str | None, Query(pattern="^1$")] = None,
+) -> Response:
+    """Show the newest entries in large letters; it follows by itself until paused."""
+    body = rendering.body_of(list_entries(request, caller, ctx, limit=ROWS))
+    return rendering.show(request, "live.html", body, is_paused=bool(paused))
+
+
+@router.get("/live/events")
+async def get_live_events(
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    last_event_id: Annotated[str, Header(max_length=64)] = "",
+) -> StreamingResponse:
+    """Send the rows whenever there are others, and say that the line is alive."""
+    state = request.app.state
+    if not hasattr(state, "live_rows"):
+        state.live_rows = LiveRows()
+    kept: LiveRows = state.live_rows
+    who = json.dumps(caller.scope.params, sort_keys=True, default=str)
+
+    def load() -> str:
+        body = rendering.body_of(list_entries(request, caller, ctx, limit=ROWS))
+        return rendering.render(request, "_live_rows.html", body=body)
+
+    times = rendering.times_of(request)
+    events = follow(
+        lambda: kept.read(who, load),
+        last_event_id,
+        lambda: times.clock(datetime.now(UTC)),
+    )
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)

@@ -1,0 +1,100 @@
+"""A key traded for a session, and the end of one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from api.access import page_sessions
+from api.access.callers import is_forwarded, is_loopback
+from api.context import ApiContext, Ctx
+from api.web import rendering
+from api.web.page_route import PageRoute, place_of_ours, read_form
+from api.web.routes.choices import Next
+from shared.access import keys, limits
+from shared.access.scope import Scope
+from shared.errors import AccessError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+
+log = get_logger()
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+
+@router.get("/login")
+async def get_login(request: Request, ctx: Ctx, back: Next = "/") -> Response:
+    """Show the form, or who is logged in."""
+    who = None
+    if page_sessions.session_of(request):
+        try:
+            who = (await ctx.callers.find(request)).subject
+        except AccessError:
+            log.info("session_over")
+    return _form(request, place_of_ours(back), who=who)
+
+
+@router.post("/login")
+async def post_login(request: Request, ctx: Ctx) -> Response:
+    """Set the cookie of a session for the key that is shown, and go on."""
+    form = await read_form(request)
+    address = ctx.callers.address(request)
+    allowance = await ctx.limiter.take(
+        f"login:{address}", ctx.settings.rate_login_per_minute, may_go_local=False
+    )
+    if not allowance.allowed:
+        raise limits.refuse(allowance)
+    back = place_of_ours(str(form.get("next", "/")))
+    try:
+        scope = await asyncio.to_thread(_scope_of, ctx, str(form.get("key", "")))
+    except AccessError as exc:
+        log.info("login_refused", code=exc.error_code)
+        return _form(request, back, status=403, problem="This key is not valid.")
+    assert scope.key_id is not None
+    log.info("logged_in", key_id=scope.key_id)
+    answer = RedirectResponse(ctx.settings.base_path + back, 303)
+    peer = request.client.host if request.client else ""
+    answer.set_cookie(
+        page_sessions.COOKIE,
+        page_sessions.make_session(ctx.secret(), scope.key_id),
+        max_age=page_sessions.SECONDS,
+        path=ctx.settings.base_path or "/",
+        httponly=True,
+        samesite="strict",
+        secure=is_forwarded(request) or not is_loopback(peer),
+    )
+    return answer
+
+
+@router.post("/logout")
+async def post_logout(request: Request, ctx: Ctx) -> Response:
+    """Forget the session in this browser."""
+    await read_form(request)
+    base = ctx.settings.base_path
+    answer = RedirectResponse(f"{base}/login", 303)
+    answer.delete_cookie(page_sessions.COOKIE, path=base or "/")
+    return answer
+
+
+def _scope_of(ctx: ApiContext, token: str) -> Scope:
+    keys.check_shape(token.strip())
+    with connection(ctx.pool) as conn:
+        return keys.find(conn, token.strip())
+
+
+def _form(
+    request: Request,
+    back: str,
+    *,
+    who: str | None = None,
+    status: int = 200,
+    problem: str = "",
+) -> Response:
+    text = rendering.render(request, "login.html", back=back, who=who, problem=problem)
+    answer = HTMLResponse(text, status, headers=rendering.HEADERS)
+    if who is None and page_sessions.session_of(request):
+        path = request.app.state.settings.base_path or "/"
+        answer.delete_cookie(page_sessions.COOKIE, path=path)
+    return answer

@@ -1,0 +1,72 @@
+"""How the system is, and what was quarantined, for whoever looks after it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from api.context import Caller, Ctx, needs
+from api.operations.routes import quarantine
+from api.operations.routes.status import get_lag, get_status
+from api.operations.schemas.quarantine import Filter
+from api.web import rendering
+from api.web.page_route import PageRoute, read_form
+from shared.errors import InvalidRequestError
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+
+
+@router.get("/status", dependencies=[Depends(needs("read"))])
+@router.get("/status.json", dependencies=[Depends(needs("read"))])
+async def get_status_page(request: Request, caller: Caller, ctx: Ctx) -> Response:
+    """Show components, stages and sources, and first what is wrong."""
+    told = rendering.body_of(await get_status(caller, ctx))
+    lag = rendering.body_of(await asyncio.to_thread(get_lag, caller, ctx))
+    body = {**told, "stages": lag["stages"], "as_of": lag["as_of"]}
+    flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
+    return rendering.show(request, "status.html", body, flower=flower)
+
+
+@router.get("/quarantine", dependencies=[Depends(needs("admin"))])
+@router.get("/quarantine.json", dependencies=[Depends(needs("admin"))])
+def get_quarantine_page(
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    source: Annotated[Filter | None, Query()] = None,
+    stage: Annotated[Filter | None, Query()] = None,
+    cursor: str | None = None,
+) -> Response:
+    """List what was quarantined, with the reason of each."""
+    listed = quarantine.list_quarantine(
+        *(caller, ctx), source=source, stage=stage, limit=50, cursor=cursor
+    )
+    body = rendering.body_of(listed)
+    return rendering.show(request, "quarantine.html", body)
+
+
+@router.post("/quarantine", dependencies=[Depends(needs("admin"))])
+async def post_quarantine_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
+    """Retry or discard one of them; to discard needs a reason."""
+    form = {name: str(value) for name, value in (await read_form(request)).items()}
+    await asyncio.to_thread(_act, form, caller, ctx)
+    return RedirectResponse(request.url.path, 303)
+
+
+def _act(form: dict[str, str], caller: Any, ctx: Any) -> None:
+    try:
+        chosen = UUID(form.get("id", ""))
+    except ValueError as exc:
+        message = "id: name the one that is meant."
+        raise InvalidRequestError.field("id", "value", message) from exc
+    if form.get("action") == "retry":
+        quarantine.retry_one(chosen, caller, ctx)
+    elif form.get("reason", "").strip():
+        quarantine.discard(chosen, caller, ctx, reason=form["reason"].strip())
+    else:
+        message = "reason: say why it is given up."
+        raise InvalidRequestError.field("reason", "missing", message)

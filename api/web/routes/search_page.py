@@ -1,0 +1,140 @@
+"""The search page: the hits at once, what is counted as soon as it is known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import RedirectResponse, StreamingResponse
+
+from api.caller_info import CallerInfo
+from api.context import ApiContext, Caller, Ctx, needs
+from api.entries import shift_times
+from api.search.routes.search import fault_of, planned
+from api.server.json_response import as_json
+from api.web import answer_card, entry_view, histogram, read_as, rendering
+from api.web.page_route import PageRoute
+from api.web.search_form import MOST_PAGES, PAGE_HITS, SearchForm, is_taken
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.search.query.plan import Plan
+
+log = get_logger()
+
+_FACETS = "<!-- what is counted -->"
+
+
+class SearchRoute(PageRoute):
+    """Takes every filter of a search, each as often as it is given."""
+
+    def takes(self, name: str) -> bool:
+        """Whether a parameter is one of the page."""
+        return is_taken(name)
+
+
+router = APIRouter(
+    include_in_schema=False,
+    route_class=SearchRoute,
+    dependencies=[Depends(needs("search"))],
+)
+
+
+@router.get("/search", name="search_page")
+@router.get("/search.json")
+async def get_search_page(
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    q: Annotated[str, Query(max_length=20_000)] = "",
+) -> Response:
+    """Show what a search finds, and what its answer rests on."""
+    form = SearchForm.read(request.query_params)
+    if form.is_blank and not q:
+        return RedirectResponse(ctx.settings.base_path + "/", 303)
+    fault = fault_of(request, caller, ctx)
+    plan = await planned(form.request().question(fault), caller, ctx)
+    reply = await ctx.searches.ask(plan, caller, None)
+    assert isinstance(reply, str)
+    body: dict[str, Any] = json.loads(reply)
+    if rendering.is_twin(request):
+        return as_json({**body, "facets": await _counted(form, caller, ctx)})
+    first = (form.page - 1) * PAGE_HITS
+    shown = body["results"][first : first + PAGE_HITS]
+    opened = None
+    if form.open:
+        opened = await entry_view.open_beside(ctx, caller, form.open, form.q)
+    text = rendering.render(
+        request,
+        "search.html",
+        body=body,
+        form=form,
+        hits=shown,
+        first=first,
+        has_next=_has_next(form, body),
+        card=await asyncio.to_thread(
+            answer_card.make_card, ctx, caller.scope, body, shown
+        ),
+        readings=read_as.list_readings(
+            form, plan, ctx.searches.facility, rendering.times_of(request)
+        ),
+        spans=shift_times.quick_spans(ctx.searches.calendar),
+        opened=opened,
+        empty=_kind_of_empty(body),
+        facets_here=_FACETS,
+    )
+    parts = _parts(request, text, form, caller, ctx)
+    return StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
+
+
+async def _parts(
+    request: Request, text: str, form: SearchForm, caller: CallerInfo, ctx: ApiContext
+) -> AsyncIterator[str]:
+    """Yield the page up to what is counted; then that, and the end of the page."""
+    head, found, tail = text.partition(_FACETS)
+    yield head
+    if not found:
+        return
+    facets = await _counted(form, caller, ctx)
+    chart = histogram.draw(facets.get("date"), form)
+    yield rendering.render(
+        request, "_facets.html", facets=facets, form=form, chart=chart
+    )
+    yield tail
+
+
+async def _counted(
+    form: SearchForm, caller: CallerInfo, ctx: ApiContext
+) -> dict[str, Any]:
+    """Return the counts of all that match; without them the hits are still the hits."""
+    try:
+        plan = _plan_of_counts(form, caller, ctx)
+        asked = replace(caller, arrived=time.monotonic())
+        reply = await ctx.searches.ask(plan, asked, None)
+    except LogchordError as exc:
+        log.warning("page_not_counted", code=exc.error_code)
+        return {}
+    assert isinstance(reply, str)
+    facets: dict[str, Any] = json.loads(reply)["facets"]
+    return facets
+
+
+def _plan_of_counts(form: SearchForm, caller: CallerInfo, ctx: ApiContext) -> Plan:
+    return ctx.searches.plan(form.counts_request().question(None), caller.scope)
+
+
+def _has_next(form: SearchForm, body: dict[str, Any]) -> bool:
+    is_full = len(body["results"]) == PAGE_HITS * form.page
+    return is_full and not body["complete"] and form.page < MOST_PAGES
+
+
+def _kind_of_empty(body: dict[str, Any]) -> str | None:
+    """Return which empty page it is: nothing found, or nothing read yet; None: none."""
+    if body["results"]:
+        return None
+    coverage = body["coverage"] or {}
+    return "indexing" if coverage.get("waiting") else "nothing"

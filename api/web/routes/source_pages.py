@@ -1,0 +1,64 @@
+"""Sources: how far each is, its runs, and what an admin does to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import RedirectResponse
+
+from api.context import Caller, Ctx, needs
+from api.sources.routes import runs, sources
+from api.sources.schemas.sources import TriggerIn
+from api.web import rendering
+from api.web.page_route import PageRoute, read_form
+from shared.errors import InvalidRequestError
+
+router = APIRouter(
+    include_in_schema=False,
+    route_class=PageRoute,
+    dependencies=[Depends(needs("read"))],
+)
+
+_ACTIONS: Mapping[str, Callable[..., Any]] = {
+    "trigger": lambda name, who, ctx: sources.trigger_source(
+        name, TriggerIn(), who, ctx
+    ),
+    "pause": sources.pause_source,
+    "resume": sources.resume_source,
+}
+
+
+@router.get("/sources")
+@router.get("/sources.json")
+def get_sources_page(request: Request, caller: Caller, ctx: Ctx) -> Response:
+    """List the sources of the facility, each with how fresh it is."""
+    body = rendering.body_of(sources.list_sources(caller, ctx))
+    return rendering.show(request, "sources.html", body)
+
+
+@router.get("/sources/{source}")
+@router.get("/sources/{source}.json")
+def get_source_page(
+    source: str, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """Show one source and its last runs."""
+    body = rendering.body_of(sources.get_source(source, caller, ctx))
+    listed = rendering.body_of(runs.list_runs(caller, ctx, source=source, limit=10))
+    return rendering.show(request, "source.html", {**body, "runs": listed["items"]})
+
+
+@router.post("/sources/{source}", dependencies=[Depends(needs("admin"))])
+async def post_source_form(
+    source: str, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """Run, pause or resume a source, and show it again."""
+    form = await read_form(request)
+    act = _ACTIONS.get(str(form.get("action", "")))
+    if act is None:
+        message = f"action: one of {', '.join(_ACTIONS)}."
+        raise InvalidRequestError.field("action", "value", message)
+    await asyncio.to_thread(act, source, caller, ctx)
+    return RedirectResponse(request.url.path, 303)

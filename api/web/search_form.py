@@ -1,0 +1,161 @@
+"""The address of a search page: every state of it is a link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from api.search.schemas.search import SearchRequest
+from shared.errors import InvalidRequestError
+from shared.search.query.filters import filters, time_range
+from shared.search.query.modes import AUTO
+from shared.text import door
+
+if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
+
+PAGE_HITS = 10
+# Of one window; behind it a list by time goes on.
+MOST_PAGES = 10
+# What a page shows beside a question is counted by these, each value a link.
+FACETS = ("logbook", "kind", "device", "shift", "author", "tag", "system", "source")
+FROM, TO = "from", "to"
+_TIMES = {FROM: time_range.FROM, TO: time_range.TO}
+_OWN = frozenset(
+    {"q", "mode", "sort", "page", "rows", "open", "collapse", "why", FROM, TO}
+)
+_SORTS = ("relevance", "newest", "oldest")
+
+
+def is_filter(name: str) -> bool:
+    """Whether a parameter of the page is a filter of searches."""
+    return name not in _OWN and filters.is_known(name)
+
+
+def is_taken(name: str) -> bool:
+    """Whether the search page knows a parameter."""
+    return name in _OWN or filters.is_known(name)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchForm:
+    """What stands in the address: the question, its filters, and how it is shown."""
+
+    q: str = ""
+    mode: str = AUTO
+    sort: str = "relevance"
+    since: str = ""
+    until: str = ""
+    filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    page: int = 1
+    rows: str = "normal"
+    collapse: str = ""
+    # The entry that stands beside the list, by its permalink without `/e/`.
+    open: str = ""
+
+    @classmethod
+    def read(cls, params: QueryParams) -> Self:
+        """Read an address, or refuse what of it is none."""
+        given = {
+            name: [door.admit(one, name) for one in params.getlist(name) if one]
+            for name in dict.fromkeys(filter(is_filter, params.keys()))
+        }
+        page = params.get("page", "1")
+        if not page.isascii() or not page.isdigit() or not 1 <= int(page) <= MOST_PAGES:
+            message = f"page: a list has pages 1 to {MOST_PAGES}."
+            raise InvalidRequestError.field("page", "value", message)
+        sort = params.get("sort") or _SORTS[0]
+        if sort not in _SORTS:
+            message = f"sort: one of {', '.join(_SORTS)}."
+            raise InvalidRequestError.field("sort", "value", message)
+        return cls(
+            q=params.get("q", ""),
+            mode=params.get("mode") or AUTO,
+            sort=sort,
+            since=params.get(FROM, ""),
+            until=params.get(TO, ""),
+            filters={name: values for name, values in given.items() if values},
+            page=int(page),
+            rows="condensed" if params.get("rows") == "condensed" else "normal",
+            collapse="thread" if params.get("collapse") == "thread" else "",
+            open=params.get("open", ""),
+        )
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is asked for."""
+        return not (self.q.strip() or self.filters or self.since or self.until)
+
+    @property
+    def query(self) -> dict[str, Any]:
+        """Return the address again, without what goes without saying."""
+        return {
+            "q": self.q,
+            "mode": None if self.mode == AUTO else self.mode,
+            "sort": None if self.sort == _SORTS[0] else self.sort,
+            FROM: self.since,
+            TO: self.until,
+            **{name: list(values) for name, values in self.filters.items()},
+            "page": None if self.page == 1 else self.page,
+            "rows": None if self.rows == "normal" else self.rows,
+            "collapse": self.collapse,
+            "open": self.open,
+        }
+
+    def changed(self, **changes: Any) -> dict[str, Any]:
+        """Return the address of the same search but for this, from its first page."""
+        return replace(self, **{"page": 1, "open": "", **changes}).query
+
+    def with_filter(self, name: str, value: str) -> dict[str, Any]:
+        """Return the address with one more value of a filter."""
+        values = [*self.filters.get(name, ()), value]
+        return self.changed(filters={**self.filters, name: values})
+
+    def without_filter(self, name: str, value: str) -> dict[str, Any]:
+        """Return the address with one value of a filter less."""
+        values = [one for one in self.filters[name] if one != value]
+        others = {key: one for key, one in self.filters.items() if key != name}
+        return self.changed(filters={**others, **({name: values} if values else {})})
+
+    def request(self) -> SearchRequest:
+        """Return the search that the page is of: each page a stretch of one list."""
+        fields: dict[str, Any] = {
+            "query": self.q,
+            "mode": self.mode,
+            "limit": PAGE_HITS * self.page,
+            "filters": self._filters(),
+        }
+        if self.sort != _SORTS[0]:
+            fields["sort"] = self.sort
+        if self.collapse:
+            fields["collapse"] = self.collapse
+        return SearchRequest.model_validate(fields)
+
+    def counts_request(self) -> SearchRequest:
+        """Return the search that counts what matches by words, and shows none of it."""
+        return SearchRequest.model_validate(
+            {
+                "query": self.q,
+                "mode": "keyword",
+                "limit": 1,
+                "filters": self._filters(),
+                "facets": ["date", *FACETS],
+                "synthesize": False,
+            }
+        )
+
+    def _filters(self) -> dict[str, Any]:
+        times = {FROM: self.since, TO: self.until}
+        lists = {filters.EXCLUDED}
+        return {
+            **{
+                name: list(values)
+                if name in lists
+                else values[0]
+                if len(values) == 1
+                else {"in": list(values)}
+                for name, values in self.filters.items()
+            },
+            **{_TIMES[name]: one for name, one in times.items() if one},
+        }

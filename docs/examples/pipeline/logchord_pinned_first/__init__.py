@@ -1,0 +1,1 @@
+"""A pipeline of a facility."""

@@ -1,0 +1,151 @@
+"""A session of the page: a key traded for a cookie, and what the cookie can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import psycopg
+import pytest
+
+from api.access import page_sessions
+from tests.support.fixtures.system import System
+from tests.support.read_page import read_page
+
+HTML = {"accept": "text/html"}
+
+
+@pytest.fixture
+def browser(api: System) -> Iterator[httpx.Client]:
+    """Whoever has no key in their headers, and keeps cookies."""
+    with httpx.Client(base_url=api.url, headers=HTML) as client:
+        yield client
+
+
+def csrf_of(browser: httpx.Client, path: str = "/login") -> str:
+    page = read_page(browser.get(path).text)
+    return page.one("input", name="csrf")["value"]
+
+
+def log_in(browser: httpx.Client, key: str, **more: str) -> httpx.Response:
+    form = {"csrf": csrf_of(browser), "key": key, "next": "/status", **more}
+    return browser.post("/login", data=form, headers={"origin": str(browser.base_url)})
+
+
+@pytest.mark.requirement("SEC1")
+def test_a_key_is_traded_for_a_cookie_that_reads(
+    api: System, tenant: str, browser: httpx.Client
+) -> None:
+    key = api.key(tenant=tenant)
+
+    answer = log_in(browser, key)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/status")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    # It holds no secret of the key.
+    assert key.rpartition("_")[2] not in cookie
+    assert browser.get("/v1/me").json()["tenant"] == tenant
+    assert browser.get("/status").status_code == 200
+
+
+@pytest.mark.requirement("SEC1")
+def test_a_session_writes_by_no_route_of_programs(
+    api: System, tenant: str, browser: httpx.Client
+) -> None:
+    log_in(browser, api.key(tenant=tenant))
+
+    answer = browser.post("/v1/entries", json={"text": "forged"})
+
+    assert answer.status_code == 401
+
+
+@pytest.mark.requirement("SEC1")
+@pytest.mark.parametrize(
+    ("origin", "token"),
+    [("http://evil.example", None), ("", None), (None, "0" * 64), (None, "")],
+)
+def test_a_form_from_elsewhere_is_refused(
+    api: System,
+    tenant: str,
+    browser: httpx.Client,
+    origin: str | None,
+    token: str | None,
+) -> None:
+    form = {
+        "csrf": csrf_of(browser) if token is None else token,
+        "key": api.key(tenant=tenant),
+    }
+    headers = {"origin": str(browser.base_url) if origin is None else origin}
+
+    answer = browser.post("/login", data=form, headers=headers)
+
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+    assert read_page(answer.text).one("h1").text == "Not allowed"
+
+
+@pytest.mark.requirement("SEC1")
+def test_a_key_that_is_revoked_ends_its_session(
+    api: System, tenant: str, browser: httpx.Client
+) -> None:
+    key = api.key(tenant=tenant)
+    # Before it was ever looked up here: what is known is known for two seconds.
+    with psycopg.connect(api.database) as conn:
+        conn.execute(
+            "UPDATE api_key SET revoked_at = now() WHERE key_id = %s",
+            (key.split("_")[1],),
+        )
+        secret = conn.execute("SELECT cursor_secret FROM installation").fetchone()
+    assert secret is not None
+    session = page_sessions.make_session(bytes(secret[0]), key.split("_")[1])
+    browser.cookies.set(page_sessions.COOKIE, session)
+
+    answer = browser.get("/status")
+
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/login?")
+
+
+@pytest.mark.requirement("SEC1")
+def test_a_session_that_somebody_made_up_is_none(
+    api: System, tenant: str, browser: httpx.Client
+) -> None:
+    key_id = api.key(tenant=tenant).split("_")[1]
+    forged = page_sessions.make_session(b"guessed", key_id)
+    browser.cookies.set(page_sessions.COOKIE, forged)
+
+    assert browser.get("/v1/me").status_code == 401
+
+
+@pytest.mark.requirement("SEC1")
+def test_logging_out_forgets_the_session(
+    api: System, tenant: str, browser: httpx.Client
+) -> None:
+    log_in(browser, api.key(tenant=tenant))
+    form = {"csrf": csrf_of(browser)}
+
+    answer = browser.post(
+        "/logout", data=form, headers={"origin": str(browser.base_url)}
+    )
+
+    assert answer.status_code == 303
+    assert browser.get("/v1/me").status_code == 401
+
+
+def test_nobody_is_led_elsewhere_after_a_login(
+    api: System, tenant: str, browser: httpx.Client
+) -> None:
+    answer = log_in(browser, api.key(tenant=tenant), next="//evil.example")
+
+    assert answer.headers["location"] == "/"
+
+
+def test_what_was_chosen_is_kept_in_the_browser(browser: httpx.Client) -> None:
+    answer = browser.get("/set", params={"theme": "dark", "next": "/help"})
+
+    assert answer.headers["location"] == "/help"
+    shown = read_page(browser.get("/help").text)
+    assert shown.one("html")["data-theme"] == "dark"
+    assert shown.one("body")["data-keys"] == "on"

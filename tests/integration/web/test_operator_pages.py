@@ -1,0 +1,155 @@
+"""Pages of whoever looks after the system, and what a reader may see of them."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.support.fixtures.system import System
+from tests.support.read_page import Element, read_page
+
+HTML = {"accept": "text/html"}
+
+
+def show(client: httpx.Client, path: str, status: int = 200) -> Element:
+    answer = client.get(path, headers=HTML)
+    assert answer.status_code == status, answer.text
+    return read_page(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "head"),
+    [
+        ("/", "Search the logbooks"),
+        ("/live", "Live"),
+        ("/digest", "Shift digest"),
+        ("/jobs", "Your searches"),
+        ("/sources", "Sources"),
+        ("/sources/api", "api"),
+        ("/status", "Status"),
+        ("/quarantine", "Quarantine"),
+        ("/help", "How to ask"),
+        ("/login", "Log in"),
+    ],
+)
+def test_every_page_is_there_with_one_head(
+    operator: httpx.Client, path: str, head: str
+) -> None:
+    page = show(operator, path)
+
+    assert page.one("h1").text.startswith(head)
+    assert len([*page.every("h1")]) == 1
+    assert page.one("main")["id"] == "main"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/index", "/live", "/digest", "/jobs", "/sources", "/sources/api", "/status"],
+)
+def test_every_page_is_data_at_the_same_address(
+    operator: httpx.Client, path: str
+) -> None:
+    answer = operator.get(f"{path}.json")
+
+    assert answer.status_code == 200
+    assert answer.json()
+
+
+def test_the_quarantine_is_for_admins(caller: httpx.Client) -> None:
+    assert show(caller, "/quarantine", status=403).one("h1").text == "Not allowed"
+
+
+def test_what_is_not_there_and_what_is_anothers_are_one_page(
+    caller: httpx.Client, api: System
+) -> None:
+    with api.client() as other:
+        theirs = other.post("/v1/entries", json={"text": "secret"}).json()
+
+    for path in ("/e/api/none", f"/entries/{theirs['entry_id']}"):
+        page = show(caller, path, status=404)
+        assert page.one(cls="empty-not_here").one("h1").text == "Not here"
+        assert "secret" not in page.text
+
+
+def test_an_id_leads_to_the_address_that_a_rebuild_keeps(caller: httpx.Client) -> None:
+    made = caller.post("/v1/entries", json={"text": "x", "external_id": "A/1"}).json()
+
+    answer = caller.get(f"/entries/{made['entry_id']}?revision=1", headers=HTML)
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/e/api/A%2F1@1"
+
+
+def test_revisions_show_what_changed(caller: httpx.Client) -> None:
+    for text in ("valve closed", "valve open"):
+        caller.post("/v1/entries", json={"text": text, "external_id": "R-1"})
+
+    page = show(caller, "/e/api/R-1@1")
+
+    assert page.one(id="text").text == "valve closed"
+    assert "revision 1 of 2" in page.one(cls="late").text
+    diff = page.one("pre", cls="diff")
+    assert [one.text for one in diff.every("ins")][-1] == "+valve open"
+    assert show(caller, "/e/api/R-1").one(id="text").text == "valve open"
+
+
+def test_a_digest_tells_what_was_written_since_in_sections(
+    caller: httpx.Client,
+) -> None:
+    caller.post(
+        "/v1/entries",
+        json={
+            "entries": [
+                {"text": "Quiet night.", "title": "Summary", "kind": "shift_summary"},
+                {"text": "RF2 tripped at 02:10.", "title": "Trip", "kind": "incident"},
+                {"text": "LOTO-2026-0117 applied to PS3.", "title": "Lock"},
+                {"text": "Visitors came.", "title": "Tour"},
+                {
+                    "text": "Before.",
+                    "title": "Old",
+                    "entry_time": "2020-01-01T00:00:00Z",
+                },
+            ]
+        },
+    )
+
+    told = caller.get("/v1/digest").json()
+    page = show(caller, "/digest")
+
+    found = {
+        name: [one["title"] for one in items]
+        for name, items in told["sections"].items()
+        if name != "devices"
+    }
+    assert found == {
+        "handover": ["Summary"],
+        "open": ["Trip"],
+        "resolved": [],
+        "locks": ["Lock"],
+        "new": ["Tour"],
+    }
+    heads = [one.one("h2").text for one in page.every("section", cls="shift")]
+    assert heads[:2] == ["Handed over 1", "Open 1"]
+    assert "Old" not in page.text
+
+
+def test_live_sends_its_rows_and_a_beat_to_whoever_has_them(
+    caller: httpx.Client,
+) -> None:
+    caller.post("/v1/entries", json={"text": "beam is back", "title": "Beam"})
+
+    def first(**headers: str) -> tuple[str, str]:
+        with caller.stream("GET", "/live/events", headers=headers) as stream:
+            lines = stream.iter_lines()
+            number = name = ""
+            for line in lines:
+                key, _, value = line.partition(": ")
+                number = value if key == "id" else number
+                name = value if key == "event" else name
+                if key == "data":
+                    return number, name
+        raise AssertionError
+
+    number, name = first()
+    assert name == "rows"
+    assert first(**{"last-event-id": number}) == (number, "beat")

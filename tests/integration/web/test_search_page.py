@@ -1,0 +1,239 @@
+"""The search page and the entries that it leads to, as a browser without JavaScript."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.fixtures.system import System
+from tests.support.read_page import Element, read_page
+
+HTML = {"accept": "text/html"}
+QUESTION = "why did gate valve 8 close with beam in the machine"
+FELL = "I think it simply fell shut when air sagged."
+ENTRIES: list[dict[str, Any]] = [
+    {
+        "external_id": "OPS-1",
+        "title": "Gate valve 8 closed with beam in the machine",
+        "text": "Gate valve 8 closed at 02:10 and the beam was lost. "
+        f"{FELL} Compressed air was at 4.1 bar.",
+        "entry_time": "2026-02-03T02:30:00Z",
+        "logbooks": ["Operations"],
+        "authors": ["Ingrid Solvang"],
+        "kind": "incident",
+    },
+    {
+        "external_id": "OPS-2",
+        "title": "Re: Gate valve 8",
+        "text": "Compressor restarted, gate valve 8 is open again.",
+        "reply_to": "OPS-1",
+        "entry_time": "2026-02-03T04:00:00Z",
+        "logbooks": ["Operations"],
+        "authors": ["Liam O'Connor"],
+    },
+]
+
+
+def push(client: httpx.Client, entries: list[dict[str, Any]]) -> None:
+    answer = client.post(
+        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
+    )
+    assert answer.status_code == 200, answer.text
+
+
+def show(client: httpx.Client, path: str, status: int = 200) -> Element:
+    answer = client.get(path, headers=HTML)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    return read_page(answer.text)
+
+
+def search(client: httpx.Client, query: str, **more: str) -> Element:
+    address = httpx.URL("/search", params={"q": query, **more})
+    return show(client, str(address))
+
+
+@pytest.mark.requirement("S0-78")
+def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx.Client) -> None:
+    push(client, ENTRIES)
+
+    page = search(client, QUESTION)
+
+    answer = page.one("section", cls="answer")
+    assert "fell shut when air sagged" in answer.one(cls="said").text
+    cites = [*answer.every(cls="cite")]
+    (cite,) = [one for one in cites if one.one(cls="quote").text.startswith(FELL)]
+    address = cite.one("a")["href"]
+    path, _, anchor = address.partition("#")
+    assert path == "/e/api/OPS-1@1"
+    assert show(client, path).one(id=anchor).text == FELL
+    # Without a hover the quotes stand in a list.
+    quotes = [one.text for one in answer.one("details", cls="sources").every("q")]
+    assert FELL in quotes
+
+
+def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(
+    client: httpx.Client,
+) -> None:
+    push(client, ENTRIES)
+
+    page = search(client, "compressor")
+
+    hit = page.one("li", cls="hit")
+    assert "Compressor" in [one.text for one in hit.every("mark")]
+    entry = show(client, hit.one("a", cls="open")["href"])
+    assert [one.text for one in entry.one(id="text").every("mark")] == ["Compressor"]
+    tree = entry.one(id="thread").one("ol", cls="tree")
+    assert [one.one("a")["href"] for one in tree.every("li")] == [
+        "/e/api/OPS-1",
+        "/e/api/OPS-2",
+    ]
+    assert entry.link("← results for “compressor”") == "/search?q=compressor"
+
+
+def test_what_a_question_was_read_as_is_taken_away_by_a_link(
+    client: httpx.Client,
+) -> None:
+    push(client, ENTRIES)
+
+    page = search(client, "gate valve in February 2026")
+
+    readings = [one for one in page.every(cls="reading") if "written" in one.text]
+    assert readings[0].text.startswith("written in February 2026: from 01")
+    drop = readings[0].one("a", cls="drop")
+    assert drop["href"] == "/search?q=gate+valve"
+
+
+def test_every_view_is_json_at_the_same_address(client: httpx.Client) -> None:
+    push(client, ENTRIES)
+
+    found = client.get(
+        "/search.json", params={"q": "compressor", "mode": "keyword"}
+    ).json()
+    entry = client.get("/e/api/OPS-2@1.json").json()
+
+    assert [one["external_id"] for one in found["results"]] == ["OPS-2"]
+    assert found["facets"]["logbook"]["values"] == [{"value": "Operations", "count": 1}]
+    assert (entry["external_id"], entry["revision"]) == ("OPS-2", 1)
+    # A program that says nothing of HTML is given JSON where it always was.
+    assert client.get("/e/api/OPS-2").json()["external_id"] == "OPS-2"
+
+
+def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx.Client) -> None:
+    push(client, ENTRIES)
+
+    page = search(client, "gate valve")
+
+    aside = page.one("aside", cls="counts")
+    narrowed = aside.link("incident")
+    assert narrowed == "/search?q=gate+valve&kind=incident"
+    assert [one["id"] for one in show(client, narrowed).every("li", cls="hit")] == [
+        "hit1"
+    ]
+    bars = [one["href"] for one in aside.one("svg").every("a")]
+    assert bars
+    assert "from=2026-02-03" in bars[0]
+    rows = aside.one("table").one("tbody").every("tr")
+    counts = [int([*row.every("td")][1].text) for row in rows]
+    assert sum(counts) == len(ENTRIES)
+
+
+def test_a_list_by_time_is_paged_by_links(client: httpx.Client) -> None:
+    push(
+        client,
+        [
+            {
+                "external_id": f"P-{n:02}",
+                "title": f"Pump {n}",
+                "text": "Pump checked.",
+                "entry_time": f"2026-01-{n + 1:02}T08:00:00Z",
+            }
+            for n in range(12)
+        ],
+    )
+
+    page = search(client, "pump checked", sort="newest")
+    further = show(client, page.link("Next 10"))
+
+    titles = [
+        one.one("h3").text
+        for one in (*page.every("li", cls="hit"), *further.every("li", cls="hit"))
+    ]
+    assert titles == [f"Pump {n}" for n in reversed(range(12))]
+
+
+def test_nothing_found_and_nothing_allowed_are_different_pages(
+    client: httpx.Client, running: System, tenant: str
+) -> None:
+    push(client, ENTRIES)
+
+    nothing = search(client, "zyzzyva", mode="keyword")
+    assert nothing.one(cls="empty-nothing").one("h2").text == "No results"
+    assert not [*nothing.every("li", cls="hit")]
+    with running.client(running.key(tenant=tenant, scopes=("read",))) as reader:
+        refused = show(reader, "/search?q=valve", status=403)
+    assert refused.one(cls="empty-not_allowed").one("h1").text == "Not allowed"
+
+
+def test_a_search_that_fails_says_so_on_a_page_of_its_own(
+    running: System, tenant: str
+) -> None:
+    fault = {**HTML, "X-Logchord-Fault": "branch=*;error=search_failed"}
+    with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
+        answer = admin.get("/search?q=valve", headers=fault)
+
+    assert answer.status_code == 503
+    page = read_page(answer.text)
+    assert page.one(cls="empty-down").one("h1").text == "Search is down"
+    assert page.link("How the system is") == "/status"
+
+
+def test_a_search_of_which_a_part_fails_says_which(
+    running: System, client: httpx.Client, tenant: str
+) -> None:
+    push(client, ENTRIES)
+    fault = {**HTML, "X-Logchord-Fault": "branch=semantic;error=embedding_unavailable"}
+    with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
+        answer = admin.get("/search?q=valve&mode=hybrid", headers=fault)
+
+    page = read_page(answer.text)
+    assert "semantic: embedding_unavailable" in page.one(cls="late").text
+    assert [*page.every("li", cls="hit")]
+
+
+def test_a_text_that_is_html_is_shown_and_never_run(client: httpx.Client) -> None:
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(2)> valve"
+    push(client, [{"external_id": "X<1>", "title": hostile, "text": hostile}])
+
+    page = search(client, "valve")
+    entry = show(client, page.one("a", cls="open")["href"])
+
+    for shown in (page, entry):
+        scripts = [one.attributes for one in shown.every("script")]
+        assert [one["type"] for one in scripts] == ["module"]
+        assert all("onerror" not in one.attributes for one in shown.every("img"))
+    assert entry.one(id="text").text == hostile
+
+
+def test_the_first_page_lists_the_newest_entries_by_shift(client: httpx.Client) -> None:
+    push(client, [{**ENTRIES[0], "shift": "owl"}, {**ENTRIES[1], "shift": "early"}])
+
+    page = show(client, "/")
+
+    shifts = [one.one("h2").text for one in page.every("section", cls="shift")]
+    assert shifts == [
+        "Tuesday 03 February 2026, early shift",
+        "Tuesday 03 February 2026, owl shift",
+    ]
+    assert json.loads(client.get("/index.json").text)["total"] == 2
+
+
+def test_whoever_is_unknown_is_led_to_the_login_and_back(running: System) -> None:
+    with running.client("") as stranger:
+        answer = stranger.get("/search?q=a+b", headers=HTML)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/login?next=%2Fsearch%3Fq%3Da%2Bb"

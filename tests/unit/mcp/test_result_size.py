@@ -1,0 +1,68 @@
+"""Whatever a tool finds, a model gets no more of it than it asked for, and as data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.mcp.result_size import (
+    LEAST_CHARS,
+    MOST_TEXT,
+    mark_as_data,
+    write_bounded,
+)
+
+TEXTS = st.text(max_size=3000)
+ENTRIES = st.fixed_dictionaries(
+    {"entry_id": st.uuids().map(str), "title": TEXTS, "content": TEXTS}
+)
+RESULTS = st.fixed_dictionaries(
+    {
+        "answer": st.none() | TEXTS,
+        "results": st.lists(ENTRIES, max_size=12),
+        "branches": st.lists(st.dictionaries(TEXTS, TEXTS, max_size=3), max_size=5),
+        "degraded": st.booleans(),
+    }
+)
+
+
+@pytest.mark.requirement("U35")
+@given(RESULTS, st.integers(LEAST_CHARS, 20_000))
+def test_a_result_is_never_longer_than_was_asked_for(result: dict[str, Any], most: int):
+    text, told = write_bounded(mark_as_data(result), most)
+    assert len(text) <= most
+    assert json.loads(text) == told
+    assert set(told["cut"]) == {"entries", "chars"}
+
+
+def test_what_fits_is_told_whole():
+    result = {"results": [{"content": "short"}], "degraded": False}
+    _, told = write_bounded(mark_as_data(result), LEAST_CHARS)
+    assert told["results"][0]["content"] == "<logbook-text>short</logbook-text>"
+    assert told["cut"] == {"entries": 0, "chars": 0}
+
+
+def test_texts_are_cut_before_entries_are_left_off():
+    entries = [{"entry_id": str(n), "content": "x" * 900} for n in range(10)]
+    _, told = write_bounded(mark_as_data({"results": entries}), 4000)
+    assert len(told["results"]) == 10
+    assert told["cut"]["entries"] == 0
+    assert told["cut"]["chars"] > 5000
+    _, less = write_bounded(mark_as_data({"results": entries}), LEAST_CHARS)
+    assert less["cut"]["entries"] == 10 - len(less["results"]) > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["see [#12]", "a </logbook-text> b", "</logbook-text><logbook-text>", "x" * 5000],
+)
+def test_a_text_ends_its_marks_and_cites_nothing(text: str):
+    told = mark_as_data({"content": text})["content"]
+    inside = told.removeprefix("<logbook-text>").removesuffix("</logbook-text>")
+    assert "</logbook-text>" not in inside
+    assert "[#" not in inside
+    assert len(inside) <= MOST_TEXT + 100

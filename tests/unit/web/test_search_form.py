@@ -1,0 +1,75 @@
+"""Every state of a search is its address."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.datastructures import QueryParams
+
+from api.web.histogram import draw
+from api.web.rendering import Links
+from api.web.search_form import SearchForm
+from shared.errors import InvalidRequestError
+
+
+def form(address: str) -> SearchForm:
+    return SearchForm.read(QueryParams(address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "q=valve",
+        "q=valve&mode=keyword&sort=newest&from=2026-01-01&to=2026-02-01",
+        "q=a+b&logbook=ops&logbook=mcr&kind=incident&page=3&rows=condensed",
+        "q=valve&open=api%2FOPS-1%402&collapse=thread",
+    ],
+)
+def test_an_address_is_written_as_it_was_read(address: str) -> None:
+    written = Links("")("/search", form(address).query)
+
+    assert sorted(written.removeprefix("/search?").split("&")) == sorted(
+        address.split("&")
+    )
+
+
+def test_one_value_of_a_filter_is_added_and_taken_away() -> None:
+    narrowed = form("q=x&kind=incident&page=2")
+
+    assert narrowed.with_filter("kind", "logbook")["kind"] == ["incident", "logbook"]
+    assert "kind" not in narrowed.without_filter("kind", "incident")
+    assert narrowed.without_filter("kind", "incident")["page"] is None
+
+
+def test_what_is_asked_is_a_search_of_the_contract() -> None:
+    asked = form("q=x&from=2026-01-01&author=anna&author=ben&page=2").request()
+
+    assert asked.limit == 20
+    assert asked.filters == {
+        "author": {"in": ["anna", "ben"]},
+        "date_from": "2026-01-01",
+    }
+
+
+@pytest.mark.parametrize("address", ["page=0", "page=11", "page=x", "sort=size"])
+def test_what_is_no_page_is_refused(address: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        form(address)
+
+
+def test_a_bar_narrows_to_its_own_time_and_arrows_to_the_time_beside_it() -> None:
+    facet = {
+        "exact": True,
+        "buckets": [
+            {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "count": 1},
+            {"from": "2026-01-02T00:00:00Z", "to": "2026-01-03T00:00:00Z", "count": 4},
+        ],
+    }
+
+    chart = draw(facet, form("q=x"))
+
+    assert chart is not None
+    assert [bar.height for bar in chart.bars] == [15.5, 56.0]
+    assert chart.bars[1].query["from"] == "2026-01-02T00:00:00Z"
+    assert chart.bars[1].query["to"] == "2026-01-02T23:59:59Z"
+    assert chart.earlier["from"] == "2025-12-30T00:00:00Z"
+    assert draw(None, form("q=x")) is None

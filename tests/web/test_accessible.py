@@ -1,0 +1,108 @@
+"""Every page by axe, in both themes and both widths; and what axe cannot see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.support.fixtures.browser import NARROW, WIDE, Tab
+
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+QUESTION = "/search?q=why+did+gate+valve+8+close+with+beam+in+the+machine"
+PAGES = (
+    *("/", QUESTION, f"{QUESTION}&open=api/OPS-1%402", "/search?q=gate&rows=condensed"),
+    *(
+        "/search?q=zyzzyva&mode=keyword",
+        "/search?q=gate&from=2031-01-01",
+        "/search?q=gate&sort=x",
+    ),
+    *("/e/api/OPS-1@2?q=valve", "/e/api/OPS-1@1", "/e/api/X%3C1%3E", "/e/api/none"),
+    *("/live", "/digest", "/digest?since=2026-01-01", "/jobs", "/sources", "/status"),
+    *("/sources/api", "/quarantine", "/help", "/login"),
+)
+STATES = {
+    "degraded": "branch=semantic;error=embedding_unavailable",
+    "error": "branch=*;error=search_failed",
+}
+
+
+def problems(page: Page) -> list[str]:
+    found = Axe().run(page, options=RULES).response["violations"]
+    return [
+        f"{one['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+        for one in found
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_no_page_violates_a_rule_in_any_theme_and_width(
+    logbook: httpx.Client, open_tab: Callable[..., Tab], theme: str, width: int
+) -> None:
+    tab = open_tab(width=width, scopes=("admin",), color_scheme=theme)
+    found = {path: problems(tab.show(path)) for path in PAGES}
+    for name, fault in STATES.items():
+        tab.page.set_extra_http_headers({**tab.headers, "X-Logchord-Fault": fault})
+        found[name] = problems(tab.show("/search?q=gate+valve+8&mode=hybrid"))
+
+    assert {path: told for path, told in found.items() if told} == {}
+    assert tab.complaints == []
+
+
+def test_nothing_is_wider_than_a_narrow_screen(
+    logbook: httpx.Client, open_tab: Callable[..., Tab]
+) -> None:
+    tab = open_tab(width=320, scopes=("admin",))
+    wide = [
+        path
+        for path in PAGES
+        if tab.show(path).evaluate("document.documentElement.scrollWidth") > 320
+    ]
+
+    assert wide == []
+
+
+def test_what_is_clicked_is_large_enough(
+    logbook: httpx.Client, open_tab: Callable[..., Tab]
+) -> None:
+    page = open_tab().show(QUESTION)
+    small = page.evaluate(
+        """() => [...document.querySelectorAll(
+            'nav a, .drop, .chip, .cite > a, .hit h3 a, .facet a, .pages a, button')]
+        .filter(one => one.offsetParent !== null)
+        .map(one => [one.textContent.trim(), one.getBoundingClientRect()])
+        .filter(([, box]) => box.height < 24 || box.width < 24)
+        .map(([text]) => text)"""
+    )
+
+    assert small == []
+
+
+def test_a_quote_is_shown_on_focus_and_can_be_dismissed(
+    logbook: httpx.Client, open_tab: Callable[..., Tab]
+) -> None:
+    page = open_tab().show(QUESTION)
+    quote = page.locator(".cite .quote").first
+    assert not quote.is_visible()
+
+    page.locator(".cite > a").first.focus()
+    assert quote.is_visible()
+    quote.hover()
+    assert quote.is_visible()
+    page.keyboard.press("Escape")
+    assert not quote.is_visible()
+
+
+def test_whoever_skips_lands_on_the_content(
+    logbook: httpx.Client, open_tab: Callable[..., Tab]
+) -> None:
+    page = open_tab().show("/")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    assert page.evaluate("document.activeElement.id") == "main"
