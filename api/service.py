@@ -18,8 +18,8 @@ from api.caller_info import CallerInfo
 from api.search.schemas.search import SearchRequest
 from api.search.search_clients import DataClients, SearchClients
 from api.search.search_planner import SearchPlanner
+from api.search.searches import BESIDE
 from shared.access.scope import Scope
-from shared.answers.answer_question import answer_question
 from shared.embedding.models import cross_encoders
 from shared.embedding.models.encoders import load_encoder
 from shared.errors import ConfigurationError, InvalidRequestError, LogchordError
@@ -126,7 +126,7 @@ class SearchService:
 
     async def _search_here(self, question: SearchQuery, scope: Scope) -> SearchAnswer:
         plan = await self._plan(question, scope)
-        run = partial(in_process.search, self._planner.context, plan, answer_question)
+        run = partial(in_process.search, self._planner.context, plan, BESIDE)
         return await asyncio.to_thread(run)
 
     async def _search_by_workers(

@@ -57,7 +57,7 @@ DISPATCH_THREADS = 4
 _LATE_SECONDS = 1.0
 # So long a hold of a place says how much time a search needs that waits for one.
 _LATELY_SECONDS = 30.0
-_BESIDE = Beside(answer_question, make_cards)
+BESIDE = Beside(answer_question, make_cards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ class Searches(SearchPlanner):
         for number, name in enumerate(plan.branches):
             if number not in arrived:
                 metrics.branch_missed(name, plan.deadline_ms / 1000)
-        return end_search.end_search(self.context, job, plan, arrived, _BESIDE)
+        return end_search.end_search(self.context, job, plan, arrived, BESIDE)
 
     def _close(self, job: Job, ended: EndedSearch) -> None:
         if end_search.store(self._pool, job, ended):

@@ -38,7 +38,7 @@ def _text(node: ast.AST) -> str:
             return text
         case ast.JoinedStr(values=parts):
             return "".join(
-                part.value if isinstance(part, ast.Constant) else "{}"  # type: ignore[misc]
+                part.value if isinstance(part, ast.Constant) else "{}"
                 for part in parts
             )
         case _:

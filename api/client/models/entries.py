@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from pydantic import Field
+
 from api.client.models.model import Model
 
 
@@ -49,6 +51,31 @@ class ChangePage(Model):
 
     items: list[ChangeOut]
     next_after: str
+
+
+class DigestItem(Model):
+    """An entry, in words of its own."""
+
+    entry_id: str
+    revision: int
+    permalink: str
+    source: str
+    title: str
+    authors: list[str]
+    entry_time: datetime
+    text: str
+    state: str | None
+
+
+class DigestSections(Model):
+    """Each entry stands in one section."""
+
+    handover: list[DigestItem]
+    open: list[DigestItem]
+    resolved: list[DigestItem]
+    locks: list[DigestItem]
+    devices: list[NamedDevice]
+    new: list[DigestItem]
 
 
 class Entity(Model):
@@ -121,6 +148,14 @@ class InlinePicture(Model):
     attachment_id: str
 
 
+class NamedDevice(Model):
+    """A device, and the entries that name it."""
+
+    device: str
+    count: int
+    entry_ids: list[str]
+
+
 class PushedEntries(Model):
     """What became of many entries."""
 
@@ -165,6 +200,15 @@ class RevisionPage(Model):
 
     items: list[RevisionOut]
     next_cursor: str | None
+
+
+class ShiftDigest(Model):
+    """What was written since a shift began."""
+
+    from_: datetime = Field(alias="from")
+    to: datetime
+    sections: DigestSections
+    complete: bool
 
 
 class TextsCut(Model):

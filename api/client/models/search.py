@@ -11,6 +11,12 @@ from api.client.models.model import Model
 from api.client.models.server import OtherValue
 
 
+class AnalyticsOut(Model):
+    """How many of these are kept: none where telemetry is off."""
+
+    recorded: int
+
+
 class BranchOutcome(Model):
     """How one part of a search fared."""
 
@@ -44,7 +50,7 @@ class Domain(Model):
     """One kind of entries that was searched."""
 
     domain: str
-    entries: int
+    entries: int | None
     candidates: int
     ready: bool
 
@@ -166,6 +172,29 @@ class PlanEntity(Model):
     end: int | None
 
 
+class QualityAlertOut(Model):
+    """Something that people run into, by the key of the question."""
+
+    type: str
+    query_key: str | None
+    count: int
+    first_at: str
+    last_at: str
+
+
+class QualityMetrics(Model):
+    """How searches fared in a window."""
+
+    fallback_answer_rate: float
+    clarify_rate: float
+    insufficient_rate: float
+    reformulation_count: int
+    rescue_action_count: int
+    abandoned_fallback_count: int
+    zero_result_rate: float
+    queries: int
+
+
 class Relaxation(Model):
     """What answers the question and is kept out: by a time among its words alone."""
 
@@ -178,6 +207,20 @@ class ResultsCut(Model):
 
     entries: int
     chars: int
+
+
+class SearchCardLine(Model):
+    """One thing that a card tells, and the entry that says so."""
+
+    kind: str
+    text: str
+    time: str
+    entry_id: str
+    revision: int
+    permalink: str
+    start: int | None
+    end: int | None
+    seconds: float | None = None
 
 
 class SearchHit(Model):
@@ -214,6 +257,8 @@ class SearchHit(Model):
     factors: dict[str, float] | None = None
     found_by: list[str] | None = None
     multi_source: bool | None = None
+    validation_score: float | None = None
+    validation: str | None = None
     origin: str | None = None
     source_removed: bool | None = None
     similar_count: int | None = None
@@ -229,6 +274,16 @@ class SearchedSource(Model):
     complete_to: str | None
     lag_seconds: float | None
     gaps: list[dict[str, Any]]
+
+
+class SuggestionOut(Model):
+    """What one question would come to."""
+
+    query: str
+    viable: bool
+    viability_state: str
+    scope_ready: bool
+    evidence_count: int
 
 
 class TimeApplied(Model):
@@ -250,6 +305,17 @@ class UnknownTime(Model):
     to: str | None
     source: str
     why: str
+
+
+class UnwrittenWordOut(Model):
+    """A word that people asked for and no entry has."""
+
+    word: str
+    device: str | None
+    asked: int
+    instead: list[str]
+    first_at: str
+    last_at: str
 
 
 class WhyNotBranch(Model):

@@ -21,12 +21,16 @@ from api.client.models.search import (
     PlainResult,
     PlanEngine,
     PlanEntity,
+    QualityAlertOut,
     Relaxation,
     ResultsCut,
+    SearchCardLine,
     SearchedSource,
     SearchHit,
+    SuggestionOut,
     TimeApplied,
     UnknownTime,
+    UnwrittenWordOut,
     WhyNotBranch,
 )
 from api.client.models.server import Citation, Diagnostic, Suppressed, TotalCandidates
@@ -193,6 +197,12 @@ class PlainResponse(Model):
     citations: list[str]
 
 
+class QualityAlerts(Model):
+    """The alerts of a window, the latest first."""
+
+    items: list[QualityAlertOut]
+
+
 class QueryPlan(Model):
     """What a search would do."""
 
@@ -202,6 +212,7 @@ class QueryPlan(Model):
     reasoning: str
     branches: list[str]
     sub_queries: list[str]
+    decomposed_by: str | None
     limit: int
     window: int
     deadline_ms: int
@@ -233,6 +244,26 @@ class Replay(Model):
     changed: list[Changed]
 
 
+class SearchCard(Model):
+    """A thing or a thread that the question is about, or that its best hits share."""
+
+    card_id: str
+    type: str
+    title: str
+    aliases: list[str]
+    why: str
+    score: float
+    top_entry_id: str | None
+    entry_ids: list[str]
+    count: int
+    per_month: float | None
+    facets: dict[str, dict[str, int]]
+    state: str
+    first_time: str | None
+    last_time: str | None
+    lines: list[SearchCardLine]
+
+
 class SearchResponse(Model):
     """What a search found, what was searched, and how fresh it was."""
 
@@ -249,6 +280,7 @@ class SearchResponse(Model):
     next_cursor: str | None
     sub_queries: list[str]
     decomposed: bool
+    meta: dict[str, int]
     time: SearchTime
     time_range_applied: bool
     branches: list[BranchOutcome]
@@ -281,6 +313,7 @@ class SearchResponse(Model):
     score_trace: list[dict[str, Any]] | None = None
     hidden_count: int | None = None
     overflow: OverflowHits | None = None
+    cards: list[SearchCard] | None = None
     total_results: int
     cut: ResultsCut
 
@@ -301,6 +334,13 @@ class SimilarEntries(Model):
     branches: list[BranchOutcome]
 
 
+class SuggestionsOut(Model):
+    """The questions in their order, and what there is to be found by kind."""
+
+    items: list[SuggestionOut]
+    coverage: Coverage
+
+
 class TermOut(Model):
     """A term, and what may be said for it."""
 
@@ -316,6 +356,12 @@ class TermPage(Model):
 
     items: list[TermOut]
     next_cursor: str | None
+
+
+class UnwrittenWords(Model):
+    """The words that were asked for most."""
+
+    items: list[UnwrittenWordOut]
 
 
 class WhyNot(Model):

@@ -203,7 +203,7 @@ def test_workers_answer_whoever_embeds_the_service(running: System, tenant: str)
     with running.client(running.key(tenant=tenant)) as rest:
         for number, text in enumerate(TEXTS):
             body = {"text": text, "external_id": f"T-{number}"}
-            params = {"wait_for": "index", "wait_ms": 20_000}
+            params: dict[str, str | int] = {"wait_for": "index", "wait_ms": 20_000}
             rest.post("/v1/entries", json=body, params=params).raise_for_status()
         until(
             lambda: rest.get("/v1/lag").json()["index"]["indexed"] >= 3,

@@ -105,7 +105,7 @@ def test_its_context_is_frozen_and_typed():
         "time_range_applied",
     ]
     with pytest.raises(dataclasses.FrozenInstanceError):
-        context.query = "other"  # type: ignore[misc]
+        context.query = "other"
 
 
 @pytest.mark.requirement("S2-23")

@@ -15,7 +15,7 @@ from api.client.retry_pause import TRIES, find_pause
 from shared import errors
 from shared.errors import CODES, LogchordError, Severity
 
-ME = {
+ME: dict[str, object] = {
     "key_id": "k",
     "name": "a",
     "subject": "a",
