@@ -20,6 +20,7 @@ from shared.search.jobs.close_job import Ending as JobEnding
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.language import grammar
+from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
 from shared.search.query.sub_queries import FanOut, SubQuery
 from shared.search.response.end_search import (
@@ -105,7 +106,9 @@ def gather(
             place = len(names)
             query = tools.query_of(call["arguments"]) or plan.query
             sub_queries.append(SubQuery(query, grammar.parse(query).tree))
-            names.append(heard[-1].name)
+            # What looks closer lists entries, and the whole is no list by time.
+            listed = heard[-1].name == LISTING_MODULE
+            names.append(call["name"] if listed else heard[-1].name)
             arrived[place] = [replace(one, part=place) for one in heard]
     fan_out = FanOut(tuple(sub_queries), tuple(range(len(names))), "agent")
     asked = replace(plan, branches=tuple(names), fan_out=fan_out)

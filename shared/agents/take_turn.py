@@ -102,6 +102,10 @@ class _Said:
     again: int
 
 
+class _TurnLostError(Exception):
+    """The turn is somebody else's by now, or nobody's: its job has ended."""
+
+
 class _ModelFailedError(Exception):
     """No word of the model can be used; `reason` says why the agent ends."""
 
@@ -255,6 +259,9 @@ def _ask(
             )
         except _ModelFailedError as exc:
             return Ending(job, plan, turns, exc.reason), False
+        except _TurnLostError:
+            _leave(process, job)
+            return None, False
     took_ms = round((time.perf_counter() - began) * 1000, 3)
     exit_reason: ExitReason = "answered"
     calls = said.calls
@@ -307,6 +314,14 @@ def _ask(
     return None, False
 
 
+def _leave(process: AgentProcess, job: Job) -> None:
+    """Say why no turn follows, where the job was ended meanwhile."""
+    with connection(process.pool) as conn:
+        running = turn_rows.find_job(conn, job.job_id)
+        if running is not None and running.has_ended:
+            turn_rows.end(conn, job.job_id, job.tenant, "cancelled")
+
+
 def _say(
     process: AgentProcess,
     job: Job,
@@ -342,7 +357,7 @@ def _say(
         except _ModelFailedError as exc:
             failed = exc
         if is_over():
-            raise _ModelFailedError("cancelled")
+            raise _TurnLostError
         if _left(process, job, plan) < LEAST_SECONDS:
             raise _ModelFailedError("deadline")
         if failed.is_final:

@@ -130,15 +130,16 @@ _LEFT_ALONE: LiteralString = """
        AND j.ended_at IS NULL AND j.deadline_at > clock_timestamp()
      ORDER BY t.lease_until, t.job_id, t.turn_no
      LIMIT %(batch)s"""
-# An agent's job of which not even the first turn was taken.
-_NOT_BEGUN: LiteralString = """
-    SELECT j.id
+# An agent's job of which nobody has taken the first turn, or the one behind the last.
+_NOT_TAKEN: LiteralString = """
+    SELECT j.id, coalesce(max(t.turn_no), 0) + 1
       FROM job j
+      LEFT JOIN agent_turn t ON t.job_id = j.id AND t.tenant = j.tenant
      WHERE j.ended_at IS NULL AND j.deadline_at > clock_timestamp()
        AND j.plan ->> 'method' = 'agent'
        AND j.created_at < clock_timestamp() - make_interval(secs => %(lease)s)
-       AND NOT EXISTS (SELECT FROM agent_turn t
-                        WHERE t.job_id = j.id AND t.tenant = j.tenant)
+     GROUP BY j.id
+    HAVING coalesce(bool_and(t.state = 'done'), true)
      ORDER BY j.id
      LIMIT %(batch)s"""
 _FORGET: LiteralString = "DELETE FROM agent_turn WHERE job_id < %(before)s"
@@ -263,10 +264,10 @@ def list_turns(conn: Connection[TupleRow], job_id: UUID, tenant: str) -> list[Tu
 
 
 def list_left_alone(conn: Connection[TupleRow]) -> list[tuple[UUID, int]]:
-    """Return the turns whose holders are gone, and jobs that nobody has begun."""
+    """Return the turns whose holders are gone, and those that nobody has taken."""
     given = {"batch": _BATCH, "lease": LEASE_SECONDS}
-    left = [(row[0], int(row[1])) for row in conn.execute(_LEFT_ALONE, given)]
-    return [*left, *((row[0], 1) for row in conn.execute(_NOT_BEGUN, given))]
+    rows = [*conn.execute(_LEFT_ALONE, given), *conn.execute(_NOT_TAKEN, given)]
+    return [(row[0], int(row[1])) for row in rows]
 
 
 def forget(conn: Connection[TupleRow], before: UUID) -> None:

@@ -38,8 +38,7 @@ def _text(node: ast.AST) -> str:
             return text
         case ast.JoinedStr(values=parts):
             return "".join(
-                part.value if isinstance(part, ast.Constant) else "{}"
-                for part in parts
+                part.value if isinstance(part, ast.Constant) else "{}" for part in parts
             )
         case _:
             return ""

@@ -155,6 +155,8 @@ if TYPE_CHECKING:
         OtherValue,
         Suppressed,
         TotalCandidates,
+        TracedCall,
+        TracedTurn,
     )
     from api.client.models.sources import (
         CheckOut,
@@ -280,6 +282,8 @@ _FILES = {
     "OtherValue": "server",
     "Suppressed": "server",
     "TotalCandidates": "server",
+    "TracedCall": "server",
+    "TracedTurn": "server",
     "Capabilities": "searches",
     "Classified": "searches",
     "ContextAnswer": "searches",
@@ -456,6 +460,8 @@ __all__ = [
     "TimeApplied",
     "TimelineStep",
     "TotalCandidates",
+    "TracedCall",
+    "TracedTurn",
     "TreeNode",
     "Triggered",
     "UnknownTime",

@@ -88,7 +88,8 @@ def respond(
         search_duration_ms=took_ms.get("total", 0.0),
         stability_hash=stability_hash(hits),
         config_hash=plan.record.config_hash,
-        replayable=verdict.is_replayable(conclusion.state, conclusion.branches),
+        replayable=plan.method != AGENT
+        and verdict.is_replayable(conclusion.state, conclusion.branches),
         deterministic=plan.method != AGENT,
         reranked=order.reranked,
         vector_model=next((b.model for b in searched if b.model), None),

@@ -170,6 +170,8 @@ class SearchAnswer:
         }
         if not self.counts_hidden:
             del values["hidden_count"]
+        if self.agent is None:
+            del values["agent"]
         if self.plan is None:
             del values["plan"], values["score_trace"]
         return {

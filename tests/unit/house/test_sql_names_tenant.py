@@ -108,7 +108,7 @@ FOR_EVERY_TENANT = {
     # gone are taken up, and old ones forgotten, whoever asked.
     ("shared/agents/turn_rows.py", "_JOB"),
     ("shared/agents/turn_rows.py", "_LEFT_ALONE"),
-    ("shared/agents/turn_rows.py", "_NOT_BEGUN"),
+    ("shared/agents/turn_rows.py", "_NOT_TAKEN"),
     ("shared/agents/turn_rows.py", "_FORGET"),
 }
 
