@@ -16,6 +16,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 CLIENT = ROOT / "api" / "client"
 _RUFF = Path(sys.executable).with_name("ruff")
+# The same routes in camel case, for callers of another system.
+ALIASES = "/v1/advisory-ai/search/"
 _REF = "#/components/schemas/"
 _TYPES = {
     "string": "str",
@@ -112,7 +114,8 @@ def _answered(document: dict[str, Any]) -> list[str]:
     schemas = document["components"]["schemas"]
     waiting = {
         name
-        for operations in document["paths"].values()
+        for path, operations in document["paths"].items()
+        if not path.startswith(ALIASES)
         for operation in operations.values()
         for status, answer in operation["responses"].items()
         if status.startswith("2")

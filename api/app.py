@@ -51,6 +51,7 @@ from api.search.routes import (
     search_jobs,
     similar,
     suggestions,
+    synthesize,
 )
 from api.search.search_clients import SearchClients, database_url
 from api.search.sessions import Sessions
@@ -89,6 +90,7 @@ _ROUTES = (
     search_again,
     plain_search,
     search_jobs,
+    synthesize,
     capabilities,
     classify,
     filter_options,

@@ -23,6 +23,7 @@ from typing import Any
 from bench import rig
 from bench.answers_corpus import make_draft, read_events
 from local import sample
+from shared.access.cursors import Signer
 from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
 from shared.answers.evaluate_suggestion import evaluate_suggestion, find_readiness
@@ -54,6 +55,7 @@ from shared.vocabulary.expand import UNSTEMMED
 
 SAMPLE, EVENTS = "sample", "events"
 DEVICES = 20
+_SIGNER = Signer(b"bench", 60)
 LEAST_ANSWERED, MOST_ADDED_MS, MOST_CHIP_MS, CHIPS = 0.9, 10.0, 25.0, 500
 LIMITS = PlanLimits(opensearch=False, any_word=True)
 CLOCKS = {
@@ -121,27 +123,70 @@ def _answered(contexts: dict[str, SearchContext], *, show: bool) -> list[str]:
         card = next((one for one in answer.cards if one.type == "entity"), None)
         told = _told(card)
         truth = _truth(device)
-        is_right = told == truth
+        is_right = told[0] in truth.entries and (
+            told[0] is None or told[1] == truth.is_over
+        )
         right.append(is_right)
         if show and not is_right:
-            print(device.tenant, device.name, "card", told, "texts", truth, sep=" | ")
+            print(device.tenant, device.name, told, truth, sep=" | ")
     share = statistics.fmean(right)
     print(f"device cards that answer: {sum(right)} of {len(right)} ({share:.2f})")
     return [f"cards that answer {share:.2f}"] if share < LEAST_ANSWERED else []
 
 
 def _told(card: Card | None) -> tuple[str | None, bool | None]:
-    """Return the entry of the last trip by a card, and whether it is over."""
-    if card is None:
+    """Return the entry of the last trip by a card, and whether it tells of a fix."""
+    lines = {one.kind: one for one in reversed(card.lines)} if card else {}
+    trip, fix = lines.get("last_trip"), lines.get("last_fix")
+    if card is None or trip is None:
         return None, None
-    trip = next((one for one in card.lines if one.kind == "last_trip"), None)
-    if trip is None:
-        return None, None
-    name = trip.permalink.rpartition("/")[2]
-    return name, card.state == "resolved"
+    is_fixed = card.state == "resolved" or (fix is not None and fix.time >= trip.time)
+    return trip.permalink.rpartition("/")[2], is_fixed
 
 
-def _truth(device: Device) -> tuple[str | None, bool | None]:
+@dataclass(frozen=True)
+class _Truth:
+    """The entries any of which tells of the last trip, and whether it is over."""
+
+    entries: frozenset[str | None]
+    is_over: bool | None = None
+
+
+# By a reader of the sample logbook, who had not seen any card. Where a device never
+# tripped and something else was wrong with it, both answers are right.
+_BY_HAND: dict[str, tuple[list[str | None], bool | None]] = {
+    "RFC2": (["OPS-20739"], True),
+    "RFC3": (["OPS-20515"], True),
+    "FE-09": (["OPS-20621", "BL-3387", "MT-8276", "OPS-20625"], True),
+    "HX-2": (["OPS-20520", "MT-8188"], True),
+    "ID-11": (["OPS-20547"], True),
+    "ID07": ([None, "BL-3310"], True),
+    "QF 9": (["OPS-20684"], True),
+    "ID05": ([None], None),
+    "IP14": (["OPS-20439", "MT-8130"], True),
+    "QD16": (["OPS-20480"], True),
+    "RF4": (["OPS-20567"], True),
+    "RFC1": ([None], None),
+    "RM-04": ([None], None),
+    "UPS2": (["OPS-20432"], True),
+    "AHU 3": ([None, "MT-8387", "MT-8124"], True),
+    "BPM112": (["OPS-20524", "OPS-20525", "MT-8192"], True),
+    "BPM41": (["OPS-20458", "OPS-20459"], True),
+    "CB-1": (["OPS-20575"], True),
+    "CT-2": ([None, "MT-8135"], True),
+    "CV41": (["OPS-20529"], True),
+}
+
+
+def _truth(device: Device) -> _Truth:
+    if device.name in _BY_HAND:
+        entries, is_over = _BY_HAND[device.name]
+        return _Truth(frozenset(entries), is_over)
+    entry, is_over = _read_plainly(device)
+    return _Truth(frozenset({entry}), is_over)
+
+
+def _read_plainly(device: Device) -> tuple[str | None, bool | None]:
     """Return the same by a plain reading of every text, newest first."""
     named = re.compile(
         rf"(?<!\w)(?:{'|'.join(map(re.escape, device.spellings))})(?!\w)", re.IGNORECASE
@@ -328,7 +373,10 @@ def _filled() -> Iterator[dict[str, SearchContext]]:
             conn.execute("ANALYZE")
         yield {
             tenant: SearchContext(
-                pool=pool, facility=facility, encoder=lambda _: encoder
+                pool=pool,
+                facility=facility,
+                encoder=lambda _: encoder,
+                signer=lambda: _SIGNER,
             )
             for tenant, facility in facilities.items()
         }

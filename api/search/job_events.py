@@ -9,22 +9,26 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from api.search.event_watch import JobWatch
 from api.server import thread_pool
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs.job import StoredJob
-from shared.search.jobs.progress import ProgressEvent
+from shared.search.jobs.progress import ENDED, Progress, ProgressEvent
 from shared.search.query.modes import AGENT
 from shared.search.query.sub_queries import sub_queries_of
+from shared.search.response import answer_events
 from shared.times.rfc3339 import timestamp
 
 log = get_logger()
 
 HEARTBEAT_SECONDS = 15.0
 POLL_SECONDS = (0.02, 0.05, 0.1, 0.25)
+# Who watches is told at once; that a job has ended otherwise is seen by looking.
+LOOK_SECONDS = 1.0
 # Ids rise, and are the same whoever asks and whenever: what workers tell comes after
 # the first two in its order, and what the end is made of far behind.
-_ACCEPTED, _PLANNED, _SNAPSHOT, _RESULTS, _DONE = 1, 2, 1_000_000, 1_000_001, 1_000_002
+_ACCEPTED, _PLANNED, _SNAPSHOT, _RESULTS, _DONE = 1, 2, 1_000_000, 1_000_001, 1_000_009
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class JobSnapshot:
     """A job as it stands, and what was told of it; None: that is lost."""
 
     stored: StoredJob
-    told: Sequence[ProgressEvent] | None
+    told: Progress | None
     # Reads the job's page, so only where it is sent.
     body: Callable[[], dict[str, Any]]
     # How many come before it, while it waits for a worker.
@@ -53,46 +57,67 @@ class Event:
         return f"id: {self.number}\nevent: {self.name}\ndata: {text}\n\n"
 
 
-async def stream(look: Callable[[], JobSnapshot], after: int) -> AsyncIterator[str]:
+def told_before(after: int) -> int:
+    """Return how much of what workers told was sent up to an event."""
+    return after - _PLANNED if _PLANNED < after < _SNAPSHOT else 0
+
+
+async def stream(
+    look: Callable[[int], JobSnapshot],
+    watch: JobWatch,
+    after: int,
+    shown: Callable[[ProgressEvent], ProgressEvent | None],
+) -> AsyncIterator[str]:
     """Yield what happened after an event, then what happens, until the job has ended.
 
     A look that fails ends the stream; the client comes again with its last event.
     """
-    sent_at, turn = time.monotonic(), 0
+    sent_at = time.monotonic()
     while True:
         try:
-            seen = await thread_pool.run_step(look)
+            seen = await thread_pool.run_step(look, told_before(after))
             events = await asyncio.to_thread(events_after, seen, after)
         except LogchordError as exc:
             log.warning("events_cut", code=exc.error_code)
             return
         for event in events:
             yield event.wire()
-            after, sent_at, turn = event.number, time.monotonic(), 0
+            after, sent_at = event.number, time.monotonic()
         if seen.stored.ended_at is not None:
             return
+        until = time.monotonic() + LOOK_SECONDS
+        while told := await watch.next(until - time.monotonic()):
+            if told.name == ENDED:
+                break
+            visible = shown(told)
+            if visible and _PLANNED + visible.number > after:
+                event = _as_event(seen.stored, visible)
+                yield event.wire()
+                after, sent_at = event.number, time.monotonic()
         if time.monotonic() - sent_at > HEARTBEAT_SECONDS:
             yield ": still there\n\n"
             sent_at = time.monotonic()
-        await asyncio.sleep(POLL_SECONDS[min(turn, len(POLL_SECONDS) - 1)])
-        turn += 1
 
 
 def events_after(seen: JobSnapshot, after: int) -> list[Event]:
     """Return every event of a job that is known now and comes behind another."""
     if after >= _DONE:
         return []
-    is_lost = seen.told is None or len(seen.told) < _heard_until(seen.stored, after)
+    told = seen.told
+    is_lost = told is None or told.last < _heard_until(seen.stored, after)
     position = seen.position() if after < _ACCEPTED else None
     begun = _begun(seen.stored, position)
-    events = [] if is_lost else [*begun, *_told(seen.stored, seen.told or ())]
+    events = [] if is_lost or told is None else [*begun, *_told(seen.stored, told)]
     job_id = str(seen.stored.id)
     if is_lost and after < _SNAPSHOT:
         events.append(Event(_SNAPSHOT, "snapshot", seen.body()))
     if seen.stored.ended_at is not None:
         response = seen.body()["response"]
-        if response:
-            events.append(Event(_RESULTS, "results", response))
+        if response and not _is_answered(told):
+            events += [
+                Event(_RESULTS + place, name, says)
+                for place, (name, says) in enumerate(answer_events.of_body(response))
+            ]
         degraded = bool(response and response["degraded"])
         ended = {
             "state": seen.stored.state,
@@ -110,9 +135,15 @@ def events_after(seen: JobSnapshot, after: int) -> list[Event]:
 
 def _heard_until(stored: StoredJob, after: int) -> int:
     """Return how much workers must have told: what was sent, and each branch's end."""
-    sent = after - _PLANNED if _PLANNED < after < _SNAPSHOT else 0
     branches = 1 if stored.plan["method"] == AGENT else len(stored.plan["branches"])
-    return max(sent, branches if stored.ended_at else 0)
+    branches = branches if stored.ended_at else 0
+    return max(told_before(after), branches)
+
+
+def _is_answered(told: Progress | None) -> bool:
+    """Tell whether a worker told of hits and answer before it ended the job."""
+    last = told.events[-1] if told and told.events else None
+    return last is not None and last.name == ENDED and bool(last.says.get("answered"))
 
 
 def _begun(stored: StoredJob, position: int | None) -> list[Event]:
@@ -131,13 +162,17 @@ def _begun(stored: StoredJob, position: int | None) -> list[Event]:
     ]
 
 
-def _told(stored: StoredJob, told: Sequence[ProgressEvent]) -> list[Event]:
-    """Return what workers told, which is all of branches, each with its question."""
-    asked = sub_queries_of(stored.plan)
-    return [
-        Event(_PLANNED + 1 + number, one.name, _with_question(one.says, asked))
-        for number, one in enumerate(told)
-    ]
+def _told(stored: StoredJob, told: Progress) -> list[Event]:
+    """Return what workers told; what is of a branch, with its question."""
+    return [_as_event(stored, one) for one in told.events if one.name != ENDED]
+
+
+def _as_event(stored: StoredJob, one: ProgressEvent) -> Event:
+    says = one.says
+    if one.name.startswith("branch_"):
+        says = _with_question(says, sub_queries_of(stored.plan))
+    data = {"job_id": str(stored.id), **says}
+    return Event(_PLANNED + one.number, one.name, data)
 
 
 def _with_question(says: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from shared.language_models.chosen_model import has_model
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.query import modes
 from shared.search.query.calendar_settings import make_calendar
+from shared.search.query.modes import make_rag_mode
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import PlanLimits
+from shared.search.query.wanted_answer import AnswerLimits
 from shared.settings.plugin_sections import BUILT_IN
 from shared.text.analysis.analyser import version_of
 from shared.text.facility import facility
@@ -78,9 +80,23 @@ def limits_of(settings: Settings) -> PlanLimits:
         fuzzy_threshold=(
             settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None
         ),
-        synthesis=settings.synthesis.enabled,
         validation_threshold=settings.agentic.validation_threshold,
         fanout_cap=settings.fanout_cap,
+        answers=answers_of(settings),
+    )
+
+
+def answers_of(settings: Settings) -> AnswerLimits:
+    """Return which answers there are, and who words them."""
+    given = settings.pipelines.rag
+    families = tuple(dict.fromkeys(given.retrieval_modules))
+    rag = make_rag_mode(families, has_model=has_model(settings, "rag"))
+    tenants = settings.tenants.items()
+    return AnswerLimits(
+        enabled=settings.synthesis.enabled,
+        rag=rag if given.enabled else None,
+        has_writer=has_model(settings, "synthesis"),
+        unmodelled=frozenset(n for n, one in tenants if not one.synthesis_enabled),
     )
 
 

@@ -14,7 +14,7 @@ from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.query import plan as planning
 from shared.search.query import ranking_context
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
-from shared.search.query.plan import Plan, SearchQuery
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery
 from shared.search.query.plan_parts import PlanRecord
 from shared.search.retrieval import installed_modules
 from shared.search.retrieval.search_context import (
@@ -67,6 +67,11 @@ class SearchPlanner:
         self.scores = MeasuredScores(
             pool, lambda scale: config_hash(settings, self.facility, scale)
         )
+
+    @property
+    def limits(self) -> PlanLimits:
+        """Return what bounds a plan here."""
+        return self._limits
 
     @property
     def calendar(self) -> Clock:

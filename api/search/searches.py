@@ -16,6 +16,7 @@ from uuid import UUID
 import redis
 
 from api.search.admission import TOO_MANY, Admission, caller_of
+from api.search.event_watch import EventWatch
 from api.search.mailbox import Mailbox, Waiter
 from api.search.search_planner import SearchPlanner
 from api.server import metrics
@@ -90,6 +91,7 @@ class Searches(SearchPlanner):
         # By mode: as whoever asked has waited, and as long as a place was held.
         self._paces, self._held = Paces(), Paces(_LATELY_SECONDS)
         self.mailbox = Mailbox(lambda: redis_clients.mailbox_redis(settings))
+        self.events = EventWatch(lambda: redis_clients.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,
             settings.search_queue_limit,
@@ -104,6 +106,7 @@ class Searches(SearchPlanner):
     async def start(self) -> None:
         """Begin to listen for answers."""
         await self.mailbox.start()
+        await self.events.start()
 
     async def stop(self) -> None:
         """Let what was begun end, for a moment, then stop listening."""
@@ -112,6 +115,7 @@ class Searches(SearchPlanner):
         for one in self._going_on:
             one.cancel()
         await self.mailbox.stop()
+        await self.events.stop()
         self._dispatchers.shutdown(wait=False, cancel_futures=True)
 
     async def ask(

@@ -66,7 +66,7 @@ class Suggestions:
                 limit=10,
                 ordering={"scope": within} if within else {},
                 ambient=ambient,
-                synthesize=True,
+                synthesize="deterministic",
                 any_word=True,
             )
             plan = self._searches.plan(question, scope, approved)

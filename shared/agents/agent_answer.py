@@ -1,4 +1,4 @@
-"""What an agent answers: the sentences of what it has found.
+"""What an agent answers: its model's sentences that hold, or the entries' own.
 
 What a tool failed to find out is told by us, whatever the model says of it.
 """
@@ -9,10 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from shared.agents import conversation
 from shared.agents.bounds import ExitReason
 from shared.agents.call_outcomes import FAILED
 from shared.agents.turn_rows import TurnRow
-from shared.answers.answer_question import answer_question
+from shared.answers.answer_question import PreparedAnswer, prepare_answer
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.prompt.context import AssembledContext
+from shared.answers.prompt.model_prompt import ModelPrompt
+from shared.answers.worded.check_sentence import Checker
+from shared.answers.worded.model_text import Mark
+from shared.answers.worded.worded_answer import word_answer
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, Status
 from shared.search.results.conclude import Conclusion
@@ -48,11 +55,39 @@ class AgentAnswer:
         timeout_ms: int,
     ) -> Answer | None:
         """Return the answer over all that was seen; None: nothing was."""
-        answer = answer_question(context, plan, conclusion, page, timeout_ms)
-        if answer is None:
+        prepared = prepare_answer(context, plan, conclusion, page, timeout_ms)
+        if prepared is None:
             return None
+        answer = prepared.answer
         self.twin_text = answer.text
+        text = self._last_text()
+        if self._reason == "answered" and text:
+            answer = self._word(prepared, text) or answer
         return tell_failures(answer, self._turns)
+
+    def _last_text(self) -> str:
+        said = [one.model_out for one in self._turns if one.model_out]
+        return str(said[-1].get("text") or "") if said else ""
+
+    def _word(self, prepared: PreparedAnswer, text: str) -> Answer | None:
+        """Return the model's sentences that hold; None: too few of them do."""
+        seen = conversation.see(self._context, self._plan, self._turns)
+        known = {str(one.row.entry_id): one for one in prepared.entries}
+        marks: dict[str, Mark] = {}
+        given: dict[EvidenceEntry, list[Candidate]] = {}
+        for entry_id, number in seen.numbers.items():
+            entry = known.get(entry_id)
+            if entry is None or entry_id not in seen.rows:
+                continue
+            given[entry] = [*entry.candidates()]
+            marks[str(number)] = Mark(entry)
+            for place, one in enumerate(given[entry], 1):
+                marks[f"{number}.{place}"] = Mark(entry, one)
+        labels = tuple(prepared.marks.labels[one.row.entry_id] for one in given)
+        context = AssembledContext("", labels, is_truncated=False)
+        prompt = ModelPrompt([], context, marks, seen.pseudonyms, given)
+        checker = Checker(self._context.facility, self._plan.time.zone)
+        return word_answer(prepared, prompt, text, checker).answer
 
 
 def tell_failures(answer: Answer, turns: Sequence[TurnRow]) -> Answer:

@@ -16,7 +16,8 @@ from uuid import UUID
 from shared.agents import tools
 from shared.agents.turn_rows import TurnRow
 from shared.answers.choice.sentence_score import SentenceScores
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.prompt.pseudonyms import Pseudonyms
 from shared.answers.question.question import read_part
 from shared.postgres.pool import connection
 from shared.search.jobs import outcome
@@ -52,6 +53,8 @@ _SENTENCES, _SENTENCES_READ = 2, 12
 # So many of the hits of a call are told.
 MOST_ENTRIES = 8
 _READ_MS = 2000
+# Of a text so much is looked through for addresses.
+_READ_CHARACTERS = 20_000
 
 
 @dataclass
@@ -60,6 +63,13 @@ class Seen:
 
     numbers: dict[str, int] = field(default_factory=dict)
     rows: dict[str, HitRow] = field(default_factory=dict)
+
+    @property
+    def pseudonyms(self) -> Pseudonyms:
+        """Return what people are called where a model reads of them."""
+        rows = [self.rows[one] for one in self.numbers if one in self.rows]
+        authors = [name for row in rows for name in row.authors]
+        return Pseudonyms(authors, [row.text[:_READ_CHARACTERS] for row in rows])
 
     def number(self, entry_id: str) -> int:
         """Return the number by which an entry is cited."""
@@ -88,8 +98,16 @@ def plan_of_names(plan: Plan, names: tuple[str, ...], kept: Mapping[str, Any]) -
     return replace(plan, branches=names, limit=limit)
 
 
-def see(context: SearchContext, plan: Plan, turns: Sequence[TurnRow]) -> Seen:
-    """Return all entries that the calls of some turns have found, and may be seen."""
+def see(
+    context: SearchContext,
+    plan: Plan,
+    turns: Sequence[TurnRow],
+    excluded: frozenset[str] = frozenset(),
+) -> Seen:
+    """Return all entries that the calls of some turns have found, and may be seen.
+
+    Those of excluded logbooks are not told to the model.
+    """
     seen = Seen()
     for kept in _kept(turns):
         for item in hits_of(plan, kept)[:MOST_ENTRIES]:
@@ -98,7 +116,11 @@ def see(context: SearchContext, plan: Plan, turns: Sequence[TurnRow]) -> Seen:
     if ids:
         with connection(context.pool) as conn:
             rows = hydrate(conn, ids, plan.scope, _READ_MS)
-        seen.rows = {str(entry_id): row for entry_id, row in rows.items()}
+        seen.rows = {
+            str(entry_id): row
+            for entry_id, row in rows.items()
+            if excluded.isdisjoint(row.logbooks)
+        }
     return seen
 
 
@@ -126,18 +148,24 @@ def write_messages(
             messages += teller.tell(turn, native=native)
     if is_last:
         messages.append({"role": "user", "content": LAST_TURN})
-    return messages
+    return _hidden(messages, seen.pseudonyms)
+
+
+def _hidden(
+    messages: list[dict[str, Any]], pseudonyms: Pseudonyms
+) -> list[dict[str, Any]]:
+    """Return messages without the names of people; the first is our own."""
+    return [
+        {**one, "content": pseudonyms.hide(one["content"])}
+        if one["role"] != "system" and one.get("content")
+        else one
+        for one in messages
+    ]
 
 
 def hash_messages(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return a digest of what a model was given."""
     return hashlib.sha256(json.dumps(list(messages)).encode()).hexdigest()
-
-
-def list_candidates(context: SearchContext, row: HitRow) -> list[Candidate]:
-    """Return the sentences of an entry in their order: they are cited by place."""
-    entry = EvidenceEntry(row, 0.0, 1, facility=context.facility)
-    return [*entry.candidates()]
 
 
 def _kept(turns: Sequence[TurnRow]) -> Iterator[dict[str, Any]]:
@@ -249,6 +277,5 @@ class _Teller:
             "title": row.title,
             "written": timestamp(row.entry_time),
             "source": row.source,
-            "by": ", ".join(row.authors),
             "sentences": {f"{number}.{n}": text for n, text in sentences},
         }

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from shared.agents import tools, turn_rows
+from shared.agents.ask_model import AgentProcess
 from shared.agents.carry_out_call import carry_out_call
-from shared.agents.take_turn import CALLS_OF_TURN, AgentProcess
+from shared.agents.take_turn import CALLS_OF_TURN
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres.pool import connection

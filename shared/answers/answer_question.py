@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -37,6 +37,38 @@ _BY_WORDS = frozenset({"lookup", "exact", "recent"})
 _WORST_FIRST: tuple[Status, ...] = ("insufficient", "clarify", "grounded")
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedAnswer:
+    """An answer without a model, and what one may word it from."""
+
+    answer: Answer
+    plan: Plan
+    entries: Sequence[EvidenceEntry]
+    marks: Marks
+    # Chosen and next best, those of each part; none where the question is refused.
+    sentences: Sequence[ScoredSentence] = ()
+
+
+@dataclass(slots=True)
+class Preparing:
+    """Answers as `answer_question` does, and keeps what a model may word it from."""
+
+    prepared: PreparedAnswer | None = None
+
+    def __call__(
+        self,
+        context: SearchContext,
+        plan: Plan,
+        conclusion: Conclusion,
+        page: ResultPage,
+        timeout_ms: int,
+        /,
+    ) -> Answer | None:
+        """Answer from a page of hits; None: none is asked for, or there are no hits."""
+        self.prepared = prepare_answer(context, plan, conclusion, page, timeout_ms)
+        return self.prepared and self.prepared.answer
+
+
 def answer_question(
     context: SearchContext,
     plan: Plan,
@@ -49,6 +81,19 @@ def answer_question(
 
     Questions are compared by the model that was searched, unless by other `meanings`.
     """
+    prepared = prepare_answer(context, plan, conclusion, page, timeout_ms, meanings)
+    return prepared and prepared.answer
+
+
+def prepare_answer(
+    context: SearchContext,
+    plan: Plan,
+    conclusion: Conclusion,
+    page: ResultPage,
+    timeout_ms: int,
+    meanings: Meanings | None = None,
+) -> PreparedAnswer | None:
+    """Answer from a page, and keep what the answer was made of."""
     asked = plan.detail.synthesis
     if asked is None or not page or not plan.asks_for_words:
         return None
@@ -62,18 +107,20 @@ def answer_question(
             one for one in entries if one.is_hit and one.rank <= asked.max_sources
         ]
     labels = compose_answer.make_labels(entries, asked.style)
+    marks = Marks(labels, asked.style, asked.marked)
     writer = _Writer(
         plan,
         entries,
-        Marks(labels, asked.style, asked.marked),
+        marks,
         {one.row.entry_id: one.values.superseded_by for one in page},
         say_unsearched(conclusion.branches),
     )
     outside = question_scope.find_outside(plan.query)
     if outside is not None:
-        return writer.refuse(
+        refused = writer.refuse(
             refusal.say_outside(outside), "not_a_logbook_question", began
         )
+        return PreparedAnswer(refused, plan, entries, marks)
     parts = question_parts.list_parts(plan, facility)
     read = (
         [read_question(plan, facility)]
@@ -91,7 +138,11 @@ def answer_question(
         answer_part(one, entries, compare, unwritten, MOST_CHARACTERS // len(read))
         for one in read
     ]
-    return writer.write(answered, began)
+    sentences = [
+        one for part in answered for one in dict.fromkeys((*part.chosen, *part.best))
+    ]
+    written = writer.write(answered, began)
+    return PreparedAnswer(written, plan, entries, marks, sentences)
 
 
 class _Writer:

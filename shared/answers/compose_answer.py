@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 
 from shared.answers.choice.choose_sentences import order_in_time
 from shared.answers.choice.sentence_score import ScoredSentence
-from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.prompt.fence import strip_marks
 from shared.entries.identity import permalink, source_uri
 from shared.search.response.answer import Citation, Evidence
 from shared.search.results.superseded import Other
@@ -20,8 +21,6 @@ from shared.times.rfc3339 import on_clock
 
 CitationStyle = Literal["id", "numeric"]
 MOST_EVIDENCE = 5
-# What an entry writes as a citation, ours would be taken for.
-_CITED = re.compile(r"\[(\s*(?:#[^\[\]]{0,64}|\d[\d\s,;-]{0,64}))\]")
 _FIT = re.compile(r"[^\[\]\s@]{1,64}")
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
 _ANSWERS = re.compile(r"\A(?:re|aw|fwd?)\s*:\s*", re.IGNORECASE)
@@ -76,7 +75,7 @@ def write_sentences(
     What a newer entry says otherwise is said behind a sentence that states the value.
     """
     return " ".join(
-        _close(_plain(one), marks.of(one.candidate.entry))
+        close_sentence(_plain(one), marks.of(one.candidate.entry))
         + _replaced(one, values, zone)
         for one in order_in_time(chosen)
     )
@@ -85,10 +84,19 @@ def write_sentences(
 def list_citations(
     chosen: Sequence[ScoredSentence], labels: Mapping[UUID, str], tenant: str
 ) -> list[Citation]:
-    """Return the entries cited, in order of first appearance."""
+    """Return the entries cited by an answer in order of time."""
+    return cite_sentences(
+        [one.candidate for one in order_in_time(chosen)], labels, tenant
+    )
+
+
+def cite_sentences(
+    sentences: Sequence[Candidate], labels: Mapping[UUID, str], tenant: str
+) -> list[Citation]:
+    """Return the entries of sentences, in order of first appearance."""
     found: dict[UUID, Citation] = {}
-    for one in order_in_time(chosen):
-        row = one.candidate.entry.row
+    for one in sentences:
+        row = one.entry.row
         found.setdefault(
             row.entry_id,
             Citation(
@@ -98,7 +106,7 @@ def list_citations(
                 source_uri=source_uri(tenant, row.source, row.external_id),
                 permalink=permalink(row.source, row.external_id),
                 title=row.title,
-                quote=one.candidate.text,
+                quote=one.text,
             ),
         )
     return list(found.values())
@@ -161,11 +169,11 @@ def _plain(one: ScoredSentence) -> str:
     if one.candidate.start is None:
         while answers := _ANSWERS.match(text):
             text = text[answers.end() :]
-    # A text cites nobody.
-    return _CITED.sub(r"(\1)", text).replace("[#", "(#")
+    return strip_marks(text)
 
 
-def _close(sentence: str, mark: str) -> str:
+def close_sentence(sentence: str, mark: str) -> str:
+    """Return a sentence with its mark before its full stop."""
     bare = _CLOSED.sub("", sentence)
     end = sentence[len(bare) :].strip()
     end = end if end in {"!", "?"} else "."

@@ -116,7 +116,9 @@ class Subject:
     """Tells which statements of an entry are about one thing.
 
     The first thing that a clause names is what it is about; of one that names none, the
-    last one before it; before any, what the entry as a whole is about.
+    last one before it; before any, what the entry as a whole is about. That something
+    broke is told of a thing in the sentence that names it, or in the one beside it,
+    unless the title names it: an entry of a night tells of many things.
     """
 
     def __init__(self, spellings: Sequence[str]) -> None:
@@ -143,10 +145,31 @@ class Subject:
             pattern = _any_of(others)
             places += [(one.start(), False) for one in pattern.finditer(entry.text)]
         places.sort()
+        near = self._near_sentences(entry.text)
+        is_titled = self.names(entry.title) or (is_reply and not entry.is_naming)
         return [
             one
             for one in statements
-            if (whole if one.is_title else self._is_own(one, places, is_whole=whole))
+            if (
+                whole
+                if one.is_title
+                else self._is_own(one, places, is_whole=whole)
+                and (
+                    is_titled
+                    or one.said.state != "open"
+                    or any(start <= one.said.start < end for start, end in near)
+                )
+            )
+        ]
+
+    def _near_sentences(self, text: str) -> list[tuple[int, int]]:
+        """Return where the sentences stand that name the thing, or stand beside one."""
+        places = [*incidents.sentences(text)]
+        naming = [self.names(text[start:end]) for start, end in places]
+        return [
+            place
+            for number, place in enumerate(places)
+            if any(naming[max(0, number - 1) : number + 2])
         ]
 
     @staticmethod

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 # With less time left a page has none; of more, they take no more than so much.
-LEAST_MS, MOST_MS = 50, 150
+LEAST_MS, MOST_MS = 50, 60
 
 
 def make_cards(

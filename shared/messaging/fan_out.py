@@ -13,6 +13,7 @@ from shared.messaging.task_names import (
     END_SEARCH,
     QUEUE_OF,
     RUN_BRANCH,
+    SYNTHESIZE,
     TAKE_AGENT_TURN,
     WIDE_SEARCH_QUEUE,
 )
@@ -86,6 +87,18 @@ def _turn(app: Celery, job_id: UUID, turn_no: int, headers: Mapping[str, Any]) -
     return one.set(
         queue=QUEUE_OF[TAKE_AGENT_TURN], ignore_result=True, headers=dict(headers)
     )
+
+
+def send_synthesis(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> None:
+    """Send for an answer to hits that are known already."""
+    with translate_broker_errors(), app.producer_or_acquire() as producer:
+        app.signature(SYNTHESIZE, (str(job_id),)).apply_async(
+            queue=QUEUE_OF[SYNTHESIZE],
+            ignore_result=True,
+            headers=dict(headers),
+            producer=producer,
+            add_to_parent=False,
+        )
 
 
 def _end(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> Any:

@@ -19,6 +19,7 @@ INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
 END_SEARCH = "answer.end_search"
 TAKE_AGENT_TURN = "answer.take_agent_turn"
+SYNTHESIZE = "answer.synthesize"
 POLL_SOURCE = "ingest.poll_source"
 RECONCILE_SOURCE = "chores.reconcile_source"
 REPARSE_SOURCE = "chores.reparse_source"
@@ -34,7 +35,7 @@ COUNT_WORDS = "chores.count_words"
 MINE_GLOSSARY = "chores.mine_glossary"
 
 # Flower sees those of submitted searches alone: see `fan_out.WATCHED`.
-OF_SEARCHES = frozenset({RUN_BRANCH, END_SEARCH, TAKE_AGENT_TURN})
+OF_SEARCHES = frozenset({RUN_BRANCH, END_SEARCH, SYNTHESIZE, TAKE_AGENT_TURN})
 
 _CHORES = (
     *(RECONCILE_SOURCE, REPARSE_SOURCE, EXPIRE, RECONCILE_INDEX, REBUILD_INDEX),
@@ -51,6 +52,7 @@ QUEUE_OF = {
     RUN_BRANCH: "search",
     END_SEARCH: "answer",
     TAKE_AGENT_TURN: "answer",
+    SYNTHESIZE: "answer",
     POLL_SOURCE: "ingest",
     **dict.fromkeys(_CHORES, "chores"),
 }

@@ -94,19 +94,14 @@ WITHOUT_EFFECT = (
     "agentic",
     "keyword.algorithm",
     "pipelines.agent",
-    "pipelines.rag",
-    "reasoning",
-    "synthesis.max_tokens",
-    "synthesis.model",
-    "synthesis.quota_per_day",
-    "synthesis.quota_per_minute",
-    "synthesis.temperature",
+    "reasoning.max_iterations",
+    "reasoning.total_timeout_seconds",
     "unified_search.federation",
     "unified_search.ingestion",
 )
 
 # The same of a tenant, whatever its name.
-_OF_TENANTS_WITHOUT_EFFECT = ("federation_enabled", "synthesis_enabled")
+_OF_TENANTS_WITHOUT_EFFECT = ("federation_enabled",)
 
 # Sections whose keys may come as `BaseDomainWeights`, `baseDomainWeights` or ours.
 _EITHER_CASE = {"advisory_ai", "unified_search", "tenant_feature_flags"}

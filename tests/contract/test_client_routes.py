@@ -49,6 +49,8 @@ def test_the_client_reaches_every_route():
     offered = {
         f"{method.upper()} {re.sub(r'{[^}]+}', '{}', path)}"
         for path, operations in paths.items()
+        # The same routes in camel case, for callers of another system.
+        if not path.startswith("/v1/advisory-ai/search/")
         for method in operations
     }
     missing = sorted(offered - asked())

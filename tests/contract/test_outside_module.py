@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.contract.outside import EXAMPLES, installed_package
 from tests.support.fixtures.system import Factory, System
+from tests.support.read_page import read_page
 from tests.support.waiting import until
 
 PACKAGES = (EXAMPLES / "search_module", EXAMPLES / "pipeline")
@@ -250,6 +251,16 @@ def test_a_module_that_registers_itself_is_one_like_that_of_an_entry_point(clien
         body = ask(client, "klystron", mode=name)
         assert names(body) == ["ops", "pin"]
         assert {one["scores"][unit] for one in body["results"]} == {1.0}
+
+
+@pytest.mark.requirement("S0-78")
+def test_modes_of_other_packages_stand_on_the_page_beside_our_own(client):
+    page = read_page(client.get("/", headers={"accept": "text/html"}).text)
+    shown = [one["value"] for one in page.one("select", id="mode").every("option")]
+    told = client.get("/v1/capabilities").json()["modes"]
+
+    assert shown == [one["name"] for one in told if one["enabled"]]
+    assert {"auto", "hybrid", REGISTERED, BY_POINT} <= {*shown}
 
 
 @pytest.mark.requirement("S0-08", "S0-77")

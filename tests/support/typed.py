@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from subprocess import CompletedProcess
+from unittest.mock import patch
+
 import pytest
 
 from api.cli.main import main
+from tests.support.fixtures.system import System
+
+Run = Callable[..., CompletedProcess[str]]
 
 
 def ending(*arguments: str) -> int:
@@ -13,3 +25,47 @@ def ending(*arguments: str) -> int:
         main(list(arguments))
     assert isinstance(caught.value.code, int)
     return caught.value.code
+
+
+def typed(
+    *arguments: str, environ: Mapping[str, str], folder: Path, text: str | bytes = ""
+) -> CompletedProcess[str]:
+    """Run a command with this environment in this folder; return how it ended.
+
+    A process of its own would first import for a second what is here already.
+    """
+    given, out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(3))
+    given.buffer.write(text.encode() if isinstance(text, str) else text)
+    given.seek(0)
+    with (
+        patch.dict(os.environ, environ, clear=True),
+        patch.object(sys, "stdin", given),
+        chdir(folder),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        code = ending(*arguments)
+    told = [_written(stream) for stream in (out, err)]
+    return CompletedProcess(arguments, code, *told)
+
+
+def typist(system: System, folder: Path, key: str) -> Run:
+    """Return who types commands to a system with this key."""
+    environ = {
+        **system.environment,
+        "LOGCHORD_URL": system.url,
+        "LOGCHORD_API_KEY": key,
+    }
+
+    def run(
+        *arguments: str, text: str | bytes = "", **extra: str
+    ) -> CompletedProcess[str]:
+        return typed(*arguments, environ=environ | extra, folder=folder, text=text)
+
+    return run
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    stream.seek(0)
+    return stream.read()

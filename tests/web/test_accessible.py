@@ -11,7 +11,10 @@ from playwright.sync_api import Page
 
 from tests.support.fixtures.browser import NARROW, WIDE, Tab
 
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+RULES = {
+    "resultTypes": ["violations"],
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
+}
 QUESTION = "/search?q=why+did+gate+valve+8+close+with+beam+in+the+machine"
 PAGES = (
     *("/", QUESTION, f"{QUESTION}&open=api/OPS-1%402", "/search?q=gate&rows=condensed"),
@@ -96,6 +99,23 @@ def test_a_quote_is_shown_on_focus_and_can_be_dismissed(
     assert quote.is_visible()
     page.keyboard.press("Escape")
     assert not quote.is_visible()
+
+
+@pytest.mark.requirement("U28")
+def test_what_is_printed_is_the_entry_the_thread_and_the_digest_alone(
+    logbook: httpx.Client, open_tab: Callable[..., Tab]
+) -> None:
+    tab = open_tab()
+    tab.page.emulate_media(media="print")
+    for path, wanted in (
+        ("/e/api/OPS-1@2", "#text"),
+        ("/e/api/OPS-1@2", "#thread"),
+        ("/digest?since=2026-01-01", ".shift"),
+    ):
+        page = tab.show(path)
+        assert page.locator(wanted).first.is_visible()
+        for left_out in (".bar", ".foot", ".actions", ".quick"):
+            assert not page.locator(left_out).first.is_visible(), left_out
 
 
 def test_whoever_skips_lands_on_the_content(

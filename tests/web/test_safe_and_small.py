@@ -8,10 +8,19 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.support.fixtures.browser import Tab
+from tests.support.fixtures.browser import NARROW, WIDE, Tab
 from tests.web.test_accessible import PAGES, QUESTION
 
 MOST_HTML, MOST_CSS, MOST_JS, MOST_REQUESTS = 30_000, 12_000, 12_000, 5
+# As browsers count how far what is read jumps.
+MOST_MOVED = 0.02
+MOVED = """() => new Promise((resolve) => {
+  let moved = 0;
+  new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) if (!one.hadRecentInput) moved += one.value;
+  }).observe({ type: "layout-shift", buffered: true });
+  requestAnimationFrame(() => setTimeout(() => resolve(moved), 100));
+})"""
 
 
 def test_no_text_of_an_entry_runs_on_any_page(
@@ -48,3 +57,15 @@ def test_a_page_of_hits_is_small(
     assert weights["html"] <= MOST_HTML, weights
     assert weights["css"] <= MOST_CSS, weights
     assert weights["js"] <= MOST_JS, weights
+
+
+def test_nothing_moves_while_a_page_is_filled(
+    logbook: httpx.Client, open_tab: Callable[..., Tab]
+) -> None:
+    moved = {}
+    for width in (WIDE, NARROW):
+        tab = open_tab(width=width)
+        for path in ("/", QUESTION, "/e/api/OPS-1"):
+            moved[path, width] = tab.show(path).evaluate(MOVED)
+
+    assert {place: far for place, far in moved.items() if far > MOST_MOVED} == {}

@@ -52,6 +52,7 @@ MODULES = (
     "workers.tasks.ingest",
     "workers.tasks.search",
     "workers.tasks.stages",
+    "workers.tasks.synthesize",
 )
 
 # What a message carries of the request that it belongs to.

@@ -20,6 +20,7 @@ from workers.runtime.worker_kinds import METRICS_VARIABLE
 
 if TYPE_CHECKING:
     from shared.errors import LogchordError
+    from shared.search.response.answer import ModelShare
     from shared.sources.run_records import Counts
 
 log = get_logger()
@@ -45,6 +46,25 @@ AGENT_CALLS = Counter(
 )
 AGENT_ENDS = Counter(
     "logchord_agent_ends_total", "Agents ended, by reason.", ["exit_reason"]
+)
+MODEL_CALLS = Counter(
+    "logchord_llm_calls_total",
+    "Answers that a model was to word, by what came of it.",
+    ["model", "status"],
+)
+MODEL_TOKENS = Counter(
+    "logchord_llm_tokens_total", "Tokens read and written.", ["model", "direction"]
+)
+MODEL_FIRST_SECONDS = Histogram(
+    "logchord_llm_first_chunk_seconds",
+    "Until a model's first word.",
+    ["model"],
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20),
+)
+MODEL_SENTENCES = Counter(
+    "logchord_llm_sentences_removed_total",
+    "Sentences of models that their sources do not bear out.",
+    ["model"],
 )
 
 INGESTED = Counter("logchord_ingested_total", "Entries taken in.", ["source", "status"])
@@ -110,6 +130,19 @@ def job_ended(state: str) -> None:
 def answered(status: str, grade: str) -> None:
     """Count an answer in sentences, by what it is worth."""
     ANSWERS.labels(status, grade).inc()
+
+
+def model_asked(share: ModelShare) -> None:
+    """Count what a model had to do with an answer."""
+    name = share.model or "none"
+    MODEL_CALLS.labels(name, share.reason or share.status).inc()
+    for direction, tokens in (("in", share.tokens_in), ("out", share.tokens_out)):
+        if tokens:
+            MODEL_TOKENS.labels(name, direction).inc(tokens)
+    if share.first_ms is not None:
+        MODEL_FIRST_SECONDS.labels(name).observe(share.first_ms / 1000)
+    if share.removed:
+        MODEL_SENTENCES.labels(name).inc(share.removed)
 
 
 def served(port: int = 0) -> int | None:

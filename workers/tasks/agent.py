@@ -10,9 +10,10 @@ from math import ceil
 from uuid import UUID
 
 from shared.agents import agent_trace, end_agent, turn_rows
+from shared.agents.ask_model import AgentProcess, ChatModel
 from shared.agents.bounds import Bounds
 from shared.agents.run_call import run_call
-from shared.agents.take_turn import AgentProcess, ChatModel, Ending
+from shared.agents.take_turn import Ending
 from shared.agents.take_turn import take_turn as taken
 from shared.cards.make_cards import make_cards
 from shared.errors import ConfigurationError
@@ -61,6 +62,8 @@ def _process(ctx: Context) -> AgentProcess:
     settings = ctx.settings
     chosen = choose_model(settings, "agent")
 
+    given = settings.api.providers.get(chosen.provider) if chosen else None
+
     def model() -> ChatModel:
         if chosen is None:
             message = "No model is configured for agents (`reasoning.provider`)."
@@ -79,6 +82,7 @@ def _process(ctx: Context) -> AgentProcess:
         max_tokens=chosen.max_tokens if chosen else settings.synthesis.max_tokens,
         temperature=settings.reasoning.temperature,
         send=_Sender(ctx),
+        excluded=frozenset(given.excluded_logbooks if given else ()),
         checkpoint=lambda name, _: ctx.checkpoint(name),
     )
 
@@ -134,7 +138,8 @@ def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) ->
     for one in turns:
         if one.turn_no >= first and one.state in {"done", "ended"}:
             told = asdict(agent_trace.trace_turn(one))
-            progress.agent_turn(ctx.redis, job_id, told, until=_events_until(ctx, job))
+            until = _events_until(ctx, job)
+            progress.tell_event(ctx.redis, job_id, "agent_turn", told, until=until)
             worker_metrics.agent_turn_done(one.state)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from uuid import UUID
 
-from shared.answers.answer_question import answer_question
+from shared.answers.answer_question import Preparing
 from shared.cards.make_cards import make_cards
 from shared.log import get_logger
 from shared.messaging.task_names import END_SEARCH
 from shared.search.jobs import job as jobs
+from shared.search.jobs import progress
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
@@ -17,10 +19,9 @@ from shared.search.response import end_search as ending
 from workers.runtime import worker_metrics
 from workers.runtime.context import Context
 from workers.runtime.task import task
+from workers.tasks import worded
 
 log = get_logger()
-
-_BESIDE = ending.Beside(answer_question, make_cards)
 
 
 @task(END_SEARCH)
@@ -40,7 +41,13 @@ def end_job(
 ) -> None:
     """End a search with these outcomes: tell the API that waits, then store it."""
     ctx.checkpoint("before_answer", job.job_id)
-    ended = ending.end_search(ctx.search_context, job, plan, outcomes, _BESIDE)
+    preparing = Preparing()
+    beside = ending.Beside(preparing, make_cards)
+    ended = ending.end_search(ctx.search_context, job, plan, outcomes, beside)
+    prepared, until = preparing.prepared, events_until(ctx, job)
+    is_worded = ended.answer is not None and prepared is not None and _by_model(plan)
+    if is_worded and prepared is not None:
+        ended = worded.word(ctx, job, plan, ended, prepared, until)
     mailbox = ctx.headers.get("mailbox")
     if mailbox:
         ending.tell(ctx.redis, mailbox, job, ended)
@@ -50,3 +57,18 @@ def end_job(
         if ended.sentences is not None:
             worth = ended.sentences.context
             worker_metrics.answered(worth.status, worth.grade)
+    if until is not None:
+        said = {"answered": is_worded}
+        progress.tell_event(ctx.redis, job.job_id, progress.ENDED, said, until=until)
+
+
+def events_until(ctx: Context, job: Job) -> int | None:
+    """Return how long its progress is kept; nobody can look on at a direct search."""
+    if not job.submitted:
+        return None
+    return ceil(job.deadline) + ctx.settings.event_retention_minutes * 60
+
+
+def _by_model(plan: Plan) -> bool:
+    wanted = plan.detail.synthesis
+    return wanted is not None and wanted.by == "llm" and plan.ends_in_chord

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from math import ceil
 from uuid import UUID
 
 from shared.errors import MessageRejectedError
@@ -49,7 +48,7 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         return
     if not 0 <= branch_no < len(plan.branches):
         raise MessageRejectedError(technical=f"there is no branch {branch_no}")
-    events_until = _events_until(ctx, job)
+    events_until = answer.events_until(ctx, job)
     if events_until is not None:
         name = plan.branches[branch_no]
         part = plan.part_of(branch_no)
@@ -79,13 +78,6 @@ def _missed_after(job: Job, plan: Plan) -> float:
     if job.submitted:
         return job.deadline + close_job.GRACE_SECONDS
     return deadline_shares.answer_end(job.deadline, plan.deadline_ms)
-
-
-def _events_until(ctx: Context, job: Job) -> int | None:
-    """Return how long its progress is kept; nobody can look on at a direct search."""
-    if not job.submitted:
-        return None
-    return ceil(job.deadline) + ctx.settings.event_retention_minutes * 60
 
 
 def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outcome]:

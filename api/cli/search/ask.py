@@ -1,12 +1,14 @@
-"""`logchord ask`: the answer to a question, and the entries that it rests on."""
+"""`logchord ask`: the answer to a question as it is made, and what it rests on."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
+import httpx
 
-from api.cli import api_client, await_jobs, output
+from api.cli import api_client, await_jobs, event_stream, output
 from api.cli.output import CommandError
 from api.cli.render.terminal import local, plain
 from api.cli.render.text_layout import labelled
@@ -15,13 +17,22 @@ from api.cli.search.hit import HitLayout
 from api.cli.search.question_words import QuestionCommand
 from api.cli.search.search import filters_of, times_of
 
-_QUERY = "/v1/search/query"
+# Answered in sentences without being asked to be; what a model words, it words here.
+_ANSWERED = frozenset({"auto", "hybrid", "rag"})
 
 
 @click.command(cls=QuestionCommand)
 @click.argument("words", nargs=-1)
 @click.option(
-    "--mode", default="auto", help="auto, keyword, semantic, hybrid, agentic, agent."
+    "--mode",
+    default="auto",
+    help="auto, keyword, semantic, hybrid, agentic, rag or agent.",
+)
+@click.option(
+    "--llm/--no-llm",
+    "by_model",
+    default=None,
+    help="Whether a model words it; else where one is set up for questions.",
 )
 @click.option(
     "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
@@ -32,6 +43,7 @@ def ask(
     *,
     words: tuple[str, ...],
     mode: str,
+    by_model: bool | None,
     filters: tuple[str, ...],
     since: str | None,
     until: str | None,
@@ -45,17 +57,29 @@ def ask(
         "query": " ".join(words),
         "mode": mode,
         "filters": filters_of(filters) | times_of(since, until),
-        "synthesize": "deterministic",
     }
+    if by_model is not None or mode not in _ANSWERED:
+        body["synthesize"] = "llm" if by_model else "deterministic"
     with api_client.open_client(out) as client:
-        answer = await_jobs.answered(
-            client, api_client.call(client, "POST", _QUERY, json=body)
-        )
+        job = api_client.call(client, "POST", await_jobs.PATH, json=body)
+        _show_words(client, job["job_id"])
+        answer = await_jobs.response(client, job["job_id"])
     if out.as_json:
         out.document(answer)
     else:
         _tell(out, answer)
     return output.DONE
+
+
+def _show_words(client: httpx.Client, job_id: str) -> None:
+    """Show what a model says while it says it, where somebody looks."""
+    has_begun = False
+    for event in event_stream.until_done(client, f"{await_jobs.PATH}/{job_id}/events"):
+        if event.name == "llm_chunk" and sys.stderr.isatty():
+            has_begun = True
+            click.echo(plain(event.data["text"]), nl=False, err=True)
+    if has_begun:
+        click.echo("\n", err=True)
 
 
 def _tell(out: output.Output, answer: dict[str, Any]) -> None:
@@ -67,5 +91,8 @@ def _tell(out: output.Output, answer: dict[str, Any]) -> None:
     if is_answered and said and said["unsupported"]:
         words = ", ".join(said["unsupported"])
         out.data(labelled("unknown", plain(f"no entry has: {words}"), page.facts))
+    if answer["llm_status"]:
+        model = [plain(answer["llm_model"] or "none"), answer["llm_status"]]
+        out.data(labelled("model", model, page.facts))
     if answer["as_of"]:
         out.data(labelled("as of", local(answer["as_of"], page.zone), page.facts))

@@ -316,6 +316,11 @@ class SearchResponse(Model):
     citations: list[Citation]
     citation_mode: str
     synthesis_duration_ms: float
+    llm_status: str | None = None
+    llm_model: str | None = None
+    grounding_score: float | None = None
+    hallucinated_citations: int | None = None
+    context_truncated: bool | None = None
     plan: dict[str, Any] | None = None
     score_trace: list[dict[str, Any]] | None = None
     hidden_count: int | None = None

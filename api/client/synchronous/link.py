@@ -21,7 +21,12 @@ M = TypeVar("M", bound="Model")
 
 _CONNECT_SECONDS = 10.0
 # What only reads, although it is a POST.
-_READING = ("/v1/search/", "/search", "/v1/classify")
+_READING = frozenset(
+    {"/search", "/v1/classify", "/v1/search/query", "/v1/search/plan"}
+    | {"/v1/search/suggestions/evaluate"}
+)
+# Where the server knows by its key what it has carried out already.
+_KEYED = ("/v1/entries", "/v1/quarantine")
 
 
 class Link:
@@ -67,10 +72,10 @@ class Link:
     ) -> httpx2.Response:
         """Return an answer that is a success, or raise what it says."""
         ends_at = time.monotonic() + self._timeout_seconds
-        is_reading = method == "GET" or path.startswith(_READING)
         sent = dict(headers or {})
-        if method == "POST" and not is_reading:
-            # Sent twice it is carried out once.
+        may_repeat = method != "POST" or path in _READING
+        if not may_repeat and path.startswith(_KEYED):
+            may_repeat = True
             sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
         tries = 0
         while True:
@@ -87,7 +92,7 @@ class Link:
             except self._failures as exc:
                 error = _unreachable(self._http, exc)
             left = ends_at - time.monotonic()
-            pause = find_pause(error, tries, left, may_repeat=True)
+            pause = find_pause(error, tries, left, may_repeat=may_repeat)
             if pause is None:
                 raise error
             time.sleep(pause)

@@ -128,6 +128,24 @@ class Operations:
         path = "/v1/quarantine/retry"
         return self._link.read(models.ReleasedOut, "POST", path, json=fields)
 
+    def quality_metrics(self, window_hours: int | None = None) -> models.QualityMetrics:
+        """Return how often searches came to nothing, were asked again, or fell back."""
+        path = "/v1/search/quality/metrics"
+        params = {"window_hours": window_hours}
+        return self._link.read(models.QualityMetrics, "GET", path, params=params)
+
+    def quality_alerts(self, window_hours: int | None = None) -> models.QualityAlerts:
+        """Return the questions that keep coming to nothing."""
+        path = "/v1/search/quality/alerts"
+        params = {"window_hours": window_hours}
+        return self._link.read(models.QualityAlerts, "GET", path, params=params)
+
+    def unwritten_words(self, window_hours: int | None = None) -> models.UnwrittenWords:
+        """Return the words that are asked for and stand in no entry."""
+        path = "/v1/search/quality/words"
+        params = {"window_hours": window_hours}
+        return self._link.read(models.UnwrittenWords, "GET", path, params=params)
+
     def maintenance(self, maintenance_id: str) -> models.MaintenanceOut:
         """Return how far a chore is."""
         path = f"/v1/maintenance/{maintenance_id}"

@@ -115,6 +115,40 @@ class Searches(Entries):
         path = f"/v1/filter-options/{quote(field, safe='')}"
         return self._link.read(models.FilterOptions, "GET", path, params=params)
 
+    def evaluate_suggestions(
+        self, queries: list[str], **fields: Any
+    ) -> models.SuggestionsOut:
+        """Return which questions are worth suggesting: those that have an answer."""
+        return self._link.read(
+            models.SuggestionsOut,
+            "POST",
+            "/v1/search/suggestions/evaluate",
+            json={"queries": queries, **fields},
+        )
+
+    def feedback(self, job_id: str, verdict: str, **fields: Any) -> models.AnalyticsOut:
+        """Say how good a search was: `good`, `bad`, `wrong_citation`, `missing`."""
+        return self._link.read(
+            models.AnalyticsOut,
+            "POST",
+            "/v1/search/feedback",
+            json={"job_id": job_id, "verdict": verdict, **fields},
+        )
+
+    def analytics(self, events: list[dict[str, Any]]) -> models.AnalyticsOut:
+        """Tell what a reader did with results."""
+        return self._link.read(
+            models.AnalyticsOut,
+            "POST",
+            "/v1/search/analytics",
+            json={"events": events},
+        )
+
+    def digest(self, since: str | None = None) -> models.ShiftDigest:
+        """Return what a shift should know, every item cited."""
+        params = {"since": since}
+        return self._link.read(models.ShiftDigest, "GET", "/v1/digest", params=params)
+
     def glossary(self, state: str | None = None) -> Iterator[models.TermOut]:
         """Give the facility's terms."""
         path = "/v1/glossary"

@@ -75,7 +75,7 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
 def list_modes(limits: PlanLimits) -> list[dict[str, Any]]:
     """Return every mode and pipeline, and whether it can be asked in here."""
     return [
-        *(_mode(mode, limits) for mode in _modes()),
+        *(_mode(mode, limits) for mode in _modes(limits)),
         _agent(limits),
         *(
             _pipeline(name, one, limits)
@@ -90,7 +90,8 @@ def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     named = {one.descriptor.search_mode: one for one in reversed(list(known))}
     own = [p for family in mode.families for p in named[family].parameters]
     on = limits.enabled | limits.outside
-    return _told(mode, own, enabled=mode.is_on(on))
+    is_off = mode.name == modes.RAG and limits.answers.rag is None
+    return _told(mode, own, enabled=not is_off and mode.is_on(on))
 
 
 def _agent(limits: PlanLimits) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def _told(
     }
 
 
-def _modes() -> list[modes.Mode]:
+def _modes(limits: PlanLimits) -> list[modes.Mode]:
     """Return `auto`, our modes, and one for each module of another package."""
     others = [
         one for one in installed_modules.list_modules().values() if not one.is_ours
@@ -146,6 +147,7 @@ def _modes() -> list[modes.Mode]:
     return [
         modes.AUTOMATIC,
         *modes.MODES.values(),
+        limits.answers.rag or modes.make_rag_mode((), has_model=False),
         *(
             replace(modes.make_single_mode(one.name), description=one.description)
             for one in (other.descriptor for other in others)

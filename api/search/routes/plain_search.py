@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from fastapi import APIRouter, Depends, Request, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
+from api.search.plan_settings import answers_of
 from api.search.routes.search import fault_of, planned
 from api.search.schemas.plain_search import PlainRequest, PlainResponse
 from api.server import errors
@@ -21,8 +22,10 @@ from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
+from shared.search.query.modes import MODES, RAG_DEADLINE_MS
 from shared.search.query.plan import SearchQuery
 from shared.search.query.result_detail import Synthesis
+from shared.search.query.wanted_answer import Wanted
 from shared.search.response.search_answer import SearchAnswer
 from shared.search.results.hit import Hit
 from shared.search.retrieval.modules import metadata_keys
@@ -31,6 +34,7 @@ from shared.text import door, facts
 
 _MODES = {"vector": "semantic", "keyword": "keyword", "hybrid": "hybrid"}
 _DEADLINE_MS = 3000
+_NOBODYS = Scope("default", "")
 # Of that, what may be spent on looking up what a filter is the name of.
 _KEYS_MS = 1000
 
@@ -67,7 +71,7 @@ async def post_search(
     door.check_tree(body.filters, "filters")
     narrowed = await asyncio.to_thread(_filters, ctx, caller.scope, body.filters)
     fault = fault_of(request, caller, ctx)
-    question = question_of(body, narrowed, fault, settings)
+    question = question_of(body, narrowed, fault, settings, caller.scope)
     plan = await planned(question, caller, ctx)
     reply = await ctx.searches.ask(plan, caller, None)
     assert isinstance(reply, str)
@@ -95,23 +99,31 @@ def question_of(
     narrowed: Mapping[str, Any],
     fault: Fault | None,
     settings: Settings,
+    scope: Scope = _NOBODYS,
 ) -> SearchQuery:
     """Return what is asked, with what holds on this route alone."""
     method = body.method or settings.search.default_method
     least = body.min_relevance_score
+    limits = answers_of(settings)
+    writer: Wanted = False
+    if limits.enabled:
+        is_worded = limits.may_word(MODES[_MODES[method]], scope)
+        writer = "llm" if is_worded else "deterministic"
     return SearchQuery(
         query=door.admit(body.query, "query"),
         mode=_MODES[method],
         limit=body.limit,
         filters=narrowed,
-        deadline_ms=min(_DEADLINE_MS, settings.max_wait_ms),
+        deadline_ms=min(
+            RAG_DEADLINE_MS if writer == "llm" else _DEADLINE_MS, settings.max_wait_ms
+        ),
         fault=fault,
         any_word=True,
         read_by_model=True,
         synthesis=Synthesis(
             settings.synthesis.max_sources, body.include_citations, "numeric"
         ),
-        synthesize=settings.synthesis.enabled,
+        synthesize=writer,
         ordering={
             "min_relevance_score": (
                 settings.search.min_relevance_score if least is None else least

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
@@ -34,6 +34,7 @@ from shared.search.jobs import close_job, progress
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
+from shared.search.jobs.progress import ProgressEvent
 from shared.search.query.modes import AGENT
 from shared.search.response import job_answer, withheld_hits
 from shared.search.results import paging
@@ -185,8 +186,11 @@ async def get_events(
     last_event_id: Annotated[int, Header(ge=0, le=_MAX_EVENT_ID)] = 0,
 ) -> StreamingResponse:
     """Send what came after `Last-Event-ID`, or the whole job where that is lost."""
-    await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
-    events = job_events.stream(partial(_seen, ctx, caller, job_id), last_event_id)
+    found = await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
+    look = partial(_seen, ctx, caller, job_id)
+    is_anothers = withheld_hits.is_anothers(found, caller.scope)
+    shown = withheld_hits.progress if is_anothers else _as_told
+    events = _watched(ctx, job_id, look, last_event_id, shown)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
@@ -210,6 +214,23 @@ def cancel_job(job_id: UUID, caller: Caller, ctx: Ctx) -> Response:
             metrics.job_ended(state)
         _forget(ctx, job_id)
     return as_json(_look(ctx, caller, job_id))
+
+
+async def _watched(
+    ctx: ApiContext,
+    job_id: UUID,
+    look: Callable[[int], JobSnapshot],
+    after: int,
+    shown: Callable[[ProgressEvent], ProgressEvent | None],
+) -> AsyncIterator[str]:
+    told = job_events.told_before(after)
+    with ctx.searches.events.watch(job_id, told) as watch:
+        async for event in job_events.stream(look, watch, after, shown):
+            yield event
+
+
+def _as_told(one: ProgressEvent) -> ProgressEvent | None:
+    return one
 
 
 def _position(ctx: ApiContext, found: StoredJob) -> int | None:
@@ -292,18 +313,19 @@ def _replay(
         return {"of": of, **unknown, "new_hash": replay.hash_of(found), "changed": []}
 
 
-def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> JobSnapshot:
+def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID, after: int) -> JobSnapshot:
     found = own_jobs.find(ctx, caller, job_id)
     try:
-        told = progress.read_progress(ctx.jobs, job_id)
+        told = progress.read_progress(ctx.jobs, job_id, after)
     except CapacityError as exc:
         log.warning("job_progress_unknown", code=exc.error_code)
         told = None
     if told is not None and withheld_hits.is_anothers(found, caller.scope):
-        told = [withheld_hits.progress(one) for one in told]
+        shown = map(withheld_hits.progress, told.events)
+        told = told._replace(events=[one for one in shown if one])
     return JobSnapshot(
         found,
         told,
         lambda: _body(ctx, caller, found, []),
-        lambda: None if told else _position(ctx, found),
+        lambda: None if told and told.last else _position(ctx, found),
     )

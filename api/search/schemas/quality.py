@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     ConfigDict,
@@ -21,6 +22,12 @@ from shared.search.quality.search_events import MAX_DETAILS_BYTES, EventType, fi
 
 # A word of a program's, and none of a person's.
 Token = Annotated[str, Field(pattern=r"^[a-z0-9_.:-]{1,40}$")]
+# As Postgres keeps them, `1e300` has 300 digits.
+_MOST = 1e12
+_Whole = Annotated[StrictInt, Field(ge=-_MOST, le=_MOST)]
+_Number = Annotated[
+    StrictFloat, Field(ge=-_MOST, le=_MOST), AfterValidator(lambda one: round(one, 6))
+]
 _DetailName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
@@ -40,8 +47,8 @@ class SearchEventIn(BaseModel):
     occurred_at: AwareDatetime | None = Field(
         None, description="Null: now; an hour ago at the earliest."
     )
-    details: dict[_DetailName, Token | StrictInt | StrictFloat | StrictBool | None] = (
-        Field({}, description=f"Up to {MAX_DETAILS_BYTES} bytes, no text of anybody's.")
+    details: dict[_DetailName, Token | StrictBool | _Whole | _Number | None] = Field(
+        {}, description=f"Up to {MAX_DETAILS_BYTES} bytes, no text of anybody's."
     )
 
     @model_validator(mode="after")

@@ -23,7 +23,7 @@ from api.search.schemas.facets import Facet
 from api.search.schemas.hits import ResultsCut, SearchHit
 from api.search.schemas.times import SearchTime
 from api.server.body_model import body_model
-from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.errors import InvalidRequestError
 from shared.search.query.fault import Fault
 from shared.search.query.list_by_time import Sort
 from shared.search.query.modes import ALIASES as MODE_ALIASES
@@ -35,7 +35,9 @@ from shared.suggest import hint
 from shared.text import door
 
 _ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
-_MODES = ("auto", "keyword", "semantic", "hybrid", "agentic", "agent", "vector")
+_MODES = (
+    *("auto", "keyword", "semantic", "hybrid", "agentic", "rag", "agent", "vector"),
+)
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
 
@@ -181,10 +183,11 @@ class SearchRequest(BaseModel):
     debug: StrictBool | None = Field(
         None, description="Adds `plan` and `score_trace` to the answer."
     )
-    synthesize: Literal["deterministic"] | StrictBool | None = Field(
+    synthesize: Literal["deterministic", "llm"] | StrictBool | None = Field(
         None,
         description="An answer in sentences of entries: of `auto` and `hybrid` unless"
-        " false, of others where it is asked for.",
+        " false, of others where it is asked for; `llm`: worded by a model, as of"
+        " `rag` unless it is false.",
     )
     include_citations: StrictBool | None = Field(
         None, description="False: no list of what is cited, and no marks."
@@ -206,9 +209,6 @@ class SearchRequest(BaseModel):
             if name in resolved and not _is_same(name, resolved[name], value):
                 message = f"{name} is given twice."
                 raise InvalidRequestError.field(name, "duplicate", message)
-            if name == "synthesize" and value == "llm":
-                message = "Answers by a model are not built in yet."
-                raise ModuleNotEnabledError(message, module_name=name)
             resolved[name] = value
         return resolved
 
@@ -239,7 +239,7 @@ class SearchRequest(BaseModel):
                 marked=self.include_citations is not False,
                 style=self.citation_style or "id",
             ),
-            synthesize=None if self.synthesize is None else bool(self.synthesize),
+            synthesize="deterministic" if self.synthesize is True else self.synthesize,
             asks_rerank=self.rerank is True,
             amount=self._amount(),
             validate=self.validates is not False,

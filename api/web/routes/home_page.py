@@ -15,7 +15,7 @@ from api.entries import shift_times
 from api.entries.routes.entries import list_entries
 from api.server.json_response import as_json
 from api.web import rendering
-from api.web.chips import Chips
+from api.web.chips import find_chips
 from api.web.page_route import PageRoute
 from api.web.search_form import SearchForm
 from shared.settings.settings import Settings
@@ -78,10 +78,6 @@ async def _parts(
     """Yield the page up to its chips; then these, as soon as they were tried."""
     head, _, tail = text.partition(_CHIPS)
     yield head
-    state = request.app.state
-    if not hasattr(state, "chips"):
-        state.chips = Chips()
-    kept: Chips = state.chips
-    found = await kept.of(ctx, caller, entries)
+    found = await find_chips(ctx, caller, entries)
     yield rendering.render(request, "_chips.html", chips=found)
     yield tail

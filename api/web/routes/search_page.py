@@ -16,6 +16,7 @@ from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import shift_times
 from api.search.routes.search import fault_of, planned
+from api.search.unified_search import require_unified_search
 from api.server.json_response import as_json
 from api.web import answer_card, entry_view, histogram, read_as, rendering
 from api.web.page_route import PageRoute
@@ -40,7 +41,7 @@ class SearchRoute(PageRoute):
 router = APIRouter(
     include_in_schema=False,
     route_class=SearchRoute,
-    dependencies=[Depends(needs("search"))],
+    dependencies=[Depends(needs("search")), Depends(require_unified_search)],
 )
 
 
@@ -60,6 +61,7 @@ async def get_search_page(
     plan = await planned(form.request().question(fault), caller, ctx)
     reply = await ctx.searches.ask(plan, caller, None)
     assert isinstance(reply, str)
+    ctx.telemetry.note_answer(caller.scope.tenant, plan.query, None, reply)
     body: dict[str, Any] = json.loads(reply)
     if rendering.is_twin(request):
         return as_json({**body, "facets": await _counted(form, caller, ctx)})

@@ -126,7 +126,11 @@ function move(step) {
 }
 
 const KEYS = {
-  "/": () => one("#q")?.select() ?? (location.href = `${base}/`),
+  "/": () => {
+    const box = one("#q");
+    if (box) box.select();
+    else location.href = `${base}/`;
+  },
   j: () => move(1),
   k: () => move(-1),
   o: () => one("a.original", shown())?.click(),

@@ -34,6 +34,8 @@ class PartAnswer:
     # Names that no entry at hand has.
     unnamed: tuple[QuestionName | NumberedThing, ...] = ()
     is_of_kind: bool = False
+    # The best of all candidates, chosen or not.
+    best: tuple[ScoredSentence, ...] = ()
 
 
 def answer_part(
@@ -73,6 +75,7 @@ def answer_part(
         judgement,
         scores.unnamed,
         any(one.is_of_kind for one in chosen),
+        tuple(scored[: answer_status.BEST_OF_KIND]),
     )
 
 

@@ -81,6 +81,12 @@ def forget(client: redis.Redis, job_id: UUID) -> None:
         client.hdel(redis_keys.job(job_id), "job")
 
 
+def is_forgotten(client: redis.Redis, job_id: UUID) -> bool:
+    """Tell whether nobody waits for a job any more, or Redis was emptied."""
+    with translate_broker_errors():
+        return not client.hexists(redis_keys.job(job_id), "job")
+
+
 def outcomes(client: redis.Redis, job_id: UUID) -> dict[int, list[Outcome]]:
     """Return what its branches have come to so far, by their number."""
     with translate_broker_errors():

@@ -1,57 +1,95 @@
-"""How far a submitted job is, event by event; whoever comes late reads them again."""
+"""How far a submitted job is, event by event; whoever comes late reads them again.
+
+An event's number is its place in the job's stream, so that nobody who resumes reads the
+stream from its start.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import redis
+from redis.commands.core import Script
 
 from shared.messaging.broker_errors import translate_broker_errors
 from shared.search.jobs import redis_keys
 
+# Of a job whose every event was told, and whether its answer was among them.
+ENDED = "ended"
+
+# Adds one entry of some events; its id is the number of the last of them.
+ADD_EVENTS = """
+local function add_events(key, name, told, count, expires)
+  local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)
+  local number = 0
+  if last[1] then number = tonumber(string.match(last[1][1], '^%d+')) end
+  local id = string.format('%.0f-0', number + count)
+  redis.call('XADD', key, id, name, told)
+  redis.call('EXPIREAT', key, expires)
+end
+"""
+_TELL = f"{ADD_EVENTS}\nadd_events(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])"
+
 
 class ProgressEvent(NamedTuple):
-    """One thing that workers told of a job: its name, and what it says."""
+    """One thing that workers told of a job: its name, what it says, its number."""
 
     name: str
     says: dict[str, Any]
+    number: int = 0
+
+
+class Progress(NamedTuple):
+    """What was told of a job behind some event, and how much was told in all."""
+
+    last: int
+    events: Sequence[ProgressEvent]
+
+
+def tell_event(
+    client: redis.Redis, job_id: UUID, name: str, says: Mapping[str, Any], *, until: int
+) -> None:
+    """Tell one thing of a job, to whoever looks on and whoever asks later."""
+    with translate_broker_errors():
+        _script(client)(
+            keys=[redis_keys.events(job_id)], args=[name, json.dumps([says]), 1, until]
+        )
 
 
 def branch_started(
     client: redis.Redis, job_id: UUID, branch: str, part: int, *, until: int
 ) -> None:
     """Tell that a branch is carried out from now on."""
+    says = {"name": branch, "part": part}
+    tell_event(client, job_id, "branch_started", says, until=until)
+
+
+def read_progress(client: redis.Redis, job_id: UUID, after: int = 0) -> Progress:
+    """Return what was told of a job behind an event, in that order."""
     name = redis_keys.events(job_id)
     pipe = client.pipeline(transaction=False)
-    told = json.dumps([{"name": branch, "part": part}])
-    pipe.xadd(name, {"branch_started": told})
-    pipe.expireat(name, until)
+    pipe.xrevrange(name, count=1)
+    pipe.xrange(name, min=f"{after + 1}-0")
     with translate_broker_errors():
-        pipe.execute()
+        newest, found = pipe.execute()
+    last = int(newest[0][0].partition("-")[0]) if newest else 0
+    return Progress(last, [one for one in read_events(found) if one.number > after])
 
 
-def agent_turn(
-    client: redis.Redis, job_id: UUID, turn: Mapping[str, Any], *, until: int
-) -> None:
-    """Tell how a turn of an agent has fared."""
-    name = redis_keys.events(job_id)
-    pipe = client.pipeline(transaction=False)
-    pipe.xadd(name, {"agent_turn": json.dumps([turn])})
-    pipe.expireat(name, until)
-    with translate_broker_errors():
-        pipe.execute()
+def read_events(entries: Sequence[Any]) -> Iterator[ProgressEvent]:
+    """Yield the events of a stream's entries."""
+    for entry_id, fields in entries:
+        last = int(entry_id.partition("-")[0])
+        for name, text in fields.items():
+            told = json.loads(text)
+            for place, says in enumerate(told, 1 - len(told)):
+                yield ProgressEvent(name, says, last + place)
 
 
-def read_progress(client: redis.Redis, job_id: UUID) -> list[ProgressEvent]:
-    """Return what was told of a job, in that order; a stream only grows."""
-    with translate_broker_errors():
-        found: Any = client.xrange(redis_keys.events(job_id))
-    return [
-        ProgressEvent(name, one)
-        for _, fields in found
-        for name, text in fields.items()
-        for one in json.loads(text)
-    ]
+@lru_cache(maxsize=4)
+def _script(client: redis.Redis) -> Script:
+    return client.register_script(_TELL)

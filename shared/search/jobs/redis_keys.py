@@ -17,7 +17,8 @@ def job(job_id: UUID) -> str:
 
 def events(job_id: UUID) -> str:
     """Return the stream of one job's progress."""
-    return f"events:{job_id}"
+    # The release before numbers the events of `events:` otherwise.
+    return f"progress:{job_id}"
 
 
 def new_mailbox() -> str:

@@ -14,6 +14,7 @@ from redis.commands.core import Script
 from shared.messaging.broker_errors import translate_broker_errors
 from shared.search.jobs import outcome, redis_keys
 from shared.search.jobs.outcome import Outcome
+from shared.search.jobs.progress import ADD_EVENTS
 
 # A mailbox that nobody has read for so long belongs to a process that is gone.
 MAILBOX_SECONDS = 60
@@ -28,7 +29,7 @@ class StoredOutcomes(NamedTuple):
 
 # One round trip: store, count by number, renew, tell the waiting API, add the event.
 # A branch delivered twice stores and counts once.
-_KEEP = """
+_KEEP = f"""{ADD_EVENTS}
 redis.call('HSETNX', KEYS[1], 'outcome:' .. ARGV[1], ARGV[2])
 redis.call('EXPIREAT', KEYS[1], ARGV[4])
 if KEYS[2] ~= '' then
@@ -36,18 +37,17 @@ if KEYS[2] ~= '' then
   redis.call('EXPIRE', KEYS[2], ARGV[6])
 end
 if KEYS[3] ~= '' then
-  redis.call('XADD', KEYS[3], '*', 'branch_done', ARGV[7])
-  redis.call('EXPIREAT', KEYS[3], ARGV[8])
+  add_events(KEYS[3], 'branch_done', ARGV[7], ARGV[9], ARGV[8])
 end
-local fields = {}
+local fields = {{}}
 for number = 0, ARGV[3] - 1 do fields[number + 1] = 'outcome:' .. number end
 local stored = redis.call('HMGET', KEYS[1], unpack(fields))
 local missing = 0
 for _, value in ipairs(stored) do
   if not value then missing = missing + 1 end
 end
-if missing > 0 then return {missing} end
-return {0, stored}
+if missing > 0 then return {{missing}} end
+return {{0, stored}}
 """
 
 
@@ -83,6 +83,7 @@ def store_outcomes(
                 MAILBOX_SECONDS,
                 told,
                 events_until or 0,
+                len(outcomes),
             ],
         )
     missing = int(answer[0])

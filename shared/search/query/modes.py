@@ -10,7 +10,9 @@ from shared.errors import ModuleNotEnabledError
 from shared.plugins import Category
 
 ALIASES = {"vector": "semantic"}
-LATER = ("rag",)
+RAG = "rag"
+RAG_DEADLINE_MS = 15_000
+LATER = (RAG,)
 # What questions call for that is not there yet, and for which questions.
 Later: TypeAlias = Literal["rag"]
 _FOR: dict[Later, str] = {"rag": "a question"}
@@ -105,6 +107,22 @@ def make_agent_mode(families: tuple[str, ...], deadline_ms: int) -> Mode:
     )
 
 
+def make_rag_mode(families: tuple[str, ...], *, has_model: bool) -> Mode:
+    """Return the mode that answers from what these retrieve; by a model if it has one.
+
+    Without a model its answer is the one that needs none.
+    """
+    return Mode(
+        RAG,
+        families,
+        RAG_DEADLINE_MS,
+        "Answer",
+        "Words and meaning, and an answer from what they find: a question, not a"
+        " search.",
+        category="llm" if has_model else "direct",
+    )
+
+
 # What chooses among the others, as it is listed with them.
 AUTOMATIC = replace(
     MODES["hybrid"],
@@ -151,6 +169,18 @@ def by_parts(chosen: Chosen, enabled: frozenset[str]) -> Chosen:
         return chosen
     reason = "auto searches each part by itself: several things are asked for"
     return Chosen(chosen.asked, mode.narrowed(enabled), reason)
+
+
+def by_rag(chosen: Chosen, rag: Mode) -> Chosen:
+    """Return how a question is answered where a model is configured."""
+    reason = "auto answers a question by rag: a model is configured"
+    return Chosen(chosen.asked, rag, reason)
+
+
+def with_time_for_a_model(chosen: Chosen) -> Chosen:
+    """Return the mode with as much time as an answer by a model takes at least."""
+    deadline_ms = max(chosen.mode.deadline_ms, RAG_DEADLINE_MS)
+    return replace(chosen, mode=replace(chosen.mode, deadline_ms=deadline_ms))
 
 
 def short_of(chosen: Chosen, later: Later | None) -> Chosen:

@@ -19,6 +19,7 @@ from shared.search.query import (
     modes,
     name_query,
     sub_queries,
+    wanted_answer,
 )
 from shared.search.query.decomposition.decompose import Decomposition
 from shared.search.query.facet_request import Counting
@@ -46,6 +47,7 @@ from shared.search.query.plan_parts import (
 from shared.search.query.result_detail import ANSWER, WHOLE, Amount, Synthesis
 from shared.search.query.sub_queries import FLAT, FanOut
 from shared.search.query.times import resolve_times
+from shared.search.query.wanted_answer import EVERY_ANSWER, AnswerLimits, Wanted
 from shared.text.facility.facility import PLAIN, Facility
 from shared.times.calendar import NO_CLOCK, Clock
 from shared.vocabulary.expand import ALIKE
@@ -89,7 +91,7 @@ class SearchQuery:
     amount: Amount = WHOLE
     # How an answer in sentences is to look; and whether there is one, None: by mode.
     synthesis: Synthesis = ANSWER
-    synthesize: bool | None = None
+    synthesize: Wanted = None
     any_word: bool = False  # is enough, although no other branch asks besides
     read_by_model: bool = False  # if one is installed, although one branch finds all
     request: Mapping[str, object] | None = None  # as it was given
@@ -122,7 +124,7 @@ class PlanLimits:
     facet_budget_ms: int = facet_request.BUDGET_MS
     acl_honesty: bool = False
     fuzzy_threshold: float | None = ALIKE
-    synthesis: bool = True
+    answers: AnswerLimits = EVERY_ANSWER
     validation_threshold: float = sub_queries.VALIDATION_THRESHOLD
     fanout_cap: int = sub_queries.FANOUT_CAP
 
@@ -261,9 +263,11 @@ def make_plan(
     facility: Facility = PLAIN,
 ) -> Plan:
     """Return what is to be done, or refuse what cannot be; the same every time."""
-    chosen = modes.choose(
-        question.mode, limits.enabled, limits.outside, limits.pipelines
-    )
+    composed = (*limits.pipelines, *filter(None, (limits.answers.rag,)))
+    chosen = modes.choose(question.mode, limits.enabled, limits.outside, composed)
+    if chosen.mode.name == modes.AGENT and scope.tenant in limits.answers.unmodelled:
+        message = "No model searches for this facility (`tenants`)."
+        raise ModuleNotEnabledError(message, module_name=modes.AGENT)
     text, diagnostics = _bounded(question.query, limits)
     given = question.filters or {}
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
@@ -271,20 +275,32 @@ def make_plan(
     lifted = required_fields.lift(parsed.tree, narrowed)
     timed = resolve_times.resolve_times(lifted, given, text, clock)
     asked = timed.tree
-    deadline_ms = _deadline_ms(question.deadline_ms, chosen.mode)
+    first = chosen.mode
     is_exact = name_query.names_all(asked, facility)
     parts = sub_queries.take_apart(asked, text, facility)
     if is_exact and _is_open(question, chosen):
         chosen = modes.by_words(chosen)
-        # What is asked for in time is taken whatever the question's words are.
-        if question.deadline_ms is None:
-            deadline_ms = chosen.mode.deadline_ms
     elif _is_open(question, chosen) and parts.has_parts:
         chosen = modes.by_parts(chosen, limits.enabled)
-        if question.deadline_ms is None:
-            deadline_ms = chosen.mode.deadline_ms
     else:
-        chosen = modes.short_of(chosen, intent.calls_for(asked, text))
+        chosen = wanted_answer.choose_answering(
+            chosen,
+            intent.calls_for(asked, text),
+            question.synthesize,
+            limits.answers,
+            scope,
+        )
+    synthesis = wanted_answer.want_answer(
+        question.synthesize, question.synthesis, limits.answers, chosen, scope
+    )
+    by_model = wanted_answer.is_by_model(synthesis, asked)
+    if by_model:
+        chosen = modes.with_time_for_a_model(chosen)
+        first = chosen.mode
+    # What is asked for in time is taken whatever the question's words are.
+    deadline_ms = _deadline_ms(question.deadline_ms, first)
+    if question.deadline_ms is None:
+        deadline_ms = chosen.mode.deadline_ms
     limit = limits.default_limit if question.limit is None else question.limit
     if limit > limits.max_limit:
         message = f"limit: at most {limits.max_limit} results are returned."
@@ -328,13 +344,13 @@ def make_plan(
             by_thread=question.by_thread,
             amount=question.amount,
             acl_honesty=limits.acl_honesty,
-            synthesis=_synthesis(question, limits, chosen.asked),
+            synthesis=synthesis,
         ),
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
         intent=intent.classify_intent(asked, text, is_exact=is_exact),
-        ends_in_chord=chosen.mode.category == "llm",
+        ends_in_chord=by_model or wanted_answer.reasons_itself(chosen.mode),
         without_opensearch=not limits.opensearch,
     )
     facet_request.check(question.facets)
@@ -365,19 +381,6 @@ def _fanned_out(
         diagnostics=(*plan.diagnostics, *notes),
         ends_in_chord=True,
     )
-
-
-def _synthesis(
-    question: SearchQuery, limits: PlanLimits, mode: str
-) -> Synthesis | None:
-    """Return what is wanted of an answer; None: the hits alone."""
-    if question.synthesize and not limits.synthesis:
-        message = "Answers are switched off here (`synthesis.enabled`)."
-        raise ModuleNotEnabledError(message, module_name="synthesis")
-    wanted = question.synthesize
-    if wanted is None:
-        wanted = limits.synthesis and mode in modes.ANSWERED
-    return question.synthesis if wanted else None
 
 
 def _is_open(question: SearchQuery, chosen: modes.Chosen) -> bool:

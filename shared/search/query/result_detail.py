@@ -37,6 +37,10 @@ class Amount:
 WHOLE = Amount()
 
 
+# Who words an answer: nobody but its entries, or a model.
+Writer = Literal["deterministic", "llm"]
+
+
 @dataclass(frozen=True, slots=True)
 class Synthesis:
     """What is wanted of an answer in sentences: from how many hits, and its marks."""
@@ -46,6 +50,7 @@ class Synthesis:
     marked: bool = True
     # `numeric`: cited by place among the results.
     style: Literal["id", "numeric"] = "id"
+    by: Writer = "deterministic"
 
 
 ANSWER = Synthesis()

@@ -12,6 +12,8 @@ Status = Literal["grounded", "clarify", "insufficient"]
 Grade = Literal["A", "B", "C", "D"]
 AnswerSource = Literal["deterministic", "llm"]
 CitationMode = Literal["cited", "fallback_all", "none"]
+# `off`: there was nothing for a model to word, or none may read it.
+ModelStatus = Literal["ok", "off", "quota", "unavailable", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,26 @@ class ContextAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelShare:
+    """What a model had to do with an answer, whether or not its words stand."""
+
+    status: ModelStatus
+    model: str | None = None
+    # Why it has no part in the answer; one of the client's reasons, or ours.
+    reason: str | None = None
+    grounding_score: Annotated[float | None, "Of its sentences, how many hold."] = None
+    removed: Annotated[int, "How many of its sentences do not."] = 0
+    hallucinated_citations: Annotated[int, "Marks of what it was not given."] = 0
+    context_truncated: bool = False
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    first_ms: float | None = None
+    # What putting the prompt together took, and the model.
+    assemble_ms: float = 0.0
+    generate_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """An answer, whoever worded it."""
 
@@ -71,6 +93,8 @@ class Answer:
     citations: Sequence[Citation]
     context: ContextAnswer
     took_ms: float = 0.0
+    # None: no model was to word it.
+    model: ModelShare | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
@@ -89,4 +113,6 @@ class Answer:
             for one in context["evidence"]
         ]
         known["context"] = ContextAnswer(**context)
+        if share := known.get("model"):
+            known["model"] = ModelShare(**select_known_fields(ModelShare, share))
         return cls(**known)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import redis
@@ -33,6 +33,7 @@ from shared.search.ranking import fold
 from shared.search.response.answer import Answer
 from shared.search.response.card import Card
 from shared.search.response.respond import respond
+from shared.search.response.respond import reword as reword_response
 from shared.search.response.response_parts import build_response_parts
 from shared.search.response.search_answer import SearchAnswer
 from shared.search.results import (
@@ -234,6 +235,13 @@ def store(pool: Pool, job: Job, ended: EndedSearch) -> bool:
         # A submitted job stays open and the finisher ends it; a direct one is told.
         log.warning("job_not_stored", job_id=str(job.job_id), code=exc.error_code)
         return False
+
+
+def reword(plan: Plan, ended: EndedSearch, answer: Answer) -> EndedSearch:
+    """Return a search that is over with another answer to the same hits."""
+    assert ended.answer is not None
+    response = reword_response(plan, ended.answer, answer)
+    return replace(ended, answer=response, sentences=answer)
 
 
 def as_data(error: LogchordError) -> dict[str, Any]:

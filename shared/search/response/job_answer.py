@@ -105,17 +105,8 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     """Return the answer to a job, or None where it has none."""
     if stored.state not in _ANSWERED:
         return None
-    plan = reader.plan_of(stored)
-    branches = _counted_again(reader, plan, branches_of(stored))
-    order = order_of(reader, stored, plan, branches)
-    conclusion = Conclusion(
-        cast("State", stored.state),
-        tuple(branches),
-        order,
-        degraded=verdict.is_degraded(branches),
-    )
-    runs = fold.group_runs(order.items)
-    page = read_page(reader.context.pool, plan, runs, READ_MS)
+    plan, conclusion, page = read_hits(reader, stored)
+    runs = fold.group_runs(conclusion.order.items)
     ended = stored.ended_at or stored.deadline_at
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
     following = paging.following(reader.context.signer, plan, stored.id, runs, page)
@@ -130,6 +121,23 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     cards = reader.make_cards(reader.context, plan, page, READ_MS)
     parts = parts._replace(cards=cards)
     return respond(plan, stored.id, conclusion, hits, parts, took, following, answer)
+
+
+def read_hits(
+    reader: JobReader, stored: StoredJob
+) -> tuple[Plan, Conclusion, ResultPage]:
+    """Return what a job that ended found, its page read again."""
+    plan = reader.plan_of(stored)
+    branches = _counted_again(reader, plan, branches_of(stored))
+    order = order_of(reader, stored, plan, branches)
+    conclusion = Conclusion(
+        cast("State", stored.state),
+        tuple(branches),
+        order,
+        degraded=verdict.is_degraded(branches),
+    )
+    runs = fold.group_runs(order.items)
+    return plan, conclusion, read_page(reader.context.pool, plan, runs, READ_MS)
 
 
 def _counted_again(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -20,6 +20,11 @@ from shared.search.ranking import fold
 from shared.search.ranking.ranked_hits import Order, Ranked
 from shared.search.response import response_parts, score_trace
 from shared.search.response.answer import Answer
+from shared.search.response.answer_fields import (
+    answer_fields,
+    is_of_model,
+    model_notes,
+)
 from shared.search.response.response_parts import ResponseParts
 from shared.search.response.search_answer import SearchAnswer, TotalCandidates
 from shared.search.results.conclude import Conclusion
@@ -81,7 +86,10 @@ def respond(
             for one in parts.behind
         ],
         reasoning=plan.reasoning,
-        diagnostics=_diagnostics(plan, conclusion, parts.became),
+        diagnostics=[
+            *_diagnostics(plan, conclusion, parts.became),
+            *model_notes(plan, answer),
+        ],
         suppressed=order.suppressed,
         thresholds_applied=_thresholds(plan, searched, order),
         timings_ms=took_ms,
@@ -95,16 +103,11 @@ def respond(
         vector_model=next((b.model for b in searched if b.model), None),
         coverage=absent.coverage,
         relaxation=absent.relaxation,
-        context_answer=_context_answer(plan, parts, answer),
+        context_answer=parts.absence.context_answer or worth_of(plan, answer),
         overflow=parts.overflow,
         cards=parts.cards,
         facets=next((b.counts for b in heard if b.counts), {}),
-        answer=answer.text if answer else None,
-        answer_source=answer.source if answer else None,
-        sources=[one.label for one in answer.citations] if answer else [],
-        citations=answer.citations if answer else [],
-        citation_mode=answer.citation_mode if answer else "none",
-        synthesis_duration_ms=answer.took_ms if answer else 0.0,
+        **answer_fields(plan, answer),
         hidden_count=parts.hidden,
         counts_hidden=plan.detail.acl_honesty,
         **debug,
@@ -124,11 +127,31 @@ def _meta(plan: Plan, order: Order, hits: Sequence[Hit]) -> dict[str, int]:
     }
 
 
-def _context_answer(
-    plan: Plan, parts: ResponseParts, answer: Answer | None
-) -> Mapping[str, Any] | None:
+def reword(plan: Plan, response: SearchAnswer, answer: Answer) -> SearchAnswer:
+    """Return a response with another answer to the same hits: a model's."""
+    told = {
+        **response.timings_ms,
+        **(
+            {"assemble": one.assemble_ms, "generate": one.generate_ms}
+            if (one := answer.model)
+            else {}
+        ),
+    }
+    return replace(
+        response,
+        **answer_fields(plan, answer),
+        context_answer=worth_of(plan, answer) or response.context_answer,
+        diagnostics=[
+            *(one for one in response.diagnostics if not is_of_model(one)),
+            *model_notes(plan, answer),
+        ],
+        timings_ms=told,
+    )
+
+
+def worth_of(plan: Plan, answer: Answer | None) -> Mapping[str, Any] | None:
     """Return what the answer is worth; a time that comes twice is asked back."""
-    told = parts.absence.context_answer or absence.asked_back(plan)
+    told = absence.asked_back(plan)
     if told is not None or answer is None:
         return told
     return asdict(answer.context)

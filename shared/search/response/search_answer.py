@@ -12,7 +12,12 @@ from shared.search.jobs.outcome import Diagnostic, Outcome
 from shared.search.query import result_detail
 from shared.search.query.result_detail import WHOLE, Amount
 from shared.search.ranking.ranked_hits import Suppressed
-from shared.search.response.answer import AnswerSource, Citation, CitationMode
+from shared.search.response.answer import (
+    AnswerSource,
+    Citation,
+    CitationMode,
+    ModelStatus,
+)
 from shared.search.response.card import Card
 from shared.search.results.hit import Hit
 from shared.times.rfc3339 import timestamp
@@ -129,6 +134,17 @@ class SearchAnswer:
     citations: Sequence[Citation]
     citation_mode: CitationMode
     synthesis_duration_ms: float
+    llm_status: Annotated[
+        ModelStatus | None, "What came of a model's answer; null: none was asked for."
+    ] = None
+    llm_model: str | None = None
+    grounding_score: Annotated[
+        float | None, "Of the model's sentences, the share that its sources bear out."
+    ] = None
+    hallucinated_citations: int = 0
+    context_truncated: Annotated[
+        bool, "Whether the model read less than was found."
+    ] = False
     # Only with `debug`: the plan, and the steps that each hit's score took.
     plan: Annotated[Mapping[str, Any] | None, "Only with `debug`."] = None
     score_trace: Annotated[Sequence[Mapping[str, Any]] | None, "Only with `debug`."] = (

@@ -13,7 +13,7 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
-from shared.search.jobs.progress import ProgressEvent
+from shared.search.jobs.progress import ENDED, ProgressEvent
 from shared.search.query.plan import Plan
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _SEEN: LiteralString = (
     + """
      LIMIT %(most)s"""
 )
+_OF_TEXT = frozenset(("results", "deterministic", "llm_chunk", "llm_status", "actions"))
 _UNCOUNTED: Mapping[str, Any] = {"candidates": None, "kept": None}
 
 _Rows = Sequence[dict[str, Any]]
@@ -146,8 +147,15 @@ def uncounted(body: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def progress(told: ProgressEvent) -> ProgressEvent:
-    """Return what is told of a job while it runs, without its counts."""
+def progress(told: ProgressEvent) -> ProgressEvent | None:
+    """Return what is told of a job while it runs, without its counts.
+
+    None: it holds text, which is read again with the rights of whoever asks.
+    """
+    if told.name in _OF_TEXT:
+        return None
+    if told.name == ENDED:
+        return told._replace(says={})
     counts = "candidates" in told.says
     return told._replace(says=_without(told.says)) if counts else told
 

@@ -15,9 +15,10 @@ import redis
 
 from shared.access.scope import Scope
 from shared.agents import end_agent, turn_rows
+from shared.agents.ask_model import AgentProcess
 from shared.agents.bounds import Bounds
 from shared.agents.run_call import run_call
-from shared.agents.take_turn import AgentProcess, Ending, take_turn
+from shared.agents.take_turn import Ending, take_turn
 from shared.agents.turn_rows import TurnRow
 from shared.entries.draft import EntryDraft
 from shared.ids import uuid7

@@ -7,12 +7,10 @@ import json
 import os
 import re
 import ssl
-import subprocess
-import sys
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from subprocess import CompletedProcess
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -24,9 +22,8 @@ from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.olog import OlogStub
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from tests.support.certificates import make_certificate
+from tests.support.typed import typed
 from workers.adapters.kit.stub import StubEntry
-
-BIN = Path(sys.executable).parent
 
 
 @pytest.fixture
@@ -47,16 +44,9 @@ def run(tmp_path):
         "LOGCHORD_API_KEY": "none",
     }
 
-    def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(BIN / "logchord"), "source", "add", *words],
-            env={**environment, **more},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
+    def run(*words: str, **more: str) -> CompletedProcess[str]:
+        return typed(
+            *("source", "add", *words), environ={**environment, **more}, folder=tmp_path
         )
 
     return run

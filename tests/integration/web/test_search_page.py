@@ -57,7 +57,6 @@ def search(client: httpx.Client, query: str, **more: str) -> Element:
     return show(client, str(address))
 
 
-@pytest.mark.requirement("S0-78")
 def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx.Client) -> None:
     push(client, ENTRIES)
 
@@ -142,6 +141,7 @@ def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx.Client) -
     assert sum(counts) == len(ENTRIES)
 
 
+@pytest.mark.requirement("U20")
 def test_a_list_by_time_is_paged_by_links(client: httpx.Client) -> None:
     push(
         client,
@@ -202,6 +202,9 @@ def test_a_search_of_which_a_part_fails_says_which(
 
     page = read_page(answer.text)
     assert "semantic: embedding_unavailable" in page.one(cls="late").text
+    strip = page.one(cls="strip").text
+    assert "semantic error (embedding unavailable)" in strip
+    assert "os_bm25 ok" in strip
     assert [*page.every("li", cls="hit")]
 
 
@@ -219,6 +222,7 @@ def test_a_text_that_is_html_is_shown_and_never_run(client: httpx.Client) -> Non
     assert entry.one(id="text").text == hostile
 
 
+@pytest.mark.requirement("U28")
 def test_the_first_page_lists_the_newest_entries_by_shift(client: httpx.Client) -> None:
     push(client, [{**ENTRIES[0], "shift": "owl"}, {**ENTRIES[1], "shift": "early"}])
 

@@ -117,6 +117,7 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
         "POST /v1/search/export",
         "POST /v1/search/plan",
         "POST /v1/search/jobs",
+        "POST /v1/search/synthesize",
         "GET /v1/search/jobs",
         "GET /v1/search/jobs/{job_id}",
         "DELETE /v1/search/jobs/{job_id}",

@@ -12,13 +12,17 @@ from uuid import UUID
 import pytest
 
 from api.search import job_events
+from api.search.event_watch import JobWatch
 from api.search.job_events import Event, JobSnapshot, events_after
 from api.search.schemas.branches import BranchOutcome
 from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
-from shared.search.jobs.progress import ProgressEvent
+from shared.search.jobs.progress import ENDED as ENDED_MARK
+from shared.search.jobs.progress import Progress, ProgressEvent
+from shared.search.response import withheld_hits
+from shared.search.response.answer_events import suggest_actions
 from shared.search.response.job_answer import JobReader, job_body
 from tests.support.ended_searches import unasked
 
@@ -50,11 +54,29 @@ TOLD = [
     ProgressEvent("branch_done", {"name": "os_bm25", "status": "ok"}),
     ProgressEvent("branch_done", {"name": "semantic", "status": "empty"}),
 ]
-ANSWER = {"response": {"degraded": True, "stability_hash": "9f2c"}}
+CITED = {"label": "OPS-1", "entry_id": "1", "permalink": "/e/api/OPS-1", "revision": 2}
+RESPONSE: dict[str, Any] = {
+    "degraded": True,
+    "stability_hash": "9f2c",
+    "results": [{"entry_id": "1", "thread_id": "7"}],
+    "answer": "The beam was lost [#OPS-1@2].",
+    "answer_source": "deterministic",
+    "citations": [CITED],
+    "citation_mode": "cited",
+    "sources": ["OPS-1"],
+    "context_answer": {"status": "grounded", "questions": []},
+    "llm_status": None,
+    "grounding_score": None,
+    "hallucinated_citations": 0,
+}
+ANSWER = {"response": RESPONSE}
+LAST = ["results", "deterministic", "actions", "done"]
 
 
 def seen(stored: StoredJob, told: Sequence[ProgressEvent] | None) -> JobSnapshot:
-    return JobSnapshot(stored, told, lambda: dict(ANSWER))
+    numbered = [one._replace(number=n) for n, one in enumerate(told or (), 1)]
+    found = None if told is None else Progress(len(numbered), numbered)
+    return JobSnapshot(stored, found, lambda: dict(ANSWER))
 
 
 def names(events: Sequence[Event]) -> list[str]:
@@ -70,8 +92,7 @@ def test_a_job_is_told_from_its_acceptance_to_its_end() -> None:
         "branch_started",
         "branch_done",
         "branch_done",
-        "results",
-        "done",
+        *LAST,
     ]
     numbers = [event.number for event in events]
     assert numbers == sorted(set(numbers))
@@ -119,7 +140,7 @@ def test_where_events_are_lost_the_whole_job_comes_first(
     told: Sequence[ProgressEvent] | None, after: int
 ) -> None:
     events = events_after(seen(ENDED, told), after)
-    assert names(events) == ["snapshot", "results", "done"]
+    assert names(events) == ["snapshot", *LAST]
     assert events[0].data["response"] == ANSWER["response"]
 
 
@@ -128,12 +149,13 @@ def test_a_running_job_whose_events_are_lost_goes_on_with_its_end() -> None:
     assert snapshot.name == "snapshot"
     assert events_after(seen(JOB, []), snapshot.number) == []
     rest = events_after(seen(ENDED, []), snapshot.number)
-    assert names(rest) == ["results", "done"]
+    assert names(rest) == LAST
 
 
 def test_a_failed_job_has_no_results_and_says_why() -> None:
     failed = replace(ENDED, state="failed", error={"code": "search_failed"})
-    events = events_after(JobSnapshot(failed, TOLD, lambda: {"response": None}), 6)
+    told = seen(failed, TOLD).told
+    events = events_after(JobSnapshot(failed, told, lambda: {"response": None}), 6)
     assert names(events) == ["done"]
     assert events[0].data["error"] == {"code": "search_failed"}
 
@@ -149,15 +171,68 @@ def test_an_event_is_three_lines_and_a_blank_one() -> None:
     )
 
 
-async def _all(look: Any) -> list[str]:
-    return [text async for text in job_events.stream(look, 0)]
+class Watched(JobWatch):
+    """A watch on which these are told; then nothing is, for no time at all."""
+
+    def __init__(self, *told: ProgressEvent) -> None:
+        super().__init__(JOB.id, 0)
+        for number, one in enumerate(told, 1):
+            self.told.put_nowait(one._replace(number=number))
+
+    async def next(self, seconds: float) -> ProgressEvent | None:
+        return await super().next(min(seconds, 0.001))
+
+
+async def _all(look: Any, *told: ProgressEvent) -> list[str]:
+    stream = job_events.stream(lambda _: look(), Watched(*told), 0, lambda one: one)
+    return [text async for text in stream]
 
 
 def test_a_stream_looks_until_the_job_has_ended() -> None:
     looks = iter([seen(JOB, []), seen(JOB, TOLD[:2]), seen(ENDED, TOLD)])
     sent = asyncio.run(_all(lambda: next(looks)))
     assert "".join(sent).count("event: branch_started") == 2
-    assert sent[-1].startswith("id: 1000002\nevent: done\n")
+    assert sent[-1].startswith("id: 1000009\nevent: done\n")
+
+
+@pytest.mark.requirement("S4-59", "S4-30")
+def test_what_workers_tell_is_sent_as_it_comes_and_once() -> None:
+    told = [
+        *TOLD,
+        ProgressEvent("results", {"results": []}),
+        ProgressEvent("deterministic", {"answer": "A"}),
+        ProgressEvent("llm_chunk", {"text": "Wor"}),
+        ProgressEvent("llm_status", {"status": "ok"}),
+        ProgressEvent("actions", {"actions": []}),
+        ProgressEvent(ENDED_MARK, {"answered": True}),
+    ]
+    # The second look comes when the stream has said that the job has ended.
+    looks = iter([seen(JOB, TOLD[:2]), seen(ENDED, told)])
+
+    sent = asyncio.run(_all(lambda: next(looks), *told))
+
+    named = [text.split("\n")[1].removeprefix("event: ") for text in sent]
+    assert named == [
+        *("accepted", "planned", *(one.name for one in told[:-1]), "done"),
+    ]
+
+
+def test_whoever_sees_less_is_told_of_no_text_that_others_were_told() -> None:
+    told = ProgressEvent("deterministic", {"answer": "Secret"}, 3)
+    assert withheld_hits.progress(told) is None
+    ended = withheld_hits.progress(ProgressEvent(ENDED_MARK, {"answered": True}, 4))
+    assert ended == ProgressEvent(ENDED_MARK, {}, 4)
+
+
+@pytest.mark.requirement("S4-33")
+def test_what_may_be_done_next_is_links_and_queries_and_three_at_most() -> None:
+    worth = {"status": "clarify", "questions": ["Why turbine 1?", "Why turbine 2?"]}
+    offered = suggest_actions({**RESPONSE, "context_answer": worth})
+    assert offered == [
+        {"label": "Open OPS-1", "href": "/e/api/OPS-1@2"},
+        {"label": "Read the thread", "href": "/v1/threads/7"},
+        {"label": "Ask instead", "query": "Why turbine 1?"},
+    ]
 
 
 def test_a_look_that_fails_ends_the_stream_for_the_client_to_come_again() -> None:

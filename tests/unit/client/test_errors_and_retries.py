@@ -15,7 +15,7 @@ from api.client.retry_pause import TRIES, find_pause
 from shared import errors
 from shared.errors import CODES, LogchordError, Severity
 
-ME: dict[str, object] = {
+ME: dict[str, Any] = {
     "key_id": "k",
     "name": "a",
     "subject": "a",
@@ -155,6 +155,19 @@ def test_a_write_that_is_sent_twice_has_one_key(client_of):
     assert client_of(answer).push({"text": "x"}) == []
     assert len(keys) == 2
     assert len(set(keys)) == 1
+
+
+def test_what_was_perhaps_carried_out_is_not_sent_again(client_of):
+    asked = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        message = "cut"
+        raise httpx2.ReadError(message)
+
+    with pytest.raises(UnreachableError):
+        client_of(answer).trigger_source("there")
+    assert len(asked) == 1
 
 
 def test_an_answer_of_a_newer_server_is_read_with_what_it_says_besides(client_of):

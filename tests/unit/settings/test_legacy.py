@@ -452,16 +452,20 @@ def test_variables_of_unified_search_parse(nowhere):
 
 
 def test_a_value_that_nothing_acts_on_yet_is_answered_with_a_warning(nowhere):
-    report = report_of("synthesis: {max_tokens: 7, model: gpt-3.5-turbo}", nowhere)
-    (told,) = report.warnings
-    assert "synthesis.max_tokens" in told
-    assert "synthesis.model" not in told
+    text = "reasoning: {max_iterations: 7, total_timeout_seconds: 120}"
+    (told,) = report_of(text, nowhere).warnings
+    assert "reasoning.max_iterations" in told
+    assert "reasoning.total_timeout_seconds" not in told
+    text = "tenants: {a: {federation_enabled: on, synthesis_enabled: off}}"
+    (told,) = report_of(text, nowhere).warnings
+    assert "tenants.a.federation_enabled" in told
+    assert "synthesis_enabled" not in told
 
 
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("pipelines: {rag: {enabled: true}}", ["pipelines.rag.enabled"]),
+        ("pipelines: {rag: {enabled: true}}", []),
         (
             "pipelines: {agent: {enabled: on, retrieval_modules: [keyword, semantic]}}",
             ["pipelines.agent.enabled"],

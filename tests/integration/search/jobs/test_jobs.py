@@ -139,16 +139,21 @@ def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) ->
     job_id, kind, number, text = told.split(" ", 3)
     assert (job_id, kind, number) == (str(job.job_id), "outcome", "0")
     assert outcome.from_json(text) == [FOUND]
-    assert progress.read_progress(client, job.job_id) == [
-        ("branch_started", {"name": "os_bm25", "part": 0}),
-        ("branch_done", {**FOUND.summary(), "part": 0}),
+    told = progress.read_progress(client, job.job_id)
+    assert told.events == [
+        ("branch_started", {"name": "os_bm25", "part": 0}, 1),
+        ("branch_done", {**FOUND.summary(), "part": 0}, 2),
     ]
+    assert told.last == 2
+    # Whoever has the first reads no more than what comes behind it.
+    assert progress.read_progress(client, job.job_id, 1).events == told.events[1:]
+    assert progress.read_progress(client, job.job_id, 2) == (2, [])
 
 
 def test_a_direct_search_leaves_no_event(client: redis.Redis) -> None:
     job = new_job()
     keep(client, job, 0, FOUND, mailbox=None)
-    assert progress.read_progress(client, job.job_id) == []
+    assert progress.read_progress(client, job.job_id) == (0, [])
 
 
 def test_nothing_a_job_keeps_in_redis_stays(client: redis.Redis) -> None:
@@ -156,7 +161,7 @@ def test_nothing_a_job_keeps_in_redis_stays(client: redis.Redis) -> None:
     jobs.open_job(client, job)
     until = int(time.time()) + 60
     keep(client, job, 0, FOUND, mailbox="mailbox:gone", events_until=until)
-    names = (f"job:{job.job_id}", f"events:{job.job_id}", "mailbox:gone")
+    names = (f"job:{job.job_id}", f"progress:{job.job_id}", "mailbox:gone")
     assert all(client.ttl(name) > 0 for name in names)
 
 

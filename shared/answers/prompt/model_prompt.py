@@ -1,0 +1,120 @@
+"""The prompt of one answer: the entries and sentences that a model reads, marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from shared.answers.answer_question import PreparedAnswer
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.prompt.context import (
+    SHIPPED,
+    AssembledContext,
+    Bounds,
+    ContextEntry,
+    assemble_context,
+)
+from shared.answers.prompt.fence import as_data, gives_orders
+from shared.answers.prompt.messages import write_messages
+from shared.answers.prompt.pseudonyms import Pseudonyms
+from shared.answers.worded.model_text import Mark
+from shared.entries.identity import source_uri
+
+MOST_SENTENCES = 16
+# Of what is read of an entry, so much is looked through for addresses.
+_READ_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRules:
+    """What settings say of prompts."""
+
+    bounds: Bounds = SHIPPED
+    # In place of our instruction.
+    prompt: str | None = None
+    # Logbooks whose entries are not sent to the provider.
+    excluded_logbooks: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrompt:
+    """What is sent, and what is needed to read the answer."""
+
+    messages: Sequence[Mapping[str, str]]
+    context: AssembledContext
+    marks: Mapping[str, Mark]
+    pseudonyms: Pseudonyms
+    # The sentences of each entry that is given.
+    given: Mapping[EvidenceEntry, Sequence[Candidate]]
+
+
+def write_prompt(prepared: PreparedAnswer, rules: PromptRules) -> ModelPrompt | None:
+    """Return the prompt of an answer; None: there is nothing that a model may read."""
+    excluded = rules.excluded_logbooks
+    entries = [one for one in prepared.entries if excluded.isdisjoint(one.row.logbooks)]
+    sentences = [
+        one.candidate
+        for one in prepared.sentences
+        if excluded.isdisjoint(one.candidate.entry.row.logbooks)
+        and not gives_orders(one.candidate.text)
+    ][:MOST_SENTENCES]
+    if not sentences:
+        return None
+    plan, labels = prepared.plan, prepared.marks.labels
+    given = {one: list(one.candidates()) for one in entries}
+    pseudonyms = Pseudonyms(
+        [name for one in entries for name in one.row.authors],
+        [one.row.text[:_READ_CHARACTERS] for one in entries],
+    )
+    by_number = prepared.marks.style == "numeric"
+    zone = ZoneInfo(plan.time.zone)
+    context = assemble_context(
+        [_entry(one, labels[one.row.entry_id], zone, prepared) for one in entries],
+        rules.bounds,
+        "source" if by_number else "entry",
+    )
+    # Cut first: what a name is called is longer or shorter than the name.
+    numbers = {one.row.entry_id: str(n) for n, one in enumerate(entries, 1)}
+    if by_number:
+        numbers = dict(labels)
+    in_context = set(context.labels)
+    marks: dict[str, Mark] = {}
+    for one in entries:
+        label = labels[one.row.entry_id]
+        if label in in_context:
+            marks[label if by_number else f"#{label}"] = Mark(one)
+    lines = []
+    for one in sentences:
+        place = _place(one, given[one.entry])
+        mark = f"{numbers[one.entry.row.entry_id]}.{place}"
+        marks[mark] = Mark(one.entry, one)
+        lines.append(f"[{mark}] {as_data(' '.join(one.text.split()))}")
+    messages = write_messages(
+        pseudonyms.hide(plan.query),
+        pseudonyms.hide(context.text),
+        [pseudonyms.hide(line) for line in lines],
+        by_number=by_number,
+        prompt=rules.prompt,
+    )
+    return ModelPrompt(messages, context, marks, pseudonyms, given)
+
+
+def _entry(
+    one: EvidenceEntry, label: str, zone: ZoneInfo, prepared: PreparedAnswer
+) -> ContextEntry:
+    row = one.row
+    tenant = prepared.plan.scope.tenant
+    return ContextEntry(
+        label=label,
+        source_uri=source_uri(tenant, row.source, row.external_id),
+        time=row.entry_time.astimezone(zone).isoformat(),
+        author=as_data(" ".join(", ".join(row.authors).split())),
+        title=as_data(" ".join(row.title.split())),
+        content=as_data(row.text),
+    )
+
+
+def _place(one: Candidate, among: Sequence[Candidate]) -> int:
+    """Return which sentence of its entry it is; the title is the first."""
+    return [other.place for other in among].index(one.place) + 1

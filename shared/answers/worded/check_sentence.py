@@ -1,0 +1,169 @@
+"""Whether a sentence that a model wrote says no more than the sentences it cites.
+
+Without a model: its numbers and names stand in what it cites, so do most of its words,
+and what is denied there is denied here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Literal, NamedTuple
+from zoneinfo import ZoneInfo
+
+from shared.answers.evidence.evidence import Candidate
+from shared.answers.prompt.fence import gives_orders
+from shared.answers.question.empty_words import is_empty
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import PLAIN, Facility
+from shared.text.words.character_runs import Token
+from shared.text.words.folding import fold_surface
+
+# What is wrong with a sentence; `mark`: it cites nothing that there is.
+Flaw = Literal["mark", "link", "number", "name", "words", "denial"]
+LEAST_WORDS = 0.6
+# Of what one sentence cites, so many sentences may bear it out together.
+MOST_CITED = 3
+# Links are of entries, never of a model.
+_LINK = re.compile(r"(?i)\bhttps?:|\bwww\.|\bmailto:")
+_NUMBER = re.compile(
+    r"(?<![\w.])\d{1,20}(?:[.,:]\d{1,20}){0,6}|(?<=[A-Za-z_-])\d{1,20}"
+)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_WORDS = {
+    word: number
+    for number, words in enumerate(
+        (
+            *("two zwei", "three drei", "four vier", "five fuenf", "six sechs"),
+            *("seven sieben", "eight acht", "nine neun", "ten zehn", "eleven elf"),
+            *("twelve zwoelf",),
+        ),
+        2,
+    )
+    for word in words.split()
+}
+_DENIED = re.compile(
+    r"(?i)\b(?:no|not|never|none|nobody|nothing|neither|nor|without|cannot|unable"
+    r"|failed\s+to|kein\w{0,2}|nicht|nichts|nie|niemals|niemand|ohne|weder)\b"
+    r"|n['\u2019]t\b"
+)
+_DATES = ("%Y-%m-%d", "%H:%M", "%-d %B %Y", "%B %-d, %Y", "%-d %b %Y", "%-d.%-m.%Y")
+
+
+class Checker(NamedTuple):
+    """How texts are read here: by the facility's words, on its clock."""
+
+    facility: Facility = PLAIN
+    zone: str = "UTC"
+
+    def find_flaw(self, sentence: str, cited: Sequence[Candidate]) -> Flaw | None:
+        """Return the first thing that a sentence says and those it cites do not."""
+        cited = [one for one in cited if not gives_orders(one.text)]
+        if len(cited) > MOST_CITED:
+            # Whoever cites all that there is cites what is nearest.
+            cited = self.nearest(sentence, cited, MOST_CITED)
+        if not cited:
+            return "mark"
+        if _LINK.search(sentence):
+            return "link"
+        language = cited[0].entry.language
+        tokens = list(scan(sentence, language, self.facility))
+        texts = [one.text for one in cited]
+        titles = [one.entry.row.title for one in cited]
+        known = [number for text in (*texts, *titles) for number in _numbers(text)]
+        dated = _without_times(sentence, cited, self.zone)
+        if not set(known).issuperset(_numbers(dated)):
+            return "number"
+        terms = frozenset[str]().union(
+            *(one.terms | one.entry.context_terms for one in cited)
+        )
+        people = " ".join(name for one in cited for name in one.entry.row.authors)
+        if any(
+            one.is_name and not terms.intersection((one.term, *one.idents))
+            for one in tokens
+        ):
+            return "name"
+        told = terms | {one.term for one in scan(people, language, self.facility)}
+        if _share(_content(tokens), told) < LEAST_WORDS:
+            return "words"
+        nearest = max(cited, key=lambda one: _share(_content(tokens), one.terms))
+        denies = bool(_DENIED.search(sentence))
+        if denies and not any(map(_DENIED.search, (*texts, *titles))):
+            return "denial"
+        if not denies and _DENIED.search(nearest.text):
+            return "denial"
+        return None
+
+    def nearest(
+        self, sentence: str, among: Sequence[Candidate], most: int = 2
+    ) -> list[Candidate]:
+        """Return the sentences that a statement may rest on, where all are cited.
+
+        A number that stands elsewhere in the entry supports nothing here.
+        """
+        words: dict[str, list[Token]] = {}
+
+        def shared(one: Candidate) -> float:
+            language = one.entry.language
+            if language not in words:
+                words[language] = _content(scan(sentence, language, self.facility))
+            return _share(words[language], one.terms)
+
+        order = sorted(among, key=lambda one: (-shared(one), one.place))
+        return order[:most]
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """Yield every number, as it would be written plainly."""
+    for match in _NUMBER.finditer(text):
+        written = match[0]
+        if ":" in written:
+            yield written.lstrip("0") or written
+            continue
+        if _GROUPED.fullmatch(written):
+            written = written.replace(",", "")
+        plain = written.replace(",", ".")
+        if plain.count(".") == 1:
+            plain = plain.rstrip("0").rstrip(".")
+        yield plain.lstrip("0") or "0"
+    for word in re.findall(r"[^\W\d_]{3,7}", text.casefold()):
+        if word in _WORDS:
+            yield str(_WORDS[word])
+
+
+def _without_times(sentence: str, cited: Sequence[Candidate], zone: str) -> str:
+    """Return a sentence without the times of what it cites: they head the entries."""
+    for one in cited:
+        row = one.entry.row
+        for moment in {row.entry_time, row.event_time or row.entry_time}:
+            for written in _written(moment, zone):
+                sentence = sentence.replace(written, " ")
+    return sentence
+
+
+@lru_cache(maxsize=256)
+def _written(moment: datetime, zone: str) -> tuple[str, ...]:
+    local = moment.astimezone(ZoneInfo(zone))
+    return tuple(local.strftime(form) for form in _DATES)
+
+
+def _content(tokens: Sequence[Token] | Iterator[Token]) -> list[Token]:
+    """Return what says something: no joining word, number or time."""
+    return [
+        one
+        for one in tokens
+        if one.is_name
+        or (
+            one.kind is None
+            and (one.surface or "").isalpha()
+            and not is_empty(fold_surface(one.surface or "", "en"))
+        )
+    ]
+
+
+def _share(words: Sequence[Token], terms: frozenset[str]) -> float:
+    if not words:
+        return 0.0
+    return sum(not terms.isdisjoint((w.term, *w.idents)) for w in words) / len(words)

@@ -1,0 +1,167 @@
+"""What stands of a model's words: the sentences that hold, each cited at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Literal
+
+from shared.answers.answer_question import PreparedAnswer
+from shared.answers.compose_answer import (
+    MOST_EVIDENCE,
+    cite_sentences,
+    close_sentence,
+)
+from shared.answers.evidence.evidence import Candidate
+from shared.answers.prompt.model_prompt import ModelPrompt
+from shared.answers.worded.check_sentence import Checker, Flaw
+from shared.answers.worded.model_text import WrittenSentence, read_sentences
+from shared.search.response.answer import Answer, Evidence
+
+# With fewer of its sentences left the answer without a model says more.
+LEAST_SHARE = 0.5
+# How a sentence cites: a very sentence, an entry, what there is not, or nothing.
+Cites = Literal["sentence", "entry", "unknown", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """A sentence of a model, what it rests on, and what is wrong with it."""
+
+    text: str
+    cited: tuple[Candidate, ...]
+    flaw: Flaw | None
+    cites: Cites
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WordedAnswer:
+    """A model's sentences, checked, and the answer that is made of those that hold."""
+
+    sentences: Sequence[CheckedSentence]
+    # None: too few hold.
+    answer: Answer | None
+
+    @property
+    def grounding_score(self) -> float | None:
+        """Return the share of its sentences that hold."""
+        if not self.sentences:
+            return None
+        return round(1 - self.removed / len(self.sentences), 6)
+
+    @property
+    def removed(self) -> int:
+        """Return how many of its sentences do not hold."""
+        return sum(one.flaw is not None for one in self.sentences)
+
+    @property
+    def hallucinated(self) -> int:
+        """Return how many marks name nothing that the model was given."""
+        return sum(one.unknown for one in self.sentences)
+
+
+def word_answer(
+    prepared: PreparedAnswer, prompt: ModelPrompt, text: str, checker: Checker
+) -> WordedAnswer:
+    """Return what a model's text comes to."""
+    sentences = check_text(text, prompt, checker)
+    held = [one for one in sentences if one.flaw is None]
+    if not held or len(held) < LEAST_SHARE * len(sentences):
+        return WordedAnswer(sentences, None)
+    is_whole = len(held) == len(sentences)
+    answer = _compose(prepared, prompt, held, is_whole=is_whole)
+    return WordedAnswer(sentences, answer)
+
+
+def check_text(
+    text: str, prompt: ModelPrompt, checker: Checker
+) -> list[CheckedSentence]:
+    """Check a text of a model, its names put back, sentence by sentence.
+
+    Where it cites nothing at all, each sentence is held against all that was given.
+    """
+    written = read_sentences(prompt.pseudonyms.show(text), prompt.marks)
+    is_unmarked = not any(one.marks or one.unknown for one in written)
+    among = list(chain(*prompt.given.values())) if is_unmarked else []
+    return [_check(one, prompt, checker, among) for one in written]
+
+
+def _check(
+    one: WrittenSentence,
+    prompt: ModelPrompt,
+    checker: Checker,
+    among: Sequence[Candidate],
+) -> CheckedSentence:
+    cited = [mark.sentence for mark in one.marks if mark.sentence is not None]
+    cites: Cites = "sentence" if cited else "unknown" if one.unknown else "nothing"
+    for mark in one.marks:
+        if mark.sentence is None:
+            cites = "entry"
+            cited += checker.nearest(one.text, prompt.given[mark.entry])
+    if cites == "nothing":
+        cited += checker.nearest(one.text, among)
+    flaw = checker.find_flaw(one.text, cited)
+    once = tuple({sentence.place: sentence for sentence in cited}.values())
+    return CheckedSentence(one.text, once, flaw, cites, one.unknown)
+
+
+def _compose(
+    prepared: PreparedAnswer,
+    prompt: ModelPrompt,
+    held: Sequence[CheckedSentence],
+    *,
+    is_whole: bool,
+) -> Answer:
+    plain, marks = prepared.answer, prepared.marks
+    is_unmarked = all(one.cites == "nothing" for one in held)
+    cited = list({one.place: one for said in held for one in said.cited}.values())
+    named = cited
+    if is_unmarked:
+        # Nobody knows which it means: all that it was given is named.
+        named = [
+            sentences[0]
+            for entry, sentences in prompt.given.items()
+            if sentences and marks.labels[entry.row.entry_id] in prompt.context.labels
+        ]
+    tenant = prepared.plan.scope.tenant
+    citations = cite_sentences(named, marks.labels, tenant)
+    is_grounded = plain.context.status == "grounded" and not is_unmarked
+    worth = replace(
+        plain.context,
+        status="clarify" if is_unmarked else plain.context.status,
+        code="fallback_citations" if is_unmarked else plain.context.code,
+        grade="C" if is_whole and is_grounded else "D",
+        summary=" ".join(close_sentence(one.text, "") for one in held),
+        evidence=[_evidence(one) for one in cited[:MOST_EVIDENCE]],
+        citations=[one.label for one in citations][:MOST_EVIDENCE],
+    )
+    return replace(
+        plain,
+        text=" ".join(
+            close_sentence(one.text, "" if is_unmarked else _mark(one, prepared))
+            for one in held
+        ),
+        source="llm",
+        citation_mode="fallback_all" if is_unmarked else "cited",
+        citations=citations if marks.is_shown else [],
+        context=worth,
+    )
+
+
+def _mark(one: CheckedSentence, prepared: PreparedAnswer) -> str:
+    entries = dict.fromkeys(cited.entry for cited in one.cited)
+    return " ".join(filter(None, map(prepared.marks.of, entries)))
+
+
+def _evidence(one: Candidate) -> Evidence:
+    row = one.entry.row
+    return Evidence(
+        entry_id=str(row.entry_id),
+        revision=row.revision,
+        quote=one.text,
+        score=1.0,
+        start=one.start,
+        end=one.end,
+    )

@@ -1,0 +1,48 @@
+"""What a watched answer is to be made of: the hits of a job, or some entries."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from uuid import UUID
+
+import redis
+
+from shared.messaging.broker_errors import translate_broker_errors
+from shared.search.jobs import redis_keys
+
+_FIELD = "synthesis"
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisRequest:
+    """Whose hits, or which entries in which order; ids alone."""
+
+    of_job: UUID | None = None
+    entry_ids: tuple[UUID, ...] = ()
+
+
+def store_request(client: redis.Redis, job_id: UUID, asked: SynthesisRequest) -> None:
+    """Keep with an open job what its answer is to be made of."""
+    text = json.dumps(
+        {
+            "of_job": None if asked.of_job is None else str(asked.of_job),
+            "entry_ids": [str(one) for one in asked.entry_ids],
+        }
+    )
+    with translate_broker_errors():
+        client.hset(redis_keys.job(job_id), _FIELD, text)
+
+
+def load_request(client: redis.Redis, job_id: UUID) -> SynthesisRequest | None:
+    """Return what an answer is to be made of; None: Redis knows it no more."""
+    with translate_broker_errors():
+        text = client.hget(redis_keys.job(job_id), _FIELD)
+    if text is None:
+        return None
+    values = json.loads(str(text))
+    of_job = values["of_job"]
+    return SynthesisRequest(
+        None if of_job is None else UUID(of_job),
+        tuple(UUID(one) for one in values["entry_ids"]),
+    )

@@ -1,0 +1,91 @@
+"""Which answer in sentences a search is to have, and who words it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from shared.access.scope import Scope
+from shared.errors import ModuleNotEnabledError
+from shared.search.query import modes
+from shared.search.query.language import tree_text
+from shared.search.query.language.tree import Node
+from shared.search.query.modes import Chosen, Later, Mode
+from shared.search.query.result_detail import Synthesis, Writer
+
+# As a request says it; None: by its mode.
+Wanted = Writer | Literal[False] | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLimits:
+    """Which answers there are here, and for whom."""
+
+    enabled: bool = True
+    # Answers from what is retrieved; None: the pipeline is off.
+    rag: Mode | None = None
+    # Whether a model words answers over the results of other modes.
+    has_writer: bool = False
+    # Tenants for whom no model answers.
+    unmodelled: frozenset[str] = frozenset()
+
+    def may_word(self, mode: Mode, scope: Scope) -> bool:
+        """Tell whether a model may word the answer of a mode for whoever asks."""
+        has_model = mode.category == "llm" if _is_rag(mode) else self.has_writer
+        return self.enabled and has_model and scope.tenant not in self.unmodelled
+
+
+EVERY_ANSWER = AnswerLimits()
+
+
+def choose_answering(
+    chosen: Chosen,
+    later: Later | None,
+    wanted: Wanted,
+    limits: AnswerLimits,
+    scope: Scope,
+) -> Chosen:
+    """Return the mode that `auto` takes for what is asked."""
+    rag = limits.rag
+    is_open = later == modes.RAG and modes.is_open(chosen) and wanted in {None, "llm"}
+    if is_open and rag is not None and limits.may_word(rag, scope):
+        return modes.by_rag(chosen, rag)
+    return modes.short_of(chosen, later)
+
+
+def want_answer(
+    wanted: Wanted,
+    looks: Synthesis,
+    limits: AnswerLimits,
+    chosen: Chosen,
+    scope: Scope,
+) -> Synthesis | None:
+    """Return what is wanted of an answer; None: the hits alone."""
+    if wanted and not limits.enabled:
+        message = "Answers are switched off here (`synthesis.enabled`)."
+        raise ModuleNotEnabledError(message, module_name="synthesis")
+    is_worded = limits.may_word(chosen.mode, scope)
+    if wanted == "llm" and not is_worded:
+        message = "No model answers here (`reasoning.provider`)."
+        raise ModuleNotEnabledError(message, module_name="synthesize")
+    if wanted is None and limits.enabled:
+        if _is_rag(chosen.mode):
+            wanted = "llm" if is_worded else "deterministic"
+        elif chosen.asked in modes.ANSWERED:
+            wanted = "deterministic"
+    return replace(looks, by=wanted) if wanted else None
+
+
+def is_by_model(synthesis: Synthesis | None, asked: Node | None) -> bool:
+    """Tell whether a model is to word an answer: where nothing is asked, none is."""
+    is_wanted = synthesis is not None and synthesis.by == "llm"
+    return is_wanted and tree_text.wants(asked)
+
+
+def reasons_itself(mode: Mode) -> bool:
+    """Tell whether a model has a part in a mode besides wording its answer."""
+    return mode.category == "llm" and not _is_rag(mode)
+
+
+def _is_rag(mode: Mode) -> bool:
+    return mode.name == modes.RAG

@@ -1,0 +1,102 @@
+"""A model's sentence is held against those that it cites."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.worded.check_sentence import Checker
+from shared.search.results.hydrate import HitRow
+
+CHECKER = Checker(zone="Europe/Berlin")
+VALVE = (
+    "Gate valve VG-8 closed at 11:04 because the compressed air had sagged to 3.0 bar."
+    " The dryer of SR04 leaks 1,250 litres. It was not replaced."
+)
+
+
+def entry(
+    text: str, number: int = 1, *, language: str = "en", **more: object
+) -> EvidenceEntry:
+    values: dict[str, object] = {
+        "entry_id": UUID(int=number),
+        "source": "api",
+        "external_id": f"OPS-{number}",
+        "revision": 1,
+        "kind": "logbook",
+        "category": None,
+        "origin": "human",
+        "title": "Beam lost",
+        "text": text,
+        "url": None,
+        "authors": ["J. Ruiz"],
+        "logbooks": [],
+        "tags": [],
+        "metadata": {},
+        "entry_time": datetime(2026, 3, 2, 10, 4, tzinfo=UTC),
+        "event_time": None,
+        "thread_id": None,
+        "language": language,
+        **more,
+    }
+    return EvidenceEntry(HitRow(**values), 1.0, number)  # type: ignore[arg-type]
+
+
+def sentences(text: str = VALVE, number: int = 1) -> list[Candidate]:
+    return [one for one in entry(text, number).candidates() if one.start is not None]
+
+
+def flaw(said: str, *cited: Candidate) -> str | None:
+    return CHECKER.find_flaw(said, cited)
+
+
+CLOSED, LEAKS, KEPT = sentences()
+
+
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("said", "cited"),
+    [
+        (CLOSED.text, [CLOSED]),
+        ("VG-8 closed as the compressed air sagged to 3 bar.", [CLOSED]),
+        ("The dryer of SR04 leaks 1250 litres.", [LEAKS]),
+        (
+            "VG-8 closed because the air had sagged and the dryer leaks.",
+            [CLOSED, LEAKS],
+        ),
+        ("On 2 March 2026 at 11:04 the gate valve VG-8 closed.", [CLOSED]),
+        ("J. Ruiz wrote that the dryer of SR04 leaks.", [LEAKS]),
+        ("The dryer was not replaced.", [LEAKS, KEPT]),
+    ],
+)
+def test_what_its_sentences_say_holds(said, cited):
+    assert flaw(said, *cited) is None
+
+
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("said", "cited", "wrong"),
+    [
+        ("VG-8 closed as the compressed air sagged to 2 bar.", [CLOSED], "number"),
+        # Of the same entry, and of another sentence.
+        ("VG-8 closed as the air sagged to 1,250 bar.", [CLOSED], "number"),
+        ("Gate valve VG-9 closed because the air had sagged.", [CLOSED], "number"),
+        ("The dryer of SR11 leaks 1250 litres.", [LEAKS], "number"),
+        ("PV SR:C04-VAC closed because the air sagged.", [CLOSED], "number"),
+        ("The operators drank coffee in the kitchen.", [CLOSED], "words"),
+        ("VG-8 did not close although the air had sagged.", [CLOSED], "denial"),
+        ("It was replaced.", [KEPT], "denial"),
+        ("Three valves closed because the air had sagged to 3 bar.", [LEAKS], "number"),
+        ("VG-8 closed.", [], "mark"),
+    ],
+)
+def test_what_they_do_not_say_does_not(said, cited, wrong):
+    assert flaw(said, *cited) == wrong
+
+
+def test_of_an_entry_the_sentences_are_found_that_a_statement_rests_on():
+    found = CHECKER.nearest("The dryer of SR04 leaks.", [CLOSED, LEAKS, KEPT])
+    assert found[0] is LEAKS
