@@ -101,7 +101,7 @@ class Runner:
             now=time.time,
             model=lambda: client,
             bounds=self.bounds,
-            max_tokens=200,
+            max_tokens=400,
             temperature=0.1,
             send=self,
             checkpoint=self.checkpoint,
