@@ -11,6 +11,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
@@ -77,7 +78,12 @@ def make_server(settings: Settings, reach: Reach) -> Server[Any]:
     async def on_read_resource(
         ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        text = await _read(reach(ctx), str(params.uri))
+        try:
+            text = await _read(reach(ctx), str(params.uri))
+        except ToolError as exc:
+            raise _refused(dict(exc.body)) from exc
+        except LogchordError as exc:
+            raise _refused(exc.body()) from exc
         return types.ReadResourceResult(
             contents=[
                 types.TextResourceContents(
@@ -157,6 +163,11 @@ async def _read(rest: RestCalls, uri: str) -> str:
         message = f"There is no resource {uri[:100]!r}.{hint(uri, _RESOURCES)}"
         raise InvalidRequestError(message, code="not_found")
     return json.dumps(await rest.call("GET", f"/v1/{found[0]}"))
+
+
+def _refused(body: dict[str, Any]) -> MCPError:
+    """Return the error of a resource, which has no result to tell it in."""
+    return MCPError(types.INVALID_PARAMS, body["error"]["message"], body)
 
 
 def _described(tool: Tool) -> types.Tool:

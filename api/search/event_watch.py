@@ -109,9 +109,9 @@ class EventWatch:
             name = redis_keys.events(watch.job_id)
             lasts[name] = min(watch.last, lasts.get(name, watch.last))
         ids = [f"{last}-0" for last in lasts.values()]
-        options = ("BLOCK", BLOCK_MS, "COUNT", AT_ONCE, "STREAMS", *lasts, *ids)
+        how: tuple[str | int, ...] = ("BLOCK", BLOCK_MS, "COUNT", AT_ONCE, "STREAMS")
         async with asyncio.timeout(_HEARD_WITHIN_SECONDS):
-            found = await link.answer("XREAD", *options)
+            found = await link.answer("XREAD", *how, *lasts, *ids)
         for name, entries in _streams(found):
             events = list(progress.read_events(entries))
             for watch in self._watched:

@@ -66,7 +66,7 @@ class Preparing:
     ) -> Answer | None:
         """Answer from a page of hits; None: none is asked for, or there are no hits."""
         self.prepared = prepare_answer(context, plan, conclusion, page, timeout_ms)
-        return self.prepared and self.prepared.answer
+        return self.prepared.answer if self.prepared else None
 
 
 def answer_question(
@@ -82,7 +82,7 @@ def answer_question(
     Questions are compared by the model that was searched, unless by other `meanings`.
     """
     prepared = prepare_answer(context, plan, conclusion, page, timeout_ms, meanings)
-    return prepared and prepared.answer
+    return prepared.answer if prepared else None
 
 
 def prepare_answer(

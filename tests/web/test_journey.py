@@ -31,6 +31,8 @@ def test_search_third_hit_thread_back_why_copy_take_few_keys(
     page.keyboard.type("gate valve 8 closed")
     press("Enter")
     page.wait_for_selector("li.hit")
+    # The script begins once all of the page is there, its counts too.
+    page.wait_for_load_state("load")
     press("j", "j", "j")
     third = page.locator("li.hit").nth(2).locator("a.open")
     assert third.evaluate("one => one === document.activeElement")

@@ -128,8 +128,9 @@ function move(step) {
 const KEYS = {
   "/": () => {
     const box = one("#q");
-    if (box) box.select();
-    else location.href = `${base}/`;
+    if (!box) { location.href = `${base}/`; return; }
+    box.focus();
+    box.select();
   },
   j: () => move(1),
   k: () => move(-1),
@@ -174,11 +175,11 @@ addEventListener("keydown", (event) => {
   act();
 });
 
-// A quote that was dismissed comes back for whoever comes back to it.
+// A quote that was dismissed comes back for whoever has left it and comes back to it.
 for (const kind of ["mouseover", "focusin"]) {
-  addEventListener(kind, (event) => {
-    for (const cite of all(".cite.dismissed")) {
-      if (!cite.contains(event.target)) cite.classList.remove("dismissed");
+  addEventListener(kind, () => {
+    for (const cite of all(".cite.dismissed:not(:hover, :focus-within)")) {
+      cite.classList.remove("dismissed");
     }
   });
 }

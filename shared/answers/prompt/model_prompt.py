@@ -80,10 +80,10 @@ def write_prompt(prepared: PreparedAnswer, rules: PromptRules) -> ModelPrompt | 
         numbers = dict(labels)
     in_context = set(context.labels)
     marks: dict[str, Mark] = {}
-    for one in entries:
-        label = labels[one.row.entry_id]
+    for entry in entries:
+        label = labels[entry.row.entry_id]
         if label in in_context:
-            marks[label if by_number else f"#{label}"] = Mark(one)
+            marks[label if by_number else f"#{label}"] = Mark(entry)
     lines = []
     for one in sentences:
         place = _place(one, given[one.entry])

@@ -29,12 +29,21 @@ def see_answer_again(pool: Pool, plan: Plan, answer: Answer) -> Answer:
 
     A model takes seconds: what it was given may be deleted, edited or closed by then.
     """
+    rests_on = {one.entry_id for one in (*answer.citations, *answer.context.evidence)}
+    ids = [UUID(one) for one in sorted(rests_on)]
+    seen: Answer | None = None
     try:
-        seen = read_pinned_answer(pool, plan.scope, answer.to_json(), _READ_MS)
+        with connection(pool) as conn:
+            rows = hydrate(conn, ids, plan.scope, _READ_MS)
+        if len(rows) == len(ids):
+            seen = answer
+            if answer.citations:
+                told = answer.to_json()
+                seen = read_pinned_answer(pool, plan.scope, told, _READ_MS)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("answer_not_seen_again", code=exc.error_code)
         return answer
-    if seen is not None and not any(one.removed_at for one in seen.citations):
+    if seen is not None:
         return seen
     context = replace(
         answer.context,

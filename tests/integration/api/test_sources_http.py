@@ -23,11 +23,12 @@ from tests.support.waiting import until
 from workers.adapters.kit.stub import StubEntry
 
 BIN = Path(sys.executable).parent
-NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def entry(number: int, **fields: Any) -> StubEntry:
-    time = NOW - timedelta(minutes=30) + timedelta(seconds=number)
+    # Of now: of when the run began it would be out of sight by the run's end.
+    now = datetime.now(UTC).replace(microsecond=0)
+    time = now - timedelta(minutes=30) + timedelta(seconds=number)
     return StubEntry(number, time, f"Title {number}", f"Text {number}", **fields)
 
 

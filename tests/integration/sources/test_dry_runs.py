@@ -17,11 +17,12 @@ from tests.support.fixtures.sources import TENANT
 from workers.adapters.kit.stub import StubEntry
 
 NAME = "ring"
-NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def entry(number: int, *, hours_ago: float = 0.5) -> StubEntry:
-    time = NOW - timedelta(hours=hours_ago) + timedelta(seconds=number)
+    # Of now: of when the run began it would be out of sight by the run's end.
+    now = datetime.now(UTC).replace(microsecond=0)
+    time = now - timedelta(hours=hours_ago) + timedelta(seconds=number)
     return StubEntry(number, time, f"Title {number}", f"Text {number}")
 
 

@@ -22,11 +22,12 @@ from tests.support.fixtures.sources import TENANT
 from workers.adapters.kit.stub import StubEntry
 
 NAME = "ring"
-NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 def entry(number: int, *, days_ago: float) -> StubEntry:
-    time = NOW - timedelta(days=days_ago)
+    # Of now: of when the run began it would be out of sight by the run's end.
+    now = datetime.now(UTC).replace(microsecond=0)
+    time = now - timedelta(days=days_ago)
     return StubEntry(number, time, f"Title {number}", f"Text {number}")
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from local.server import Server
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -22,7 +23,8 @@ from shared.search.jobs import outcome
 from shared.times.rfc3339 import timestamp
 from shared.work import due_work as due
 from tests.support import ended_searches
-from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
+from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking, asking_of
+from tests.support.fixtures.servers import copied
 
 MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
 
@@ -32,8 +34,22 @@ def draft(name: str, text: str, **fields: Any) -> EntryDraft:
     return EntryDraft(external_id=name, text=text, **given)
 
 
+@pytest.fixture(scope="module")
+def written(postgres: Server, template: str) -> Iterator[str]:
+    """A database with these entries, which each test copies."""
+    with copied(postgres, template) as address:
+        with asking_of(address) as asking:
+            write(asking)
+        yield address.rsplit("/", 1)[1]
+
+
 @pytest.fixture
-def logbook(asking: Asking) -> Asking:
+def logbook(postgres: Server, written: str) -> Iterator[Asking]:
+    with copied(postgres, written) as address, asking_of(address) as asking:
+        yield asking
+
+
+def write(asking: Asking) -> None:
     asking.write(
         draft("trip", "RF cavity 3 tripped at noon", logbooks=("rf",)),
         draft("pump", "Vacuum pump replaced", kind="maintenance"),
@@ -45,7 +61,6 @@ def logbook(asking: Asking) -> Asking:
         ),
     )
     asking.write(draft("theirs", "klystron elsewhere"), tenant="elsewhere")
-    return asking
 
 
 def near(body: dict[str, Any]) -> list[tuple[str, str]]:

@@ -139,14 +139,14 @@ def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) ->
     job_id, kind, number, text = told.split(" ", 3)
     assert (job_id, kind, number) == (str(job.job_id), "outcome", "0")
     assert outcome.from_json(text) == [FOUND]
-    told = progress.read_progress(client, job.job_id)
-    assert told.events == [
+    read = progress.read_progress(client, job.job_id)
+    assert read.events == [
         ("branch_started", {"name": "os_bm25", "part": 0}, 1),
         ("branch_done", {**FOUND.summary(), "part": 0}, 2),
     ]
-    assert told.last == 2
+    assert read.last == 2
     # Whoever has the first reads no more than what comes behind it.
-    assert progress.read_progress(client, job.job_id, 1).events == told.events[1:]
+    assert progress.read_progress(client, job.job_id, 1).events == read.events[1:]
     assert progress.read_progress(client, job.job_id, 2) == (2, [])
 
 

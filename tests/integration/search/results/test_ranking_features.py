@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from local.server import Server
 from shared.access.scope import Scope
 from shared.embedding.vectors import feedback, vector_tables, vectors
 from shared.embedding.vectors.vector_tables import ensure_table
@@ -30,7 +31,8 @@ from shared.search.results.result_page import read_page
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN
 from tests.support.ended_searches import body_of
-from tests.support.fixtures.asking import ANNA, BEN, CLOCK, ENCODER, Asking
+from tests.support.fixtures.asking import ANNA, BEN, CLOCK, ENCODER, Asking, asking_of
+from tests.support.fixtures.servers import copied
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STORY = (
@@ -71,13 +73,23 @@ def flat(told: dict[int, list[Outcome]]) -> Sequence[Outcome]:
     return [outcome for branch in told.values() for outcome in branch]
 
 
+@pytest.fixture(scope="module")
+def written(postgres: Server, template: str) -> Iterator[tuple[str, dict[str, UUID]]]:
+    """A database with these entries, which each test copies, and their ids."""
+    with copied(postgres, template) as address:
+        with asking_of(address) as asking:
+            ids = asking.write(*ENTRIES)
+            for entry_id in ids.values():
+                with connection(asking.pool) as conn:
+                    place_entry.place(conn, "default", entry_id)
+        yield address.rsplit("/", 1)[1], ids
+
+
 @pytest.fixture
-def world(asking: Asking) -> World:
-    ids = asking.write(*ENTRIES)
-    for entry_id in ids.values():
-        with connection(asking.pool) as conn:
-            place_entry.place(conn, "default", entry_id)
-    return World(asking.pool, asking.context, ids)
+def world(postgres: Server, written: tuple[str, dict[str, UUID]]) -> Iterator[World]:
+    name, ids = written
+    with copied(postgres, name) as address, asking_of(address) as asking:
+        yield World(asking.pool, asking.context, ids)
 
 
 @pytest.mark.requirement("U26")

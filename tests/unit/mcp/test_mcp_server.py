@@ -1,0 +1,94 @@
+"""The server by the SDK's own client in this process: what is refused, and how."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from api.mcp.mcp_server import make_server
+from api.mcp.rest_calls import RestCalls
+from shared.errors import AccessError
+from shared.settings.sections import McpSettings
+from shared.settings.settings import Settings
+
+ERAS = ("legacy", "2026-07-28")
+
+
+def refuse(_: httpx.Request) -> httpx.Response:
+    """Answer as REST answers whoever has no key."""
+    error = AccessError()
+    return httpx.Response(error.status, json=error.body("r-1"))
+
+
+def is_away(_: httpx.Request) -> httpx.Response:
+    message = "refused"
+    raise httpx.ConnectError(message)
+
+
+def ask(
+    era: str,
+    work: Callable[[Client], Any],
+    answer: Callable[[httpx.Request], httpx.Response] = refuse,
+    **mcp: Any,
+) -> Any:
+    """Ask a server whose API answers so."""
+    transport = httpx.MockTransport(answer)
+    rest = RestCalls(httpx.AsyncClient(transport=transport, base_url="http://api"))
+    settings = Settings().model_copy(update={"mcp": McpSettings(**mcp)})
+
+    async def session() -> Any:
+        async with Client(make_server(settings, lambda _: rest), mode=era) as client:
+            return await work(client)
+
+    return asyncio.run(session())
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_refused_call_is_an_error_with_the_object_of_rest(era: str):
+    found = ask(era, lambda client: client.call_tool("search", {"query": "x"}))
+    assert found.is_error
+    assert json.loads(found.content[0].text) == found.structured_content
+    assert found.structured_content["error"]["code"] == "auth_required"
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [("logchord://status", "auth_required"), ("logchord://stats", "not_found")],
+)
+def test_a_refused_resource_says_why(era: str, uri: str, code: str):
+    async def read(client: Client) -> Any:
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource(uri)
+        return caught.value.data
+
+    assert ask(era, read)["error"]["code"] == code
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_an_api_that_is_away_may_be_asked_again(era: str):
+    asked = {"question": "why"}
+    found = ask(era, lambda client: client.call_tool("ask", asked), is_away)
+    assert found.is_error
+    assert found.structured_content["error"]["severity"] == "RETRIABLE"
+
+
+@pytest.mark.requirement("O09")
+def test_all_tools_and_the_one_that_writes_are_there_where_settings_say_so():
+    listed = ask(
+        ERAS[1], lambda client: client.list_tools(), tools="all", write=True
+    ).tools
+    names = {one.name for one in listed}
+    assert names >= {"keyword_search", "semantic_search", "hybrid_search", "classify"}
+    assert names >= {"entry_get", "entries_by_ids", "browse", "filter_options"}
+    assert names >= {"status", "capabilities", "changes", "why_not"}
+    assert [one.name for one in listed if not one.annotations.read_only_hint] == [
+        "entry_create"
+    ]
