@@ -79,7 +79,7 @@ requirements: ## Which requirements have a passing test in the last results
 	  $(PYTHON) ../shared/tools/requirements.py --junit test-results/junit.xml; \
 	else echo "requirements: the specification's folder ../shared is not beside this clone"; fi
 
-bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-answers bench-cards bench-search bench-enrich ## Every measurement there is
+bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-answers bench-agent bench-cards bench-search bench-enrich ## Every measurement there is
 
 bench-spine: setup ## Round trips and the fan-out of a search, on a stack of its own
 	@$(BIN)/python -m bench.spine
@@ -104,6 +104,9 @@ bench-quality: setup ## How well searches find, by judged collections; BENCH=--q
 
 bench-answers: setup ## How good answers are, and what is refused; BENCH=--quick is shorter
 	@$(BIN)/python -m bench.answers $(BENCH)
+
+bench-agent: setup ## Questions of several parts: how fast, and what is found; BENCH=--unvalidated keeps all
+	@$(BIN)/python -m bench.agent $(BENCH)
 
 bench-cards: setup ## What cards and coverage add to a search, and whether cards and chips answer
 	@$(BIN)/python -m bench.cards $(BENCH)

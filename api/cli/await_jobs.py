@@ -25,7 +25,8 @@ def ended(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
 def response(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
     """Return what a job has found; raises CommandError where it failed."""
     job = ended(client, job_id)
-    if job["error"]:
+    # What was found until its time was over is an answer all the same.
+    if job["error"] and not job["response"]:
         error = job["error"]
         code = output.exit_code_of(0, error["code"], retriable=error["retriable"])
         told = f"{error['message']}\ncode: {error['code']}"

@@ -15,6 +15,7 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.progress import ENDED, Progress, ProgressEvent
+from shared.search.query.modes import AGENT
 from shared.search.query.sub_queries import sub_queries_of
 from shared.search.response import answer_events
 from shared.times.rfc3339 import timestamp
@@ -134,7 +135,8 @@ def events_after(seen: JobSnapshot, after: int) -> list[Event]:
 
 def _heard_until(stored: StoredJob, after: int) -> int:
     """Return how much workers must have told: what was sent, and each branch's end."""
-    branches = len(stored.plan["branches"]) if stored.ended_at else 0
+    branches = 1 if stored.plan["method"] == AGENT else len(stored.plan["branches"])
+    branches = branches if stored.ended_at else 0
     return max(told_before(after), branches)
 
 
@@ -174,6 +176,9 @@ def _as_event(stored: StoredJob, one: ProgressEvent) -> Event:
 
 
 def _with_question(says: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
+    if "turn" in says:
+        # Of no branch: a turn asks several.
+        return dict(says)
     part = says.get("part", 0)
     told = {name: value for name, value in says.items() if name != "part"}
     return {**told, "sub_query": asked[part if part < len(asked) else 0]}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import time as time_of_day
 from typing import TYPE_CHECKING
 
 from shared.embedding.models import cross_encoders
 from shared.language_models.chosen_model import has_model
 from shared.search.pipelines import installed_pipelines as pipelines
+from shared.search.query import modes
+from shared.search.query.calendar_settings import make_calendar
 from shared.search.query.modes import make_rag_mode
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import PlanLimits
@@ -62,7 +63,7 @@ def limits_of(settings: Settings) -> PlanLimits:
         outside=frozenset(
             name for name, one in settings.search_modules.plugins.items() if one.enabled
         ),
-        pipelines=pipelines.modes_of(settings),
+        pipelines=(*pipelines.modes_of(settings), *_agent_modes(settings)),
         max_query_chars=settings.max_query_chars,
         max_query_chars_hard=settings.max_query_chars_hard,
         max_window=settings.max_window,
@@ -99,15 +100,19 @@ def answers_of(settings: Settings) -> AnswerLimits:
     )
 
 
+def _agent_modes(settings: Settings) -> tuple[modes.Mode, ...]:
+    """Return the mode of agents, where there are any."""
+    agent = settings.pipelines.agent
+    if not agent.enabled or not has_model(settings, "agent"):
+        return ()
+    families = tuple(dict.fromkeys(agent.retrieval_modules))
+    deadline_ms = int(settings.reasoning.total_timeout_seconds * 1000)
+    return (modes.make_agent_mode(families, deadline_ms),)
+
+
 def calendar_of(settings: Settings) -> Clock:
     """Return how the facility counts its days, without what is now."""
-    own = facility_of(settings)
-    return Clock(
-        zone=settings.facility_timezone,
-        day_starts=time_of_day.fromisoformat(settings.day_starts),
-        shifts=own.shifts,
-        periods=own.calendar,
-    )
+    return make_calendar(settings, facility_of(settings))
 
 
 def facility_of(settings: Settings) -> Facility:

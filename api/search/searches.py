@@ -32,6 +32,7 @@ from shared.search.jobs import job as jobs
 from shared.search.jobs.close_job import Ending
 from shared.search.jobs.job import Job
 from shared.search.query import deadline_shares
+from shared.search.query.modes import AGENT
 from shared.search.query.plan import Plan
 from shared.search.response import end_search
 from shared.search.response.end_search import Beside, EndedSearch
@@ -149,7 +150,7 @@ class Searches(SearchPlanner):
         wait_ms = min(
             plan.deadline_ms if wait_ms is None else wait_ms, self._max_wait_ms
         )
-        if wait_ms >= plan.deadline_ms:
+        if wait_ms >= plan.deadline_ms and plan.method != AGENT:
             spare = self._spare(plan, caller)
             async with self._admission.turn(caller_of(plan.scope), spare):
                 began = time.monotonic()
@@ -266,6 +267,10 @@ class Searches(SearchPlanner):
             fan_out.WATCHED: submitted,
             **caller.trace,
         }
+        if plan.method == AGENT:
+            # Its first turn: what that asks for, it sends itself.
+            fan_out.send_agent_turn(self._app, job_id, 1, headers)
+            return _Sent(job, wait_until)
         wide, narrow = task_names.WIDE_SEARCH_QUEUE, task_names.SEARCH_QUEUE
         queue = wide if plan.exhaustive or plan.fan_out.sub_queries else narrow
         fan_out.send_branches(

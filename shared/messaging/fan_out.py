@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,8 @@ from shared.messaging.task_names import (
     QUEUE_OF,
     RUN_BRANCH,
     SYNTHESIZE,
+    TAKE_AGENT_TURN,
+    WIDE_SEARCH_QUEUE,
 )
 
 # The header of a message whose task Flower is to see, whatever its kind. A second name
@@ -48,6 +50,43 @@ def send_branches(
             chord(together, app=app)(_end(app, job_id, headers), **options)
         else:
             together.apply_async(**options, add_to_parent=False)
+
+
+def send_agent_turn(
+    app: Celery, job_id: UUID, turn_no: int, headers: Mapping[str, Any]
+) -> None:
+    """Say that a turn of an agent is to be taken; twice is once."""
+    with translate_broker_errors():
+        _turn(app, job_id, turn_no, headers).apply_async(headers=dict(headers))
+
+
+def send_agent_calls(
+    app: Celery,
+    job_id: UUID,
+    numbers: Sequence[int],
+    turn_no: int,
+    headers: Mapping[str, Any],
+) -> None:
+    """Send the calls of one turn as a chord, whose body takes the next turn."""
+    signatures = [
+        app.signature(RUN_BRANCH, (str(job_id), number)).set(
+            queue=WIDE_SEARCH_QUEUE, ignore_result=True
+        )
+        for number in numbers
+    ]
+    with translate_broker_errors(), app.producer_or_acquire() as producer:
+        chord(group(signatures, app=app), app=app)(
+            _turn(app, job_id, turn_no, headers),
+            headers=dict(headers),
+            producer=producer,
+        )
+
+
+def _turn(app: Celery, job_id: UUID, turn_no: int, headers: Mapping[str, Any]) -> Any:
+    one = app.signature(TAKE_AGENT_TURN, (str(job_id), turn_no), immutable=True)
+    return one.set(
+        queue=QUEUE_OF[TAKE_AGENT_TURN], ignore_result=True, headers=dict(headers)
+    )
 
 
 def send_synthesis(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ RUN_STAGE = "enhance.run_stage"
 INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
 END_SEARCH = "answer.end_search"
+TAKE_AGENT_TURN = "answer.take_agent_turn"
 SYNTHESIZE = "answer.synthesize"
 POLL_SOURCE = "ingest.poll_source"
 RECONCILE_SOURCE = "chores.reconcile_source"
@@ -34,7 +35,7 @@ COUNT_WORDS = "chores.count_words"
 MINE_GLOSSARY = "chores.mine_glossary"
 
 # Flower sees those of submitted searches alone: see `fan_out.WATCHED`.
-OF_SEARCHES = frozenset({RUN_BRANCH, END_SEARCH, SYNTHESIZE})
+OF_SEARCHES = frozenset({RUN_BRANCH, END_SEARCH, SYNTHESIZE, TAKE_AGENT_TURN})
 
 _CHORES = (
     *(RECONCILE_SOURCE, REPARSE_SOURCE, EXPIRE, RECONCILE_INDEX, REBUILD_INDEX),
@@ -50,6 +51,7 @@ QUEUE_OF = {
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
     END_SEARCH: "answer",
+    TAKE_AGENT_TURN: "answer",
     SYNTHESIZE: "answer",
     POLL_SOURCE: "ingest",
     **dict.fromkeys(_CHORES, "chores"),

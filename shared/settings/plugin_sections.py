@@ -166,6 +166,9 @@ class PipelinesSettings(PluginSection):
         known = BUILT_IN | others
         for name, one in named.items():
             for module in one.retrieval_modules:
+                # An agent may ask a pipeline as it asks a module.
+                if name == "agent" and module in self.plugins:
+                    continue
                 if module not in known:
                     hint = suggest.hint(module, known)
                     why = f"names {module[:50]}, which is no search module.{hint}"

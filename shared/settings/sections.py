@@ -91,7 +91,24 @@ class ReasoningSettings(Section):
     temperature: float = Field(0.1, ge=0, le=2, description="Of the model's words.")
     max_iterations: int = Field(5, ge=1, le=100, description="Turns of an agent.")
     total_timeout_seconds: float = Field(
-        120, gt=0, description="One absolute deadline for all turns of an agent."
+        120,
+        gt=0,
+        le=120,
+        description="One absolute deadline for all turns of an agent, in seconds.",
+    )
+    max_tool_calls: int = Field(
+        20,
+        ge=1,
+        le=200,
+        description="Tools that an agent may call in all its turns.",
+    )
+    max_calls_per_tool: int = Field(
+        10, ge=1, le=200, description="How often an agent may call one tool."
+    )
+    max_tokens: int = Field(
+        60_000,
+        ge=100,
+        description="Tokens that an agent may read and write, then it ends.",
     )
 
 

@@ -42,6 +42,7 @@ Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 
 # Where tasks are; to import one of them makes its tasks known.
 MODULES = (
+    "workers.tasks.agent",
     "workers.tasks.answer",
     "workers.tasks.attachments",
     "workers.tasks.chores",

@@ -40,6 +40,13 @@ ANSWERS = Counter(
     ["status", "grade"],
 )
 
+AGENT_TURNS = Counter("logchord_agent_turns_total", "Turns of agents.", ["state"])
+AGENT_CALLS = Counter(
+    "logchord_agent_calls_total", "Tools called by agents.", ["tool", "status"]
+)
+AGENT_ENDS = Counter(
+    "logchord_agent_ends_total", "Agents ended, by reason.", ["exit_reason"]
+)
 MODEL_CALLS = Counter(
     "logchord_llm_calls_total",
     "Answers that a model was to word, by what came of it.",
@@ -93,6 +100,21 @@ def task_done(name: str, error: LogchordError | None, seconds: float) -> None:
     """Count one task by how it ended."""
     TASKS.labels(name, error.error_code if error else "ok").inc()
     TASK_SECONDS.labels(name).observe(seconds)
+
+
+def agent_turn_done(state: str) -> None:
+    """Count one turn of an agent."""
+    AGENT_TURNS.labels(state).inc()
+
+
+def agent_called(tool: str, status: str) -> None:
+    """Count one call of a tool by its outcome."""
+    AGENT_CALLS.labels(tool, status).inc()
+
+
+def agent_ended(exit_reason: str) -> None:
+    """Count one agent by what ended it."""
+    AGENT_ENDS.labels(exit_reason).inc()
 
 
 def branch_done(branch: str, status: str, seconds: float) -> None:

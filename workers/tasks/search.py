@@ -15,6 +15,7 @@ from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome
 from shared.search.pipelines import run_pipeline
 from shared.search.query import deadline_shares
+from shared.search.query.modes import AGENT
 from shared.search.query.plan import Plan
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.branch.retry import Paces
@@ -24,7 +25,7 @@ from workers.runtime import worker_metrics
 from workers.runtime.context import Context
 from workers.runtime.task import attempt as classified
 from workers.runtime.task import task
-from workers.tasks import answer
+from workers.tasks import agent, answer
 
 log = get_logger()
 
@@ -42,6 +43,9 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         log.warning("branch_without_job", job_id=str(job_id), branch_no=branch_no)
         return
     plan = _plan(job.plan)
+    if plan.method == AGENT:
+        agent.carry_out(ctx, job, plan, branch_no)
+        return
     if not 0 <= branch_no < len(plan.branches):
         raise MessageRejectedError(technical=f"there is no branch {branch_no}")
     events_until = answer.events_until(ctx, job)

@@ -19,6 +19,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared import log as logs
+from shared.agents import turn_rows
 from shared.enrich import reanalyse
 from shared.errors import (
     CapacityError,
@@ -27,7 +28,7 @@ from shared.errors import (
     OpenSearchError,
     WorkerLostError,
 )
-from shared.messaging import nudges, redis_clients, task_names
+from shared.messaging import fan_out, nudges, redis_clients, task_names
 from shared.messaging.celery_app import count_messages, make_app
 from shared.opensearch import fill_index, tidy_indices
 from shared.opensearch.client import make_client
@@ -233,6 +234,17 @@ def arrange_sources(
         log.error("source_invalid", source=name, message=error.message)
 
 
+def sweep_agent_turns(conn: Connection[TupleRow], app: Any) -> None:
+    """Nudge for the turns of agents whose workers are gone."""
+    for job_id, turn_no in turn_rows.list_left_alone(conn):
+        try:
+            fan_out.send_agent_turn(app, job_id, turn_no, {fan_out.WATCHED: True})
+        except CapacityError as exc:
+            # The rows stay as they are; the next turn of this loop tries again.
+            log.warning("agents_without_broker", technical=exc.technical)
+            return
+
+
 def end_overdue_jobs(conn: Connection[TupleRow], client: redis.Redis) -> None:
     """End the jobs that nobody has ended in time, and count them."""
     for one in close_job.finish_overdue_jobs(conn, client):
@@ -264,6 +276,7 @@ def loops(settings: Settings) -> list[Loop]:
 
     def finish(conn: Connection[TupleRow]) -> None:
         end_overdue_jobs(conn, client)
+        sweep_agent_turns(conn, app)
 
     listeners = Listeners(settings)
 
@@ -283,7 +296,10 @@ def loops(settings: Settings) -> list[Loop]:
     def keep(conn: Connection[TupleRow]) -> None:
         # No chore: a search must have its partition where no worker of chores runs,
         # and whatever the broker does.
-        partitions.rotate_partitions(conn, retention_hours=settings.job_retention_hours)
+        oldest = partitions.rotate_partitions(
+            conn, retention_hours=settings.job_retention_hours
+        )
+        turn_rows.forget(conn, oldest)
         event_partitions.rotate_event_partitions(
             conn, retention_days=settings.telemetry.retention_days
         )

@@ -11,7 +11,7 @@ from api.cli import api_client, await_jobs, event_stream, output
 from api.cli.await_jobs import PATH as _PATH
 from api.cli.render.terminal import columns, facility_zone, fact_width, local, plain
 from api.cli.render.text_layout import labelled, wrapped
-from api.cli.search import answer
+from api.cli.search import agent_turns, answer
 from api.cli.search.why_not import why_not
 
 _INDENT, _LEAST_ASKED = "    ", 30
@@ -128,6 +128,8 @@ def _tell(out: output.Output, job: dict[str, Any]) -> None:
     out.data(labelled("query", plain(job["request"]["query"]), width))
     for one in job["branches"]:
         out.data(labelled("branch", _branch(one), width))
+    for turn in job.get("turns", ()):
+        out.data(labelled("turn", agent_turns.tell(turn), width))
     if job["response"]:
         out.data(f"{'results':<10}{job['response']['total_results']}")
     if job["error"]:
@@ -144,6 +146,8 @@ def _event(out: output.Output, name: str, data: dict[str, Any]) -> None:
 def _said(name: str, data: dict[str, Any]) -> str:
     if name == "branch_done":
         return _branch(data)
+    if name == "agent_turn":
+        return " ".join(agent_turns.tell(data))
     said = {"branch_started": "name", "results": "total_results"}.get(name, "state")
     return str(data.get(said, ""))
 

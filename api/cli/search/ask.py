@@ -24,7 +24,9 @@ _ANSWERED = frozenset({"auto", "hybrid", "rag"})
 @click.command(cls=QuestionCommand)
 @click.argument("words", nargs=-1)
 @click.option(
-    "--mode", default="auto", help="auto, keyword, semantic, hybrid, agentic or rag."
+    "--mode",
+    default="auto",
+    help="auto, keyword, semantic, hybrid, agentic, rag or agent.",
 )
 @click.option(
     "--llm/--no-llm",

@@ -36,7 +36,7 @@ _OF_A_JOB = frozenset(
 @click.command(cls=QuestionCommand)
 @click.argument("words", nargs=-1)
 @click.option(
-    "--mode", default="auto", help="auto, keyword, semantic, hybrid or agentic."
+    "--mode", default="auto", help="auto, keyword, semantic, hybrid, agentic, agent."
 )
 @click.option("--limit", default=10, show_default=True, help="Results, 1 to 100.")
 @click.option(

@@ -123,6 +123,8 @@ if TYPE_CHECKING:
         OtherValue,
         Suppressed,
         TotalCandidates,
+        TracedCall,
+        TracedTurn,
     )
     from api.client.models.sources import (
         CheckOut,
@@ -250,6 +252,8 @@ _FILES = {
     "OtherValue": "server",
     "Suppressed": "server",
     "TotalCandidates": "server",
+    "TracedCall": "server",
+    "TracedTurn": "server",
     "Me": "access",
 }
 __all__ = [
@@ -360,6 +364,8 @@ __all__ = [
     "TimeApplied",
     "TimelineStep",
     "TotalCandidates",
+    "TracedCall",
+    "TracedTurn",
     "TreeNode",
     "Triggered",
     "UnknownTime",

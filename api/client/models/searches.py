@@ -33,7 +33,13 @@ from api.client.models.search import (
     UnwrittenWordOut,
     WhyNotBranch,
 )
-from api.client.models.server import Citation, Diagnostic, Suppressed, TotalCandidates
+from api.client.models.server import (
+    Citation,
+    Diagnostic,
+    Suppressed,
+    TotalCandidates,
+    TracedTurn,
+)
 
 
 class Capabilities(Model):
@@ -121,6 +127,7 @@ class Job(Model):
     response: SearchResponse | None
     error: dict[str, Any] | None
     replay: Replay | None = None
+    turns: list[TracedTurn] | None = None
 
 
 class JobAccepted(Model):
@@ -317,6 +324,7 @@ class SearchResponse(Model):
     plan: dict[str, Any] | None = None
     score_trace: list[dict[str, Any]] | None = None
     hidden_count: int | None = None
+    agent: dict[str, Any] | None = None
     overflow: OverflowHits | None = None
     cards: list[SearchCard] | None = None
     total_results: int

@@ -79,3 +79,28 @@ class TotalCandidates(Model):
 
     lower_bound: int
     exact: bool
+
+
+class TracedCall(Model):
+    """One call of a tool, and how it fared."""
+
+    tool: str
+    args: dict[str, Any] | None
+    status: str
+    results_found: int
+    took_ms: float
+    repeated: bool
+    error_code: str | None
+
+
+class TracedTurn(Model):
+    """One turn: what was called, what it cost, and why none follows."""
+
+    turn: int
+    state: str
+    tool_calls: list[TracedCall]
+    tokens_in: int
+    tokens_out: int
+    took_ms: float | None
+    repeated: int
+    exit_reason: str | None

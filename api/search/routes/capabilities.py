@@ -76,6 +76,7 @@ def list_modes(limits: PlanLimits) -> list[dict[str, Any]]:
     """Return every mode and pipeline, and whether it can be asked in here."""
     return [
         *(_mode(mode, limits) for mode in _modes(limits)),
+        _agent(limits),
         *(
             _pipeline(name, one, limits)
             for name, one in pipelines.find_pipelines().items()
@@ -90,7 +91,16 @@ def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     own = [p for family in mode.families for p in named[family].parameters]
     on = limits.enabled | limits.outside
     is_off = mode.name == modes.RAG and limits.answers.rag is None
-    return _told(mode, own, enabled=not is_off and on.issuperset(mode.families))
+    return _told(mode, own, enabled=not is_off and mode.is_on(on))
+
+
+def _agent(limits: PlanLimits) -> dict[str, Any]:
+    """Return the mode of agents: as it is, or as it would be with a model."""
+    given = next((one for one in limits.pipelines if one.name == modes.AGENT), None)
+    mode = given or modes.make_agent_mode((), modes.AGENT_DEADLINE_MS)
+    single = {one.name for one in limits.pipelines if one.is_one}
+    on = limits.enabled | limits.outside | single
+    return _told(mode, (), enabled=given is not None and given.is_on(on))
 
 
 def _pipeline(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -22,6 +23,7 @@ from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import StrictRoute
 from shared.access.cursors import Binding
+from shared.agents import agent_trace, end_agent, turn_rows
 from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -33,8 +35,10 @@ from shared.search.jobs import job as jobs
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
 from shared.search.jobs.progress import ProgressEvent
+from shared.search.query.modes import AGENT
 from shared.search.response import job_answer, withheld_hits
 from shared.search.results import paging
+from shared.search.results.hydrate import hydrate
 
 log = get_logger()
 
@@ -258,8 +262,36 @@ def _body(
 ) -> dict[str, Any]:
     body = job_answer.job_body(ctx.reader(caller.scope), found, told)
     body["queue_position"] = None if told else _position(ctx, found)
+    if found.plan["method"] == AGENT:
+        body |= _of_agent(ctx, caller, found, body["response"])
     is_anothers = withheld_hits.is_anothers(found, caller.scope)
     return withheld_hits.uncounted(body) if is_anothers else body
+
+
+def _of_agent(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    found: StoredJob,
+    response: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Return what an agent did, turn by turn, and how it ended.
+
+    What its model asked for may repeat an entry: whoever may not see one of those that
+    were found is not told it.
+    """
+    with connection(ctx.pool) as conn:
+        turns = turn_rows.list_turns(conn, found.id, caller.scope.tenant)
+    plan = ctx.reader(caller.scope).plan_of(found)
+    seen = end_agent.list_seen_entries(plan, turns)
+    with connection(ctx.pool) as conn:
+        shown = hydrate(conn, seen, caller.scope, job_answer.READ_MS)
+    told = agent_trace.trace_turns(turns, with_arguments=len(shown) == len(seen))
+    reason = next((one.exit_reason for one in turns if one.exit_reason), None)
+    agent = end_agent.describe(plan, turns, reason, None)
+    return {
+        "turns": [asdict(one) for one in told],
+        "response": response and {**response, "agent": agent},
+    }
 
 
 def _replay(

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.hits import ResultsCut, SearchHit
 from api.search.schemas.search import SearchResponse
+from shared.agents.agent_trace import TracedTurn
 
 
 class JobLinks(BaseModel):
@@ -87,6 +88,7 @@ class Job(BaseModel):
     response: SearchResponse | None
     error: dict[str, Any] | None
     replay: Replay | None = Field(None, description="Where it was asked again.")
+    turns: list[TracedTurn] = Field([], description="Of an agent: what it did.")
 
 
 class JobPage(BaseModel):

@@ -35,7 +35,9 @@ from shared.suggest import hint
 from shared.text import door
 
 _ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
-_MODES = ("auto", "keyword", "semantic", "hybrid", "agentic", "rag", "vector")
+_MODES = (
+    *("auto", "keyword", "semantic", "hybrid", "agentic", "rag", "agent", "vector"),
+)
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
 
@@ -87,8 +89,8 @@ class SearchRequest(BaseModel):
     query: str = Field("", description="What is searched for; alias `q`.")
     mode: str = Field(
         "auto",
-        description="keyword, semantic, hybrid, agentic or auto; aliases `method`,"
-        " `vector`.",
+        description="keyword, semantic, hybrid, agentic, agent or auto; aliases"
+        " `method`, `vector`.",
         # For readers of the description: the plan itself refuses with its own code.
         json_schema_extra={"enum": [*_MODES]},
     )

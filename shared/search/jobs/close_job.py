@@ -11,7 +11,12 @@ import redis
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from shared.errors import CapacityError, InternalError, LogchordError
+from shared.errors import (
+    CapacityError,
+    InternalError,
+    LogchordError,
+    SearchTimeoutError,
+)
 from shared.log import get_logger
 from shared.search.jobs import job as jobs
 from shared.search.jobs import verdict
@@ -24,6 +29,8 @@ log = get_logger()
 # The API answers shortly before the deadline, so whoever is late here is gone.
 GRACE_SECONDS = 0.5
 _BATCH = 100
+# The mode whose branches are calls, as many as there come to be.
+_AGENT = "agent"
 
 # A direct query has no row before its end, a submitted one has it from the start.
 # Losing the last moments of this table in a crash costs replay alone: whoever commits
@@ -104,6 +111,9 @@ def _overdue(
     plan: Mapping[str, Any],
 ) -> Overdue:
     names = plan.get("branches", ()) if heard is not None else ()
+    if plan.get("method") == _AGENT:
+        # Of its calls nobody here knows which there were.
+        names = ()
     unheard = [name for number, name in enumerate(names) if number not in (heard or {})]
     return Overdue(ending.state, tuple(unheard), plan.get("deadline_ms", 0) / 1000)
 
@@ -159,6 +169,8 @@ def _with_what_is_in(
     arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
 ) -> Ending:
     """Return the end of a job whose last branch never came to rank it."""
+    if plan.get("method") == _AGENT:
+        return _of_agent(arrived, plan)
     # Of a branch that was not heard of there is no score, so no unit either.
     told = [
         arrived.get(number) or [make_overdue(name, unit="")]
@@ -168,6 +180,17 @@ def _with_what_is_in(
     state, error = verdict.judge(told, asked)
     outcomes = [outcome for branch in told for outcome in branch]
     return Ending(state, outcomes, None, error.body()["error"] if error else None)
+
+
+def _of_agent(
+    arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
+) -> Ending:
+    """Return the end of an agent's job at its deadline: what its calls have found."""
+    late = SearchTimeoutError(
+        timeout_seconds=plan["deadline_ms"] / 1000, operation=_AGENT
+    )
+    told = [outcome for number in sorted(arrived) for outcome in arrived[number]]
+    return Ending("partial", told, None, late.body()["error"])
 
 
 def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:

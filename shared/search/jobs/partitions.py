@@ -32,8 +32,11 @@ _DEFAULT_HOLDS: LiteralString = """
 
 def rotate_partitions(
     conn: Connection[TupleRow], *, retention_hours: int, hour: int | None = None
-) -> None:
-    """Make the next hours' partitions and drop those past the retention."""
+) -> uuid.UUID:
+    """Make the next hours' partitions and drop those past the retention.
+
+    Returns the first id that is kept.
+    """
     if hour is None:
         hour = _current_hour(conn)
     existing = {row[0] for row in conn.execute(_EXISTING).fetchall()}
@@ -46,6 +49,7 @@ def rotate_partitions(
         if int(name.removeprefix(_PREFIX)) < oldest:
             conn.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
     conn.execute(_EXPIRE_DEFAULT, {"before": _first_id(oldest)})
+    return _first_id(oldest)
 
 
 def _make(conn: Connection[TupleRow], name: str, hour: int) -> None:

@@ -12,14 +12,15 @@ from shared.plugins import Category
 ALIASES = {"vector": "semantic"}
 RAG = "rag"
 RAG_DEADLINE_MS = 15_000
-LATER = (RAG, "agent")
+LATER = (RAG,)
 # What questions call for that is not there yet, and for which questions.
 Later: TypeAlias = Literal["rag"]
 _FOR: dict[Later, str] = {"rag": "a question"}
-AUTO, AGENTIC = "auto", "agentic"
+AUTO, AGENTIC, AGENT = "auto", "agentic", "agent"
+AGENT_DEADLINE_MS = 120_000
 MIN_DEADLINE_MS = 100
 # What is answered in sentences unless a request says otherwise.
-ANSWERED = frozenset({AUTO, "hybrid", AGENTIC})
+ANSWERED = frozenset({AUTO, "hybrid", AGENTIC, AGENT})
 # What each sub-query is asked of beside words and meaning, where it is switched on.
 EVIDENCE = ("procedure", "tag", "graph", "attachment_name")
 
@@ -91,6 +92,19 @@ MODES = {
         ),
     )
 }
+
+
+def make_agent_mode(families: tuple[str, ...], deadline_ms: int) -> Mode:
+    """Return the mode in which a model searches these, turn by turn."""
+    return Mode(
+        AGENT,
+        families,
+        deadline_ms,
+        "Agent",
+        "A model searches turn by turn until it can answer: slow, for what takes"
+        " several looks; no two runs need be alike.",
+        category="llm",
+    )
 
 
 def make_rag_mode(families: tuple[str, ...], *, has_model: bool) -> Mode:
@@ -191,7 +205,9 @@ def choose(
     available = [m.name for m in MODES.values() if m.is_on(enabled)]
     if name in outside:
         return Chosen(asked, make_single_mode(name), f"{name} was asked for")
-    others = {one.name: one for one in pipelines if one.is_on(enabled | outside)}
+    single = frozenset(one.name for one in pipelines if one.is_one)
+    on = enabled | outside | single
+    others = {one.name: one for one in pipelines if one.is_on(on)}
     if name in others:
         return Chosen(asked, others[name], f"{name} was asked for")
     if name == AUTO:
@@ -208,6 +224,13 @@ def choose(
     if name in available:
         return Chosen(asked, MODES[name].narrowed(enabled), f"{name} was asked for")
     legal = [AUTO, *available, *sorted(outside), *sorted(others)]
+    if name == AGENT:
+        raise ModuleNotEnabledError(
+            "No model is configured for agents (`reasoning.provider`), or they are off"
+            " (`pipelines.agent.enabled`).",
+            module_name=name,
+            available=legal,
+        )
     if name in MODES or name in LATER or name in {one.name for one in pipelines}:
         raise ModuleNotEnabledError(
             f"The mode {asked!r} is switched off or not built in.",

@@ -265,6 +265,9 @@ def make_plan(
     """Return what is to be done, or refuse what cannot be; the same every time."""
     composed = (*limits.pipelines, *filter(None, (limits.answers.rag,)))
     chosen = modes.choose(question.mode, limits.enabled, limits.outside, composed)
+    if chosen.mode.name == modes.AGENT and scope.tenant in limits.answers.unmodelled:
+        message = "No model searches for this facility (`tenants`)."
+        raise ModuleNotEnabledError(message, module_name=modes.AGENT)
     text, diagnostics = _bounded(question.query, limits)
     given = question.filters or {}
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
@@ -460,6 +463,8 @@ def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:
     if asked is None:
         return mode.deadline_ms
     most = 2 * mode.deadline_ms
+    if mode.name == modes.AGENT:
+        most = min(most, modes.AGENT_DEADLINE_MS)
     if not modes.MIN_DEADLINE_MS <= asked <= most:
         message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most} milliseconds."
         raise InvalidRequestError.field("deadline_ms", "range", message)

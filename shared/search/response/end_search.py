@@ -110,6 +110,8 @@ class EndedSearch:
     error: LogchordError | None
     # As it is kept with the job.
     sentences: Answer | None = None
+    # What was asked for in the end, where the plan did not say so from the start.
+    asked: Plan | None = None
 
     @property
     def state(self) -> str:
@@ -128,9 +130,14 @@ class EndedSearch:
                 **self.conclusion.window,
                 "stability_hash": digest,
                 **({"answer": self.sentences.to_json()} if self.sentences else {}),
+                **({"asked": _asked(self.asked)} if self.asked else {}),
             },
             error,
         )
+
+
+def _asked(plan: Plan) -> dict[str, Any]:
+    return {"branches": list(plan.branches), "fan_out": plan.fan_out.to_values()}
 
 
 def end_search(

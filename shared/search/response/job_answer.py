@@ -61,7 +61,9 @@ class JobReader:
 
     def plan_of(self, stored: StoredJob) -> Plan:
         """Return a job's plan for them: who asks now decides what is seen."""
-        plan = Plan.from_values(stored.plan)
+        # What an agent has asked for is known at its end.
+        asked = (stored.ranked or {}).get("asked", {})
+        plan = Plan.from_values({**stored.plan, **asked})
         detail = replace(plan.detail, acl_honesty=self.acl_honesty)
         return replace(plan, scope=self.scope, detail=detail)
 
@@ -71,7 +73,7 @@ def job_body(
 ) -> dict[str, Any]:
     """Return a job as its owner sees it, with its answer once it has one."""
     branches = branches_of(stored) if stored.ended_at else list(running)
-    asked = sub_queries_of(stored.plan)
+    asked = sub_queries_of({**stored.plan, **(stored.ranked or {}).get("asked", {})})
     answer = read_answer(reader, stored)
     return {
         **job_line(stored, is_running=bool(running)),

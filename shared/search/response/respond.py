@@ -14,6 +14,7 @@ from shared.search.absence import absence
 from shared.search.jobs import verdict
 from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome, list_cuts
 from shared.search.query.filters.time_range import Applied
+from shared.search.query.modes import AGENT
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.ranked_hits import Order, Ranked
@@ -95,8 +96,9 @@ def respond(
         search_duration_ms=took_ms.get("total", 0.0),
         stability_hash=stability_hash(hits),
         config_hash=plan.record.config_hash,
-        replayable=verdict.is_replayable(conclusion.state, conclusion.branches),
-        deterministic=True,
+        replayable=plan.method != AGENT
+        and verdict.is_replayable(conclusion.state, conclusion.branches),
+        deterministic=plan.method != AGENT,
         reranked=order.reranked,
         vector_model=next((b.model for b in searched if b.model), None),
         coverage=absent.coverage,

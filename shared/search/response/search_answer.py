@@ -155,6 +155,10 @@ class SearchAnswer:
         "Only with `acl_honesty`: how many match by words that you may not see; 1000:"
         " as many at least; null: not counted.",
     ] = None
+    agent: Annotated[
+        Mapping[str, Any] | None,
+        "Of an agent: why it ended, what it cost, and the answer without a model.",
+    ] = None
     # How much of it is told, and whether `hidden_count` is: not told themselves.
     amount: Amount = WHOLE
     counts_hidden: bool = False
@@ -182,6 +186,8 @@ class SearchAnswer:
         }
         if not self.counts_hidden:
             del values["hidden_count"]
+        if self.agent is None:
+            del values["agent"]
         if self.plan is None:
             del values["plan"], values["score_trace"]
         return {

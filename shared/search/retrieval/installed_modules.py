@@ -24,7 +24,12 @@ from shared.search.retrieval.search_parameters import ParameterDescriptor
 log = get_logger()
 
 # What somebody else's module may not be called: a mode has that name, or a step.
-RESERVED = frozenset({RERANK, modes.AUTO, *modes.MODES, *modes.ALIASES, *modes.LATER})
+RESERVED = frozenset(
+    {
+        *(RERANK, modes.AUTO, modes.AGENT),
+        *(*modes.MODES, *modes.ALIASES, *modes.LATER),
+    }
+)
 # Raw scores that ranking knows how to weigh: another module's are never taken for them.
 RESERVED_UNITS = frozenset(
     {

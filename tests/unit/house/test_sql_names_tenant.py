@@ -104,6 +104,12 @@ FOR_EVERY_TENANT = {
     ("shared/sources/known_sources.py", "_STATES"),
     # Upkeep ends the jobs that nobody closed.
     ("shared/search/jobs/close_job.py", "_OVERDUE"),
+    # A message names a job alone; its row says whose it is. Turns whose workers are
+    # gone are taken up, and old ones forgotten, whoever asked.
+    ("shared/agents/turn_rows.py", "_JOB"),
+    ("shared/agents/turn_rows.py", "_LEFT_ALONE"),
+    ("shared/agents/turn_rows.py", "_NOT_TAKEN"),
+    ("shared/agents/turn_rows.py", "_FORGET"),
 }
 
 

@@ -1,0 +1,30 @@
+"""A turn of an agent in a terminal: what was called, what came of it, what it cost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from api.cli.render.terminal import plain
+
+
+def tell(turn: dict[str, Any]) -> list[str]:
+    """Return one turn in a few words, each of its calls in one."""
+    told = [str(turn["turn"])]
+    told += [_call(one) for one in turn["tool_calls"]] or ["no calls"]
+    told.append(f"{turn['tokens_in']} + {turn['tokens_out']} tokens")
+    if turn["took_ms"] is not None:
+        told.append(f"{turn['took_ms']:.0f} ms")
+    if turn["repeated"]:
+        told.append(f"taken up again {turn['repeated']} times")
+    if turn["exit_reason"]:
+        told.append(f"ended: {turn['exit_reason']}")
+    return told
+
+
+def _call(one: dict[str, Any]) -> str:
+    given = "..." if one["args"] is None else json.dumps(one["args"])
+    came = one["error_code"] if one["status"] in {"error", "invalid"} else None
+    found = f"{one['results_found']} found" if one["status"] == "ok" else one["status"]
+    again = " (the same as before)" if one["repeated"] else ""
+    return plain(f"{one['tool']}({given[1:-1]}): {came or found}{again}")

@@ -1,0 +1,167 @@
+"""Searches of several parts, and turns of an agent, as a stack of processes does them.
+
+The model is a script that answers at once: what is measured is what we add to it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import psycopg
+
+from bench.rig import Rig, rig
+from local import sample
+
+COMMANDS = (
+    ("serve", "api"),
+    ("serve", "worker", "search"),
+    ("serve", "worker", "search.bulk"),
+    ("serve", "worker", "answer"),
+    ("serve", "worker", "enhance.metadata,index"),
+    ("serve", "worker", "enhance.embed"),
+    ("serve", "upkeep"),
+)
+# A question of three sub-queries, the whole of it one, in so many variations.
+WHAT = ("klystron", "gate valve", "kicker", "septum", "cooling pump", "undulator")
+SAMPLES = 60
+_READY_SECONDS = 240.0
+TURN = "a turn of three calls beyond the longest"
+_CALLED = ("klystron trip", "vacuum leak", "cooling water")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long something took, in milliseconds."""
+
+    name: str
+    p50_ms: float
+    p95_ms: float
+
+
+def measure() -> list[Timing]:
+    """Measure on a stack of our own, over Postgres alone."""
+    with _model() as address:
+        providers = json.dumps({"bench": {"base_url": address}})
+        extra = {
+            "OPENSEARCH_URL": "off",
+            "LOGCHORD_API__PROVIDERS": providers,
+            "LOGCHORD_REASONING__PROVIDER": "bench",
+            "LOGCHORD_REASONING__MODEL_ID": "script",
+        }
+        with rig(COMMANDS, **extra) as stack, _client(stack) as client:
+            assert stack.settings.database_url is not None
+            database = stack.settings.database_url.get_secret_value()
+            _fill(client, database)
+            return [*_searches(client), *_turns(client, database)]
+
+
+@contextmanager
+def _client(stack: Rig) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {stack.key}"}
+    with httpx.Client(base_url=stack.url, headers=headers, timeout=60) as client:
+        yield client
+
+
+def _fill(client: httpx.Client, database: str) -> None:
+    for page in sample.pages():
+        rows = [{**row, "source": "api"} for row in page]
+        client.post("/v1/entries", json={"entries": rows}).raise_for_status()
+    ends = time.monotonic() + _READY_SECONDS
+    with psycopg.connect(database, autocommit=True) as conn:
+        # Without an index its stage stays due.
+        due = "SELECT count(*) FROM work WHERE stage <> 'index'"
+        while (row := conn.execute(due).fetchone()) and row[0]:
+            if time.monotonic() > ends:
+                message = f"{row[0]} entries were not read in time"
+                raise TimeoutError(message)
+            time.sleep(1.0)
+
+
+def _searches(client: httpx.Client) -> list[Timing]:
+    took: dict[str, list[float]] = {"hybrid": [], "agentic": []}
+    for number in range(SAMPLES + 10):
+        one, other = WHAT[number % len(WHAT)], WHAT[(number + 1) % len(WHAT)]
+        query = f"{one} number {number} and {other} trip"
+        for mode, times in took.items():
+            began = time.perf_counter()
+            body = {"query": query, "mode": mode, "synthesize": False}
+            client.post("/v1/search/query", json=body).raise_for_status()
+            if number >= 10:  # noqa: PLR2004 - the first ones warm up
+                times.append((time.perf_counter() - began) * 1000)
+    return [_timing(name, times) for name, times in took.items()]
+
+
+def _turns(client: httpx.Client, database: str) -> list[Timing]:
+    """Measure what a turn of three calls takes beyond the longest of them."""
+    beyond: list[float] = []
+    for number in range(SAMPLES // 2):
+        body = {"query": f"why number {number}", "mode": "agent"}
+        job = client.post("/v1/search/jobs", json=body).json()["job_id"]
+        wait = {"wait_ms": 30_000}
+        ended = client.get(f"/v1/search/jobs/{job}", params=wait).json()
+        if ended["ended_at"] is None:
+            message = f"agent {job} did not end"
+            raise TimeoutError(message)
+        with psycopg.connect(database) as conn:
+            rows = conn.execute(
+                "SELECT extract(epoch FROM created_at)::float8, took_ms, outcomes"
+                " FROM agent_turn WHERE job_id = %s ORDER BY turn_no",
+                (job,),
+            ).fetchall()
+        (first, asked_ms, outcomes), (second, *_) = rows[:2]
+        longest = max(one["took_ms"] for one in outcomes.values())
+        beyond.append((second - first) * 1000 - asked_ms - longest)
+    return [_timing(TURN, beyond)]
+
+
+def _timing(name: str, took: Sequence[float]) -> Timing:
+    cuts = statistics.quantiles(took, n=20)
+    return Timing(name, statistics.median(took), cuts[-1])
+
+
+@contextmanager
+def _model() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Calls three tools in the first turn, and answers in the second."""
+
+    log_message: Callable[..., None] = staticmethod(lambda *_: None)
+
+    def do_POST(self) -> None:
+        """Answer as OpenAI's endpoint does."""
+        size = int(self.headers["Content-Length"])
+        asked = json.loads(self.rfile.read(size))
+        has_found = any(one["role"] == "tool" for one in asked["messages"])
+        message: dict[str, Any] = {"content": "It did [1.1]."}
+        if not has_found:
+            message = {"tool_calls": [_call(n, one) for n, one in enumerate(_CALLED)]}
+        reason = "stop" if has_found else "tool_calls"
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        body = json.dumps({"choices": [choice], "usage": {}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _call(number: int, query: str) -> dict[str, Any]:
+    given = {"name": "keyword", "arguments": json.dumps({"query": query})}
+    return {"index": number, "id": f"call_{number}", "function": given}

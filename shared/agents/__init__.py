@@ -1,0 +1,1 @@
+"""A model that searches turn by turn: each turn a row, each row's calls a chord."""

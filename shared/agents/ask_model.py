@@ -1,0 +1,243 @@
+"""A model asked within a turn: held while it speaks, once more where that may help."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+from shared.agents import conversation, tools, turn_rows
+from shared.agents.bounds import Bounds, ExitReason, reserve
+from shared.agents.read_calls import MalformedCallError, WantedCall, read_calls
+from shared.agents.tools import AgentTool
+from shared.agents.turn_rows import Claim, TurnRow
+from shared.answers.prompt.pseudonyms import Pseudonyms
+from shared.errors import LogchordError, ModelOutageError, ModelRefusalError
+from shared.language_models.completion import ChatRequest, Completion
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.search.jobs.job import Job
+from shared.search.query.plan import Plan
+
+if TYPE_CHECKING:
+    import redis
+
+    from shared.postgres.pool import Pool
+    from shared.search.retrieval.search_context import SearchContext
+
+log = get_logger()
+
+# With less time left no model is asked.
+LEAST_SECONDS = 0.3
+# Before an endpoint that was busy is asked once more.
+PAUSE_SECONDS = 0.5
+_ASKED_AT_MOST = 2
+
+
+class ChatModel(Protocol):
+    """Who is asked: one call, one absolute end."""
+
+    def complete(
+        self,
+        request: ChatRequest,
+        seconds: float,
+        *,
+        is_cancelled: Callable[[], bool],
+    ) -> Completion:
+        """Return what the model says within the time."""
+
+
+class Sender(Protocol):
+    """How the next steps are sent."""
+
+    def calls(self, job: Job, numbers: Sequence[int], turn_no: int) -> None:
+        """Send calls as a chord, whose body takes a turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentProcess:
+    """What a turn needs of the process that takes it."""
+
+    pool: Pool
+    redis: redis.Redis
+    context: SearchContext
+    now: Callable[[], float]
+    model: Callable[[], ChatModel]
+    bounds: Bounds
+    max_tokens: int
+    temperature: float
+    send: Sender
+    # Logbooks whose entries are not told to the model's provider.
+    excluded: frozenset[str] = frozenset()
+    checkpoint: Callable[[str, UUID], None] = lambda *_: None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a model said, and what is to be called for it."""
+
+    completion: Completion
+    calls: tuple[WantedCall, ...]
+    native: bool
+    # How often it was asked again within the turn.
+    again: int
+
+
+class TurnLostError(Exception):
+    """The turn is somebody else's by now, or nobody's: its job has ended."""
+
+
+class ModelFailedError(Exception):
+    """No word of the model can be used; `reason` says why the agent ends."""
+
+    def __init__(self, reason: ExitReason, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.reason: ExitReason = reason
+        # Whether asking again is for nothing, but perhaps without naming tools.
+        self.is_final = is_final
+        self.names_no_tools = False
+
+
+def seconds_left(process: AgentProcess, job: Job, plan: Plan) -> float:
+    """Return how long a model may speak: what comes behind it takes time, too."""
+    return job.deadline - reserve(plan.deadline_ms) - process.now()
+
+
+def ask_model(
+    process: AgentProcess,
+    job: Job,
+    plan: Plan,
+    claim: Claim,
+    before: Sequence[TurnRow],
+    offered: Mapping[str, AgentTool],
+    is_over: Callable[[], bool],
+    *,
+    is_last: bool,
+) -> tuple[Said, str]:
+    """Ask the model, once more where it may then say something of use."""
+    native = all((one.model_out or {}).get("native", True) for one in before)
+    seen = conversation.see(process.context, plan, before, process.excluded)
+    for again in range(_ASKED_AT_MOST):
+        messages = conversation.write_messages(
+            process.context, plan, before, seen, is_last=is_last, native=native
+        )
+        listed = tools.list_descriptions([*offered.values()])
+        request = ChatRequest(
+            messages,
+            process.max_tokens,
+            process.temperature,
+            listed if native and not is_last else (),
+        )
+        seconds = seconds_left(process, job, plan)
+        try:
+            said = _ask_once(process, claim, request, seconds, offered, is_over)
+            # Whoever writes its calls as text is told what came of them as text.
+            native = said.native or (native and not said.calls)
+            calls = tuple(_named(call, seen.pseudonyms) for call in said.calls)
+            said = replace(said, calls=calls, native=native, again=again)
+            return said, conversation.hash_messages(messages)
+        except ModelFailedError as exc:
+            failed = exc
+        if is_over():
+            raise TurnLostError
+        if seconds_left(process, job, plan) < LEAST_SECONDS:
+            raise ModelFailedError("deadline")
+        if failed.is_final:
+            # An endpoint that knows no tools refuses whoever names some.
+            if not failed.names_no_tools or not native or before:
+                raise failed
+            native = False
+    raise failed
+
+
+def _named(call: WantedCall, pseudonyms: Pseudonyms) -> WantedCall:
+    """Return a call with the names of people that its model does not know."""
+    shown = {
+        name: pseudonyms.show(value) if isinstance(value, str) else value
+        for name, value in call.arguments.items()
+    }
+    return replace(call, arguments=shown)
+
+
+def _ask_once(
+    process: AgentProcess,
+    claim: Claim,
+    request: ChatRequest,
+    seconds: float,
+    offered: Mapping[str, AgentTool],
+    is_over: Callable[[], bool],
+) -> Said:
+    """Return what the model says to it; what cannot be used is raised, and paid."""
+    try:
+        completion = process.model().complete(request, seconds, is_cancelled=is_over)
+    except ModelRefusalError as exc:
+        log.warning("agent_model_refused", reason=exc.reason)
+        failed = ModelFailedError("model_unavailable", is_final=True)
+        failed.names_no_tools = exc.reason == "refused"
+        raise failed from exc
+    except ModelOutageError as exc:
+        log.warning("agent_model_failed", reason=exc.reason)
+        _pause(exc, is_over)
+        raise ModelFailedError(_failure(exc)) from exc
+    except LogchordError as exc:
+        log.warning("agent_model_not_asked", code=exc.error_code)
+        raise ModelFailedError("model_unavailable") from exc
+    try:
+        calls, is_native = read_calls(completion, offered)
+    except MalformedCallError as exc:
+        _keep_spent(process, claim, completion)
+        raise ModelFailedError("model_malformed") from exc
+    if not calls and not completion.text.strip():
+        _keep_spent(process, claim, completion)
+        raise ModelFailedError("model_malformed")
+    return Said(completion, calls, is_native, 0)
+
+
+def _failure(error: ModelOutageError) -> ExitReason:
+    malformed = error.reason in {"malformed", "endless"}
+    return "model_malformed" if malformed else "model_unavailable"
+
+
+def _pause(error: ModelOutageError, is_over: Callable[[], bool]) -> None:
+    """Wait as long as a busy endpoint asks for, if that is a moment."""
+    seconds = min(error.retry_after_seconds or PAUSE_SECONDS, 2 * PAUSE_SECONDS)
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends and not is_over():
+        threading.Event().wait(0.05)
+
+
+def _keep_spent(process: AgentProcess, claim: Claim, said: Completion) -> None:
+    with connection(process.pool) as conn:
+        tokens = (said.tokens_in or 0, said.tokens_out or 0)
+        turn_rows.keep_spent_tokens(conn, claim, tokens)
+
+
+@contextmanager
+def renewed(process: AgentProcess, claim: Claim) -> Iterator[Callable[[], bool]]:
+    """Hold a turn while its model is asked; give what tells that it is over."""
+    stop, over = threading.Event(), threading.Event()
+
+    def renew() -> None:
+        while not stop.wait(turn_rows.RENEW_SECONDS):
+            try:
+                with connection(process.pool) as conn:
+                    job = turn_rows.find_job(conn, claim.job_id)
+                    is_ours = turn_rows.renew(conn, claim)
+            except LogchordError as exc:
+                # The lease may still hold: the next look tells.
+                log.warning("turn_not_renewed", code=exc.error_code)
+                continue
+            if job is None or job.has_ended or not is_ours:
+                over.set()
+
+    thread = threading.Thread(target=renew, name="agent turn", daemon=True)
+    thread.start()
+    try:
+        yield over.is_set
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,45 @@
+"""What a call came to, as it is kept with its turn: ids and scores, never text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.search.jobs.outcome import Outcome
+
+INVALID, REPEATED = "invalid", "repeated"
+# What says that a part of what was asked for is unknown.
+FAILED = frozenset({"error", "timeout"})
+
+
+def keep_outcomes(call: Mapping[str, Any], heard: Sequence[Outcome]) -> dict[str, Any]:
+    """Return what the branch of a call told, in a few words and whole."""
+    last = heard[-1]
+    told = last.counts
+    status = last.status
+    if last.unsearched:
+        status = "timeout" if last.status == "timeout" else "error"
+    why = next((note.message for note in last.diagnostics), None)
+    return {
+        "status": status,
+        "limit": call["arguments"].get("limit"),
+        "outcomes": [one.values() for one in heard] if told is None else [],
+        "told": told,
+        "found": len(last.hits),
+        "took_ms": round(sum(one.took_ms for one in heard), 3),
+        "error_code": last.error_code or last.reason,
+        "message": why or f"It was not carried out: {last.error_code or last.reason}.",
+    }
+
+
+def refuse_call(code: str, message: str) -> dict[str, Any]:
+    """Return the outcome of a call that cannot be carried out as it was written."""
+    return {
+        "status": INVALID,
+        "outcomes": [],
+        "told": None,
+        "found": 0,
+        "took_ms": 0.0,
+        "error_code": code,
+        "message": message[:500],
+    }

@@ -1,0 +1,186 @@
+"""One call of an agent carried out: a branch like any other, or a closer look."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from shared.agents import tools
+from shared.agents.tools import AgentTool
+from shared.entries import refs
+from shared.errors import InvalidRequestError, NotFoundError
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Outcome
+from shared.search.pipelines import run_pipeline
+from shared.search.query import list_by_time
+from shared.search.query.facet_request import Counting
+from shared.search.query.filters import filters
+from shared.search.query.filters.filters import Filters
+from shared.search.query.language import grammar, required_fields
+from shared.search.query.list_by_time import LISTING_MODULE
+from shared.search.query.plan import MIN_WINDOW, Plan
+from shared.search.query.times import resolve_times
+from shared.search.results.hydrate import hydrate
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.modules import filter_options
+from shared.search.retrieval.search_context import SearchContext
+from shared.times import time_phrases
+from shared.times.calendar import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# No call takes longer, however much of the deadline is left: a turn waits for all.
+CALL_SECONDS = 4.0
+# Of one filter.
+MOST_VALUES = 100
+_TIMES = ("start_date", "end_date")
+_NARROWING = ("author", "source", "logbook", "exclude_entry_ids")
+# What the arguments of a search say beside its question and its filters.
+_OWN = frozenset({"query", "limit", "sort", "similarity_threshold"})
+
+
+def plan_call(plan: Plan, tool: AgentTool, arguments: BaseModel, clock: Clock) -> Plan:
+    """Return what a call of a search tool asks for.
+
+    Its own times take the place of the request's; all else that the request filters by
+    holds beside what the call filters by.
+    """
+    given = arguments.model_dump(exclude_none=True, exclude_defaults=True)
+    query = tools.query_of(given) or ""
+    narrowed = _narrowed(plan.filters, given, clock)
+    parsed = grammar.parse(query, clock)
+    lifted = required_fields.lift(parsed.tree, narrowed)
+    timed = resolve_times.resolve_times(lifted, given, query, clock)
+    limit = int(given.get("limit", getattr(arguments, "limit", plan.limit)))
+    sort = given.get("sort", "relevance")
+    threshold = given.get("similarity_threshold")
+    ordering = plan.ordering
+    if threshold is not None:
+        ordering = replace(ordering, similarity_threshold=threshold)
+    others = {
+        name: value
+        for name, value in given.items()
+        if name not in {*_OWN, *_TIMES, *_NARROWING}
+    }
+    asked = replace(
+        plan,
+        query=query,
+        tree=timed.tree,
+        filters=timed.filters,
+        method=tool.name,
+        branches=(tool.module or "",),
+        limit=limit,
+        window=max(MIN_WINDOW, limit),
+        ordering=ordering,
+        parameters={**plan.parameters, **others},
+        diagnostics=parsed.diagnostics,
+    )
+    return asked if sort == "relevance" else _by_time(asked, sort)
+
+
+def carry_out_call(
+    context: SearchContext,
+    plan: Plan,
+    tool: AgentTool,
+    arguments: BaseModel,
+    clock: Clock,
+    ends_at: float,
+    now: Callable[[], float],
+) -> list[Outcome]:
+    """Return what a call comes to; what is wrong with it is raised."""
+    ends_at = min(ends_at, now() + CALL_SECONDS)
+    if tool.module is not None:
+        asked = plan_call(plan, tool, arguments, clock)
+        branch = Branch(asked, asked.branches[0], ends_at, now)
+        return run_pipeline.carry_out_branch(context, branch)
+    given = arguments.model_dump()
+    began = time.perf_counter()
+    match tool.name:
+        case tools.GET_ENTRY | tools.GET_THREAD:
+            asked = _of_entry(context, plan, tool.name, given["ref"])
+            branch = Branch(asked, LISTING_MODULE, ends_at, now)
+            return run_pipeline.carry_out_branch(context, branch)
+        case tools.FILTER_VALUES:
+            told = _values(context, plan, given, ends_at - now())
+        case _:
+            told = _time(given["text"], clock)
+    took = round((time.perf_counter() - began) * 1000, 3)
+    return [Outcome(tool.name, "ok", "", took_ms=took, counts=told)]
+
+
+def _narrowed(asked: Filters, given: Mapping[str, Any], clock: Clock) -> Filters:
+    said = {name: given[name] for name in (*_TIMES, *_NARROWING) if given.get(name)}
+    plain = {name: _plain(value) for name, value in said.items()}
+    own = filters.parse(plain, max_values=MOST_VALUES, clock=clock)
+    if any(name in said for name in _TIMES):
+        asked = replace(asked, since=None, until=None)
+    both = asked.both(own)
+    if both is None:
+        message = "The question is filtered by something else already."
+        raise InvalidRequestError.field("filters", "contradiction", message)
+    return both
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _by_time(plan: Plan, sort: list_by_time.Sort) -> Plan:
+    return replace(plan, branches=(LISTING_MODULE,), sort=sort, exhaustive=False)
+
+
+def _of_entry(context: SearchContext, plan: Plan, name: str, ref: str) -> Plan:
+    """Return the listing that holds an entry, or its thread, if the caller sees it."""
+    with connection(context.pool) as conn:
+        ids = [
+            one.entry_id
+            for one in refs.find(conn, plan.scope.tenant, ref)
+            if one.entry_id is not None
+        ]
+        rows = hydrate(conn, ids, plan.scope, int(CALL_SECONDS * 1000))
+    if not rows:
+        raise NotFoundError
+    found: list[UUID] = sorted(rows)
+    one = Filters(ids=tuple(map(str, found)))
+    threads = tuple(str(row.thread_id) for row in rows.values() if row.thread_id)
+    if name == tools.GET_THREAD and threads:
+        one = Filters(threads=threads)
+    narrowed = plan.filters.both(one)
+    if narrowed is None:
+        # What the request filters out is as absent as none.
+        raise NotFoundError
+    bare = replace(plan, query="", tree=None, filters=narrowed, method=name)
+    return _by_time(bare, "oldest")
+
+
+def _values(
+    context: SearchContext, plan: Plan, given: Mapping[str, Any], seconds: float
+) -> dict[str, Any]:
+    bare = replace(plan, query="", tree=None)
+    found = filter_options.list_options(
+        bare,
+        context,
+        seconds,
+        Counting((given["field"],)),
+        prefix=given["prefix"],
+        limit=given["limit"],
+    )
+    values = [{"value": value, "count": count} for value, count in found.values]
+    return {"field": given["field"], "values": values}
+
+
+def _time(text: str, clock: Clock) -> dict[str, Any]:
+    words = time_phrases.plain(text.split())
+    found = time_phrases.parse_time_phrase(words, clock)
+    if found is None:
+        message = "These words are not read as a time."
+        raise InvalidRequestError.field("text", "time", message)
+    ends = (found.span.since, found.span.until)
+    since, until = (one.isoformat() if one else None for one in ends)
+    return {"start_date": since, "end_date": until, "confidence": found.confidence}

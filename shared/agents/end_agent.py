@@ -1,0 +1,137 @@
+"""The end of an agent: its hits as one list, its answer checked, its reason told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
+
+from shared.agents import tools, turn_rows
+from shared.agents.agent_answer import AgentAnswer
+from shared.agents.bounds import ExitReason
+from shared.agents.call_outcomes import FAILED, REPEATED
+from shared.agents.conversation import read_outcomes
+from shared.agents.turn_rows import TurnRow
+from shared.errors import SearchTimeoutError
+from shared.postgres.pool import pipelined_connection
+from shared.search.jobs import close_job
+from shared.search.jobs.close_job import Ending as JobEnding
+from shared.search.jobs.job import Job
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.language import grammar
+from shared.search.query.list_by_time import LISTING_MODULE
+from shared.search.query.plan import Plan
+from shared.search.query.sub_queries import FanOut, SubQuery
+from shared.search.response.end_search import (
+    Beside,
+    EndedSearch,
+    MakeCards,
+    end_search,
+)
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+    from shared.search.retrieval.search_context import SearchContext
+
+
+def end_agent(
+    context: SearchContext,
+    job: Job,
+    plan: Plan,
+    turns: Sequence[TurnRow],
+    reason: ExitReason,
+    make_cards: MakeCards,
+) -> EndedSearch:
+    """Return what an agent came to: with its own words, or those of the entries.
+
+    Whatever ended it, what it has found is ranked and told.
+    """
+    asked, arrived, failed = gather(plan, turns)
+    worded = AgentAnswer(context, asked, turns, reason)
+    beside = Beside(worded.answer_question, make_cards)
+    ended = end_search(context, job, asked, arrived, beside)
+    is_done = reason == "answered" and not failed
+    if ended.answer is None:
+        return ended
+    is_done &= ended.conclusion.state == "done"
+    state: Literal["done", "partial"] = "done" if is_done else "partial"
+    branches = (*ended.conclusion.branches, *failed)
+    answer = replace(
+        ended.answer,
+        state=state,
+        branches=branches,
+        degraded=ended.answer.degraded or bool(failed),
+        deterministic=False,
+        agent=describe(plan, turns, reason, worded.twin_text),
+    )
+    conclusion = replace(ended.conclusion, state=state, branches=branches)
+    return replace(ended, conclusion=conclusion, answer=answer, asked=asked)
+
+
+def describe(
+    plan: Plan, turns: Sequence[TurnRow], reason: str | None, twin: str | None
+) -> dict[str, Any]:
+    """Return how an agent ended, and the answer that comes out the same each time."""
+    return {
+        "exit_reason": reason,
+        "turns": len(turns),
+        "tool_calls": sum(len(one.calls) for one in turns),
+        "tokens_in": sum(one.tokens_in for one in turns),
+        "tokens_out": sum(one.tokens_out for one in turns),
+        "twin": {"mode": "agentic", "query": plan.query, "answer": twin},
+    }
+
+
+def gather(
+    plan: Plan, turns: Sequence[TurnRow]
+) -> tuple[Plan, dict[int, list[Outcome]], tuple[Outcome, ...]]:
+    """Return the plan of all that was called, what that came to, and what failed.
+
+    Each call is a sub-query: what several of them have found stands further up.
+    """
+    sub_queries: list[SubQuery] = []
+    names: list[str] = []
+    arrived: dict[int, list[Outcome]] = {}
+    failed: list[Outcome] = []
+    for turn in turns:
+        for number, call in enumerate(turn.calls):
+            kept = turn.outcomes.get(str(number), {})
+            heard = read_outcomes(kept)
+            if kept.get("status") == REPEATED or not heard:
+                continue
+            if kept.get("status") in FAILED:
+                failed += heard
+                continue
+            place = len(names)
+            query = tools.query_of(call["arguments"]) or plan.query
+            sub_queries.append(SubQuery(query, grammar.parse(query).tree))
+            # What looks closer lists entries, and the whole is no list by time.
+            listed = heard[-1].name == LISTING_MODULE
+            names.append(call["name"] if listed else heard[-1].name)
+            arrived[place] = [replace(one, part=place) for one in heard]
+    fan_out = FanOut(tuple(sub_queries), tuple(range(len(names))), "agent")
+    asked = replace(plan, branches=tuple(names), fan_out=fan_out)
+    return asked, arrived, tuple(failed)
+
+
+def store(
+    pool: Pool, job: Job, ended: EndedSearch, reason: ExitReason, deadline_ms: int
+) -> bool:
+    """Close the job and its last turn in one commit; True for whoever closed it."""
+    ending = ended.ending
+    if reason == "deadline" and ending.error is None:
+        late = SearchTimeoutError(timeout_seconds=deadline_ms / 1000, operation="agent")
+        ending = JobEnding(
+            ending.state, ending.branches, ending.ranked, late.body()["error"]
+        )
+    with pipelined_connection(pool) as conn:
+        turn_rows.end(conn, job.job_id, job.tenant, reason)
+        return close_job.close_job(conn, job, ending)
+
+
+def list_seen_entries(plan: Plan, turns: Sequence[TurnRow]) -> list[UUID]:
+    """Return every entry that the calls of some turns have found."""
+    _, arrived, _ = gather(plan, turns)
+    heard = (one for branch in arrived.values() for one in branch)
+    return sorted({UUID(hit.entry_id) for one in heard for hit in one.hits})

@@ -1,0 +1,113 @@
+"""What a model wants to have called, from its own words, whichever way it says so.
+
+Models with native tool calls say it beside their text, others in one JSON object in a
+fenced block.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shared.language_models.completion import Completion
+
+MOST_CALLS = 8
+# Of one call; more is no question.
+MOST_CHARACTERS = 8000
+_FENCED = re.compile(r"```(?:json|tool_call|tool)?([^`]*)```")
+_TAGGED = re.compile(r"<tool_call>([^<]*)</tool_call>")
+_NAMES, _ARGUMENTS = ("tool", "name", "function"), ("arguments", "args", "parameters")
+
+
+class MalformedCallError(ValueError):
+    """What the model wrote looks like a call and is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCall:
+    """A tool with its arguments; why not, where they cannot be read."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    unreadable: str | None = None
+
+
+def read_calls(
+    said: Completion, tools: Collection[str]
+) -> tuple[tuple[WantedCall, ...], bool]:
+    """Return what is to be called, and whether it was said in the native way.
+
+    Raises `MalformedCallError` where a text is half a call and no answer either.
+    """
+    if said.tool_calls:
+        found = [
+            _native(place, one.id, one.name, one.arguments)
+            for place, one in enumerate(said.tool_calls)
+        ]
+        return tuple(found[:MOST_CALLS]), True
+    return _in_text(said.text, tools), False
+
+
+def _native(place: int, id_: str, name: str, text: str) -> WantedCall:
+    given = id_ or f"call_{place}"
+    if len(text) > MOST_CHARACTERS:
+        why = f"the arguments have more than {MOST_CHARACTERS} characters"
+        return WantedCall(given, name[:64], {}, why)
+    try:
+        arguments = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return WantedCall(given, name[:64], {}, "the arguments are no JSON")
+    if not isinstance(arguments, dict):
+        return WantedCall(given, name[:64], {}, "the arguments are no object")
+    return WantedCall(given, name[:64], arguments)
+
+
+def _in_text(text: str, tools: Collection[str]) -> tuple[WantedCall, ...]:
+    blocks = [*_FENCED.findall(text), *_TAGGED.findall(text)] or [text]
+    found: list[WantedCall] = []
+    for block in map(str.strip, blocks):
+        if block[:1] in {"{", "["}:
+            found += _of_block(block, tools, len(found))
+    return tuple(found[:MOST_CALLS])
+
+
+def _of_block(block: str, tools: Collection[str], first: int) -> list[WantedCall]:
+    names_one = any(f'"{one}"' in block for one in tools)
+    try:
+        values = json.loads(block[:MOST_CHARACTERS])
+    except (ValueError, RecursionError) as exc:
+        if names_one:
+            raise MalformedCallError from exc
+        # Other JSON in an answer is none of ours.
+        return []
+    listed = values if isinstance(values, list) else [values]
+    return [
+        call
+        for place, one in enumerate(listed, first)
+        if (call := _call(one, tools, place)) is not None
+    ]
+
+
+def _call(values: Any, tools: Collection[str], place: int) -> WantedCall | None:
+    if not isinstance(values, Mapping):
+        return None
+    name = next((values[key] for key in _NAMES if key in values), None)
+    if isinstance(name, Mapping):
+        # As the wire form has it: {"function": {"name": ..., "arguments": ...}}.
+        values, name = name, name.get("name")
+    arguments: Any = next((values[key] for key in _ARGUMENTS if key in values), {})
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError) as exc:
+            raise MalformedCallError from exc
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        return None
+    if name not in tools and not arguments:
+        return None
+    return WantedCall(f"call_{place}", name[:64], arguments)

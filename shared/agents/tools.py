@@ -1,0 +1,122 @@
+"""What an agent may call: the search modules it is given, and four ways to look closer.
+
+All of them only read, and see no more than whoever asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.errors import LogchordError
+from shared.search.pipelines import installed_pipelines
+from shared.search.pipelines.pipeline_contract import PipelineDescriptor
+from shared.search.query.plan import Plan
+from shared.search.retrieval import installed_modules
+from shared.search.retrieval.tool_schema import SearchArguments
+
+GET_ENTRY, GET_THREAD = "get_entry", "get_thread"
+FILTER_VALUES, PARSE_TIME = "filter_values", "parse_time"
+_REF = "The id of an entry, or its number."
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EntryArguments(_Arguments):
+    """Which entry is read, or the thread of which."""
+
+    ref: str = Field(min_length=1, max_length=300, description=_REF)
+
+
+class ValueArguments(_Arguments):
+    """Which values are listed."""
+
+    field: Literal["author", "device", "kind", "logbook", "source", "system", "tag"] = (
+        Field(description="The field.")
+    )
+    prefix: str | None = Field(None, max_length=100, description="How they begin.")
+    limit: int = Field(20, ge=1, le=50, description="So many, the commonest first.")
+
+
+class TimeArguments(_Arguments):
+    """Which words mean a time."""
+
+    text: str = Field(
+        min_length=1, max_length=100, description="Such as `last night`, `week 23`."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTool:
+    """One tool: by what it is called, and what it takes."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    # The search module behind it; None: one of ours that looks closer.
+    module: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Return it as endpoints of models know tools."""
+        schema = self.arguments.model_json_schema()
+        told = {"name": self.name, "description": self.description}
+        return {"type": "function", "function": {**told, "parameters": schema}}
+
+    def read(self, given: Mapping[str, Any]) -> BaseModel:
+        """Return the arguments, checked; raises `ValueError` with what is wrong."""
+        try:
+            return self.arguments.model_validate(given)
+        except ValidationError as exc:
+            told = exc.errors(include_url=False, include_context=False)
+            said = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told)
+            raise ValueError("; ".join([*said][:5])) from exc
+
+
+_CLOSER = (
+    AgentTool(GET_ENTRY, "Read one entry.", EntryArguments),
+    AgentTool(GET_THREAD, "Read all entries of an entry's thread.", EntryArguments),
+    AgentTool(FILTER_VALUES, "List the values that a filter can have.", ValueArguments),
+    AgentTool(PARSE_TIME, "Read words as a time range.", TimeArguments),
+)
+
+
+def list_tools(plan: Plan) -> dict[str, AgentTool]:
+    """Return the tools of an agent by name: the modules of its plan, and our four."""
+    return {one.name: one for one in (*_searching(plan), *_CLOSER)}
+
+
+def _searching(plan: Plan) -> Iterator[AgentTool]:
+    pipelines = installed_pipelines.find_pipelines()
+    for branch in plan.searching:
+        composed = pipelines.get(branch)
+        if isinstance(composed, PipelineDescriptor):
+            yield AgentTool(branch, composed.description, SearchArguments, branch)
+            continue
+        try:
+            one = installed_modules.find_module(branch)
+        except LogchordError:
+            # It is broken: its branch would fail, so nobody is offered it.
+            continue
+        yield AgentTool(one.search_mode, one.description, one.args_schema, branch)
+
+
+def key_of(name: str, arguments: BaseModel) -> str:
+    """Return what equal calls have in common, however their arguments were written."""
+    return json.dumps([name, arguments.model_dump(mode="json")], sort_keys=True)
+
+
+def query_of(arguments: Mapping[str, Any]) -> str | None:
+    """Return the question of a search tool's arguments."""
+    asked = arguments.get("query")
+    return asked if isinstance(asked, str) else None
+
+
+def list_descriptions(tools: Sequence[AgentTool]) -> list[dict[str, Any]]:
+    """Return the tools as they are sent to a model."""
+    return [one.describe() for one in tools]

@@ -1,0 +1,22 @@
+"""How a facility counts its days, as settings and its file say it."""
+
+from __future__ import annotations
+
+from datetime import time
+from typing import TYPE_CHECKING
+
+from shared.times.calendar import Clock
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+    from shared.text.facility.facility import Facility
+
+
+def make_calendar(settings: Settings, facility: Facility) -> Clock:
+    """Return how days, shifts and periods are counted, without what is now."""
+    return Clock(
+        zone=settings.facility_timezone,
+        day_starts=time.fromisoformat(settings.day_starts),
+        shifts=facility.shifts,
+        periods=facility.calendar,
+    )

@@ -1,0 +1,147 @@
+"""Turns of agents, and their calls: each turn a row, each row's calls a chord."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from math import ceil
+from uuid import UUID
+
+from shared.agents import agent_trace, end_agent, turn_rows
+from shared.agents.ask_model import AgentProcess, ChatModel
+from shared.agents.bounds import Bounds
+from shared.agents.run_call import run_call
+from shared.agents.take_turn import Ending
+from shared.agents.take_turn import take_turn as taken
+from shared.cards.make_cards import make_cards
+from shared.errors import ConfigurationError
+from shared.language_models.chosen_model import choose_model, make_client
+from shared.log import get_logger
+from shared.messaging import fan_out
+from shared.messaging.task_names import TAKE_AGENT_TURN
+from shared.postgres.pool import connection
+from shared.search.jobs import job as jobs
+from shared.search.jobs import progress
+from shared.search.jobs.job import Job
+from shared.search.query.calendar_settings import make_calendar
+from shared.search.query.plan import Plan
+from shared.search.response import end_search as ending
+from workers.runtime import worker_metrics
+from workers.runtime.context import Context
+from workers.runtime.task import attempt as classified
+from workers.runtime.task import task
+
+log = get_logger()
+
+
+@task(TAKE_AGENT_TURN)
+def take_agent_turn(ctx: Context, job_id: UUID, turn_no: int) -> None:
+    """Take a turn of an agent, or end it; twice is once."""
+    ended = taken(_process(ctx), job_id, turn_no)
+    _tell_turns(ctx, job_id, turn_no - 1, ended)
+    if ended is not None:
+        _end(ctx, ended)
+
+
+def carry_out(ctx: Context, job: Job, plan: Plan, call_no: int) -> None:
+    """Carry out one call of a turn and keep what it comes to; twice is once."""
+    clock = replace(make_calendar(ctx.settings, ctx.facility), now=datetime.now(UTC))
+    until = _events_until(ctx, job)
+    done = run_call(_process(ctx), job, plan, call_no, clock, classified, until)
+    if done is None:
+        return
+    name, outcomes = done
+    for one in outcomes:
+        worker_metrics.branch_done(one.name, one.status, one.took_ms / 1000)
+    worker_metrics.agent_called(name, outcomes[-1].status)
+
+
+def _process(ctx: Context) -> AgentProcess:
+    settings = ctx.settings
+    chosen = choose_model(settings, "agent")
+
+    given = settings.api.providers.get(chosen.provider) if chosen else None
+
+    def model() -> ChatModel:
+        if chosen is None:
+            message = "No model is configured for agents (`reasoning.provider`)."
+            raise ConfigurationError(message, config_key="reasoning.provider")
+        make = functools.partial(make_client, settings, chosen)
+        client: ChatModel = ctx.kept("agent_model", make)
+        return client
+
+    return AgentProcess(
+        pool=ctx.pool,
+        redis=ctx.redis,
+        context=ctx.search_context,
+        now=ctx.clock.now,
+        model=model,
+        bounds=Bounds.of(settings),
+        max_tokens=chosen.max_tokens if chosen else settings.synthesis.max_tokens,
+        temperature=settings.reasoning.temperature,
+        send=_Sender(ctx),
+        excluded=frozenset(given.excluded_logbooks if given else ()),
+        checkpoint=lambda name, _: ctx.checkpoint(name),
+    )
+
+
+class _Sender:
+    """Sends calls with the headers of the message at hand."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def calls(self, job: Job, numbers: Sequence[int], turn_no: int) -> None:
+        """Send calls as a chord, whose body takes a turn."""
+        kept = ("mailbox", "request_id", "traceparent")
+        known = {
+            name: self._ctx.headers[name]
+            for name in kept
+            if self._ctx.headers.get(name)
+        }
+        headers = {**known, "deadline": job.deadline, fan_out.WATCHED: True}
+        fan_out.send_agent_calls(self._ctx.app, job.job_id, numbers, turn_no, headers)
+
+
+def _end(ctx: Context, one: Ending) -> None:
+    ctx.checkpoint("before_answer", one.job.job_id)
+    ended = end_agent.end_agent(
+        ctx.search_context, one.job, one.plan, one.turns, one.reason, make_cards
+    )
+    ctx.checkpoint("before_store")
+    is_first = end_agent.store(
+        ctx.pool, one.job, ended, one.reason, one.plan.deadline_ms
+    )
+    mailbox = ctx.headers.get("mailbox")
+    if mailbox:
+        ending.tell(ctx.redis, mailbox, one.job, ended)
+    if is_first:
+        worker_metrics.job_ended(ended.state)
+        worker_metrics.agent_ended(one.reason)
+        if ended.sentences is not None:
+            worth = ended.sentences.context
+            worker_metrics.answered(worth.status, worth.grade)
+
+
+def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) -> None:
+    """Tell whoever looks on how the turns from one on have fared that are over."""
+    job = jobs.load_job(ctx.redis, job_id)
+    if job is None:
+        return
+    with connection(ctx.pool) as conn:
+        turns = turn_rows.list_turns(conn, job_id, job.tenant)
+    if ended is not None and turns:
+        # Before the job is: whoever looks on leaves when that is told.
+        turns[-1] = replace(turns[-1], state="ended", exit_reason=ended.reason)
+    for one in turns:
+        if one.turn_no >= first and one.state in {"done", "ended"}:
+            told = asdict(agent_trace.trace_turn(one))
+            until = _events_until(ctx, job)
+            progress.tell_event(ctx.redis, job_id, "agent_turn", told, until=until)
+            worker_metrics.agent_turn_done(one.state)
+
+
+def _events_until(ctx: Context, job: Job) -> int:
+    return ceil(job.deadline) + ctx.settings.event_retention_minutes * 60
