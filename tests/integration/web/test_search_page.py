@@ -118,6 +118,9 @@ def test_every_view_is_json_at_the_same_address(client: httpx.Client) -> None:
     assert [one["external_id"] for one in found["results"]] == ["OPS-2"]
     assert found["facets"]["logbook"]["values"] == [{"value": "Operations", "count": 1}]
     assert (entry["external_id"], entry["revision"]) == ("OPS-2", 1)
+    page = show(client, "/e/api/OPS-2@1?q=pump")
+    linked = client.get(page.link("this page as JSON"), headers=HTML).json()
+    assert (linked["external_id"], linked["revision"]) == ("OPS-2", 1)
     # A program that says nothing of HTML is given JSON where it always was.
     assert client.get("/e/api/OPS-2").json()["external_id"] == "OPS-2"
 
