@@ -223,6 +223,8 @@ def test_a_text_that_is_html_is_shown_and_never_run(client: httpx.Client) -> Non
         assert [one["type"] for one in scripts] == ["module"]
         assert all("onerror" not in one.attributes for one in shown.every("img"))
     assert entry.one(id="text").text == hostile
+    linked = client.get(entry.link("this page as JSON"), headers=HTML).json()
+    assert linked["external_id"] == "X<1>"
 
 
 @pytest.mark.requirement("U28")
