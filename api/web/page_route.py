@@ -53,7 +53,8 @@ class PageBesideData(PageRoute):
     def matches(self, scope: RawScope) -> tuple[Match, RawScope]:
         """Tell whether this is the address, asked for by a browser."""
         accepted = Headers(scope=scope).get("accept", "")
-        if "text/html" not in accepted:
+        is_twin = scope.get("path", "").endswith(rendering.TWIN)
+        if "text/html" not in accepted or is_twin:
             return Match.NONE, {}
         return super().matches(scope)
 

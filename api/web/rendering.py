@@ -92,14 +92,18 @@ def frame(request: Request, template: str) -> dict[str, Any]:
     who = getattr(request.state, "caller", None)
     scopes = who.scope.allowed if who else frozenset()
     query = request.scope["query_string"].decode("latin-1")
-    path = request.scope["path"].removeprefix(settings.base_path)
+    # As it was written: what is encoded in it belongs to a name.
+    raw: bytes = request.scope["raw_path"]
+    path = raw.decode("ascii", "replace").removeprefix(settings.base_path)
     # Some addresses are a twin already: an error of one is shown as a page, too.
     named = path.removesuffix(TWIN) if path != "/" else "/index"
+    # Of an entry REST knows no question whose words are marked.
+    asked = f"?{query}" if query and not path.startswith("/e/") else ""
     return {
         "url": Links(settings.base_path),
         "page": template.removesuffix(".html"),
         "here": path + (f"?{query}" if query else ""),
-        "twin": f"{settings.base_path}{named}{TWIN}" + (f"?{query}" if query else ""),
+        "twin": f"{settings.base_path}{named}{TWIN}{asked}",
         "version": VERSION,
         "times": times_of(request),
         "now": datetime.now(UTC),

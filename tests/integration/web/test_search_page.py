@@ -118,6 +118,9 @@ def test_every_view_is_json_at_the_same_address(client: httpx.Client) -> None:
     assert [one["external_id"] for one in found["results"]] == ["OPS-2"]
     assert found["facets"]["logbook"]["values"] == [{"value": "Operations", "count": 1}]
     assert (entry["external_id"], entry["revision"]) == ("OPS-2", 1)
+    page = show(client, "/e/api/OPS-2@1?q=pump")
+    linked = client.get(page.link("this page as JSON"), headers=HTML).json()
+    assert (linked["external_id"], linked["revision"]) == ("OPS-2", 1)
     # A program that says nothing of HTML is given JSON where it always was.
     assert client.get("/e/api/OPS-2").json()["external_id"] == "OPS-2"
 
@@ -220,6 +223,8 @@ def test_a_text_that_is_html_is_shown_and_never_run(client: httpx.Client) -> Non
         assert [one["type"] for one in scripts] == ["module"]
         assert all("onerror" not in one.attributes for one in shown.every("img"))
     assert entry.one(id="text").text == hostile
+    linked = client.get(entry.link("this page as JSON"), headers=HTML).json()
+    assert linked["external_id"] == "X<1>"
 
 
 @pytest.mark.requirement("U28")
