@@ -40,8 +40,9 @@ faults: setup ## Ten fault experiments, of the default suite too, with 200 entri
 	@TEST_LANES=$${TEST_LANES:-2} .ci/test tests/faults -m smoke
 
 faults-all: setup ## Every fault experiment with 1,000 entries each, and whatever else is too slow for the default suite
-	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test -m 'slow or not slow' tests/faults \
-	  tests/integration/api/test_admission_http.py tests/contract/test_generated_cases.py
+	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test -m 'slow or not slow' tests/faults
+	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test --junit-xml=test-results/whole.xml \
+	  $$(grep -rlE 'measures.size import .*(FULL|times)' tests/contract tests/integration)
 	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test --junit-xml=test-results/slow.xml -m slow \
 	  tests/unit tests/contract tests/integration tests/acceptance
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.faults.measures.size import FULL
+from tests.support.faults.measures.size import FULL, times
 from tests.support.fixtures.system import BIN, System
 
 SEED = 20260302
 # A default run has so many of each route and identity; a release has 200.
-FEW = 12
+FEW = times(4, 12)
 CASES = int(os.environ.get("LOGCHORD_TEST_CASES") or FEW)
 # Each value at its bounds: 9,300 requests and 100 s more, whatever the number of cases.
 WITH_BOUNDS = FULL or CASES > FEW

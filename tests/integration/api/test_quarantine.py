@@ -22,8 +22,8 @@ from shared.sources.intake import rejected
 from shared.sources.intake.rejected import Rejected
 from shared.work import due_work, quarantine
 from shared.work.quarantine_budget import Budget
-from tests.integration.api.test_commands import Run, runner
 from tests.support.fixtures.system import System
+from tests.support.typed import Run, typist
 from tests.support.waiting import until
 
 PutAside = Callable[..., list[str]]
@@ -348,7 +348,7 @@ def test_a_message_is_the_installations_and_is_not_sent_again(
 
 @pytest.fixture
 def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
-    return runner(api, tmp_path, api.key(tenant=tenant, scopes=("admin",)))
+    return typist(api, tmp_path, api.key(tenant=tenant, scopes=("admin",)))
 
 
 def test_the_command_lists_shows_releases_and_discards(
@@ -392,7 +392,7 @@ def test_the_command_ends_with_the_code_of_what_came_of_it(logchord, words, code
 
 
 def test_the_command_needs_an_admin(api, tenant, tmp_path):
-    reader = runner(api, tmp_path, api.key(tenant=tenant, scopes=("read",)))
+    reader = typist(api, tmp_path, api.key(tenant=tenant, scopes=("read",)))
 
     ended = reader("quarantine", "list")
 

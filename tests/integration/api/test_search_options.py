@@ -12,8 +12,8 @@ import pytest
 
 from api.cli import api_client
 from api.cli.main import main
-from tests.integration.api.test_commands import Run, runner
 from tests.support.fixtures.system import System
+from tests.support.typed import Run, typist
 
 Faulty = Callable[..., tuple[object, str]]
 ENTRIES: list[dict[str, Any]] = [
@@ -35,7 +35,7 @@ def logbook(client: httpx.Client) -> None:
 
 @pytest.fixture
 def logchord(running: System, tenant: str, tmp_path: Path) -> Run:
-    return runner(running, tmp_path, running.key(tenant=tenant))
+    return typist(running, tmp_path, running.key(tenant=tenant))
 
 
 @pytest.fixture

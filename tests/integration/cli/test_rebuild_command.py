@@ -17,9 +17,9 @@ from tests.support.fixtures.system import BIN, System
 from tests.support.waiting import until
 
 
-@pytest.fixture
-def system(make_system, opensearch) -> System:
-    made = make_system(opensearch=opensearch.url, EMBEDDING_MODEL="hashing-64")
+@pytest.fixture(scope="module")
+def system(make_lasting_system, opensearch) -> System:
+    made = make_lasting_system(opensearch=opensearch.url, EMBEDDING_MODEL="hashing-64")
     made.start("api", "enhance", "upkeep", "chores")
     made.wait_ready("enhance", "upkeep", "chores")
     return made
@@ -110,6 +110,8 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system: Syst
         assert stopped.returncode == 0, stopped.stderr
         assert chore_records.find(conn, chore).state == "cancelled"
         assert indices(system).read == before.read
+        # Whoever kept it waiting lets it go.
+        conn.execute("UPDATE work SET leased_until = now()")
     until(
         lambda: indices(system) == before, within_seconds=30, what=system.tail("upkeep")
     )

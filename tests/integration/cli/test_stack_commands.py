@@ -191,6 +191,8 @@ def test_logs_of_a_process_are_shown_and_an_unknown_name_is_not_found(
     assert "upkeep" in missing.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_two_stacks_live_side_by_side_and_a_killed_one_is_taken_over(
     up: Machine, tmp_path: Path, reap: Reap
 ) -> None:

@@ -13,13 +13,13 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.cards import incident
-from tests.integration.api.test_commands import Run, runner
 from tests.support.fixtures.system import System
+from tests.support.typed import Run, typist
 
 
 @pytest.fixture
 def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
-    return runner(api, tmp_path, api.key(tenant=tenant))
+    return typist(api, tmp_path, api.key(tenant=tenant))
 
 
 def push(caller: httpx.Client, *entries: dict[str, Any]) -> None:

@@ -18,10 +18,10 @@ from shared.postgres.pool import connection
 from shared.search.query.glossary_expansions import Approved
 from shared.search.query.plan import Plan
 from shared.work import chore_records
-from tests.integration.api.test_commands import runner
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE
 from tests.support.fixtures.system import System
 from tests.support.fixtures.workers import MakeContext
+from tests.support.typed import typist
 from tests.support.waiting import until
 from workers.tasks import chores
 
@@ -231,7 +231,7 @@ def test_a_term_has_no_more_approved_expansions_than_the_limit(
 def test_terms_are_proposed_listed_and_decided_from_the_command_line(
     api: System, tenant: str, tmp_path: Path
 ) -> None:
-    run = runner(api, tmp_path, api.key(tenant=tenant, scopes=("admin",)))
+    run = typist(api, tmp_path, api.key(tenant=tenant, scopes=("admin",)))
     for words, told in (
         ("propose I/O,input and output", "I/O  proposed  input and output"),
         ("approve I/O", "I/O  approved  input and output"),

@@ -17,6 +17,7 @@ SMALL = Size(
 )
 
 
+@pytest.mark.slow
 def test_rates_and_bloat_are_measured():
     found = work.measure(SMALL, ("rates", "bloat"))
 

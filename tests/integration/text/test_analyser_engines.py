@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.text.facility import facility
+from tests.support.faults.measures.size import times
 from tests.support.fixtures.engines import ENGINES, Logbook, Text
 
 # (language, text, what finds it, what does not)
@@ -173,10 +174,11 @@ def test_random_questions_find_the_same_of_random_texts_in_both_engines(
     luck = random.Random(seed)
     logbook.write(random_texts(luck, 80))
     sizes = []
-    for _ in range(150):
+    count = times(60, 150)
+    for _ in range(count):
         query = random_query(luck)
         in_postgres, in_opensearch = (logbook.found(one, query) for one in ENGINES)
         assert in_postgres == in_opensearch, f"seed {seed}: {query}"
         sizes.append(len(in_postgres))
     # Questions that find nothing, or everything, prove nothing.
-    assert sum(0 < size < 60 for size in sizes) >= 75, sizes
+    assert sum(0 < size < 60 for size in sizes) >= count // 2, sizes

@@ -17,9 +17,10 @@ from opensearchpy import OpenSearch
 from local.server import Server
 from shared.opensearch import mapping
 from shared.text.analysis.analyser import Sections, analyse
+from tests.support.faults.measures.size import times
 from tests.support.fixtures.system import System
 
-CASES = 1000
+CASES = times(250, 1000)
 WORD = "klystron"
 JSON = {"Content-Type": "application/json"}
 TAGS = re.compile(r"</?b>")
@@ -35,7 +36,7 @@ HALVES = st.sampled_from([*map(chr, range(0xD800, 0xE000, 97))])
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    """A thousand texts, the same at each run, each with a word to find it by."""
+    """So many texts, the same at each run, each with a word to find it by."""
     found: list[str] = []
 
     @settings(

@@ -33,6 +33,7 @@ from shared.errors import InternalError, OpenSearchError
 from shared.work import due_work, quarantine, stage_pauses
 from shared.work.due_work import MAX_STRIKES, Claim
 from shared.work.quarantine import Which
+from tests.support.faults.measures.size import times
 from tests.support.work_model import BUDGET, Model, Row
 
 TENANT, STAGE = "default", "metadata"
@@ -343,7 +344,7 @@ def test_no_order_of_claims_edits_outages_and_deaths_loses_or_doubles_work(datab
         run_state_machine_as_test(
             OnThisDatabase,
             settings=settings(
-                max_examples=60,
+                max_examples=times(20, 60),
                 stateful_step_count=40,
                 deadline=None,
                 suppress_health_check=[

@@ -41,6 +41,7 @@ def test_a_submitted_job_is_followed_in_flower_and_a_direct_one_is_not(make_syst
         assert client.get(f"/v1/search/jobs/{job_id}").json()["state"] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_direct_searches_are_shown_where_a_setting_says_so(make_system):
     system = make_system(EMBEDDING_MODEL=MODEL, LOGCHORD_FLOWER__DIRECT_SEARCHES="true")
@@ -52,6 +53,7 @@ def test_direct_searches_are_shown_where_a_setting_says_so(make_system):
         wait_for_tasks(flower, direct, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_every_kind_of_worker_is_listed_with_its_queues(make_system, monkeypatch):
     for kind in KINDS:

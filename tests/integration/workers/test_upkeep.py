@@ -209,7 +209,7 @@ def test_a_second_upkeep_takes_over_when_the_first_dies_and_redis_is_away(
         assert system.stop("standby", within_seconds=30) == 0
         assert processes(conn) == 1
         # A worker that cannot reach its broker is alive all the same, and says so.
-        until(lambda: processes(conn, "enhance") == 1, within_seconds=30)
+        system.wait_ready("enhance")
 
 
 def submit_overdue_job(conn):
@@ -226,10 +226,10 @@ def job_state(conn) -> str:
     return conn.execute("SELECT state FROM job").fetchone()[0]
 
 
-def processes(conn, kind: str = "upkeep") -> int:
+def processes(conn) -> int:
     """How many processes are listed; the killed one is, and shows as stale later."""
     row = conn.execute(
-        "SELECT count(*) FROM worker_process WHERE kind = %s", (kind,)
+        "SELECT count(*) FROM worker_process WHERE kind = 'upkeep'"
     ).fetchone()
     return row[0]
 

@@ -17,9 +17,9 @@ from shared.entries.draft import EntryDraft
 from shared.search.explain import plan_preview
 from shared.search.jobs import circuits_seen
 from shared.search.jobs.outcome import Outcome
-from tests.integration.api.test_commands import Run, runner
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE
 from tests.support.fixtures.system import System
+from tests.support.typed import Run, typist
 from tests.support.waiting import until
 
 PLAN, QUERY, JOBS = "/v1/search/plan", "/v1/search/query", "/v1/search/jobs"
@@ -203,7 +203,7 @@ def test_a_fault_is_for_admins_in_a_plan_too(caller: httpx.Client) -> None:
 
 @pytest.fixture
 def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
-    return runner(api, tmp_path, api.key(tenant=tenant))
+    return typist(api, tmp_path, api.key(tenant=tenant))
 
 
 def test_the_command_prints_the_plan_as_debug_does(logchord: Run) -> None:

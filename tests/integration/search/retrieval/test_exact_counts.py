@@ -40,6 +40,7 @@ from shared.settings.settings import Settings
 from shared.times.calendar import Clock
 from shared.vocabulary.learn_words import SeenWords
 from tests.support.ended_searches import body_of
+from tests.support.faults.measures.size import times
 from tests.support.fixtures.asking import SIGNER
 from tests.support.waiting import until
 
@@ -48,7 +49,7 @@ ANNA, BEN = Scope("default", "anna", ("ops",)), Scope("default", "ben")
 SHIFT = Scope("default", "anna", logbooks=("shift",))
 ELSEWHERE = Scope("elsewhere", "anna", ("ops",))
 CALLERS = (ANNA, BEN, SHIFT, ELSEWHERE)
-COUNT = 160
+COUNT = times(80, 160)
 # Each with what it comes to by hand, of an entry's words and tags.
 QUESTIONS: dict[str, Callable[[set[str]], bool]] = {
     "beam": lambda has: "beam" in has,
