@@ -49,8 +49,8 @@ _RULES: dict[Outside, re.Pattern[str]] = {
         rf"|gerade jetzt|im moment|im augenblick)\b"
         rf"|\bwhat(?:'s| is) the (?:current|present|live|actual|momentary) {_SIZES}\b"
         rf"|^(?:the )?current beam \w+\??$"
-        rf"|^(?:is|are) the (?:[\w-]+ ){{0,2}}?{_DEVICES}s?(?: \w*\d\w*)? (?:still )?"
-        rf"{_STATES}(?: now)?\??$"
+        rf"|^(?:is|are) (?:the )?(?:[\w-]+ ){{0,2}}?{_DEVICES}s?(?: \w*\d\w*)?"
+        rf" (?:still )?{_STATES}(?: now)?\??$"
         rf"|\bwie (?:hoch|gro\u00df) ist (?:der|die|das) (?:aktuelle|momentane)",
         re.IGNORECASE,
     ),
