@@ -57,7 +57,7 @@ def choose_model(settings: Settings, purpose: Purpose) -> ChosenModel | None:
 def _sections(settings: Settings, purpose: Purpose) -> list[_Named]:
     """Return the sections that name a model for a purpose, the nearest first."""
     reasoning, synthesis = settings.reasoning, settings.synthesis
-    openai = _OPENAI if _OPENAI in settings.api.providers else None
+    openai = _OPENAI if _is_openai_for_answers(settings) else None
     of_all = _Named(reasoning.provider, reasoning.model_id, reasoning.temperature)
     of_answers = _Named(
         synthesis.provider or openai, synthesis.model, synthesis.temperature
@@ -72,6 +72,16 @@ def _sections(settings: Settings, purpose: Purpose) -> list[_Named]:
     else:
         own = of_answers if synthesis.provider else _Named()
     return [own, of_all, of_answers]
+
+
+def _is_openai_for_answers(settings: Settings) -> bool:
+    """Tell whether the key of OpenAI is there for answers, though none names it.
+
+    A key for vectors or reranking sends no sentences of entries to a language model.
+    """
+    named = (settings.search_modules.semantic.provider, settings.reranking.model)
+    is_for_others = any(one and one.partition(":")[0] == _OPENAI for one in named)
+    return _OPENAI in settings.api.providers and not is_for_others
 
 
 def has_model(settings: Settings, purpose: Purpose) -> bool:

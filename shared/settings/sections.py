@@ -163,7 +163,7 @@ class SynthesisSettings(Section):
     provider: str | None = Field(
         None,
         description="Name under `api.providers` of who words answers over results;"
-        " none: that of `reasoning`, else `openai` where there is a key for it.",
+        " none: that of `reasoning`, else `openai`, if that serves nothing else.",
     )
     model: str = Field("gpt-3.5-turbo", description="The provider's model.")
     max_tokens: int = Field(500, ge=1, description="Length of a model's answer.")

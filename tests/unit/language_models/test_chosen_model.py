@@ -43,6 +43,21 @@ def test_a_key_of_openai_is_enough_and_the_names_of_s1_act():
     assert has_model(given, "rag")
 
 
+@pytest.mark.parametrize(
+    "for_others",
+    [
+        "search_modules: {semantic: {provider: openai}}",
+        "reranking: {model: 'openai:reranker'}",
+    ],
+)
+def test_a_key_of_openai_for_vectors_or_reranking_lets_no_model_answer(for_others):
+    key = "api: {providers: {openai: {api_key: k}}}\n"
+    assert has_model(settings(key), "rag")
+    assert not has_model(settings(key + for_others), "rag")
+    named = "\nsynthesis: {provider: openai}"
+    assert has_model(settings(key + for_others + named), "rag")
+
+
 @pytest.mark.requirement("S0-62")
 @pytest.mark.parametrize("purpose", ["rag", "agent", "synthesis"])
 def test_who_reasons_is_named_once_for_all(purpose):
