@@ -12,10 +12,10 @@ from api.search.measured_scores import MeasuredScores
 from api.search.plan_settings import calendar_of, config_hash, facility_of, limits_of
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.query import plan as planning
-from shared.search.query import ranking_context
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery
 from shared.search.query.plan_parts import PlanRecord
+from shared.search.query.weights import ranking_context
 from shared.search.retrieval import installed_modules
 from shared.search.retrieval.search_context import (
     make_search_context,

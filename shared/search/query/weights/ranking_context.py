@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shared.search.query import branch_choice, entities, page_context
-from shared.search.query.domain_weights import weigh_domains
+from shared.search.query import branch_choice, entities
 from shared.search.query.entities import Entity
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
 from shared.search.query.plan import Plan
+from shared.search.query.weights import page_context
+from shared.search.query.weights.domain_weights import weigh_domains
 from shared.text import facts
 from shared.text.analysis.analyser import IDENT_PREFIX
 from shared.text.facility.devices import DEVICE
