@@ -128,7 +128,8 @@ def test_an_answer_is_noted_without_its_text(
     kept = until(
         lambda: (
             rows if len(rows := events_of(running, tenant)) == len(expected) else None
-        )
+        ),
+        within_seconds=20,
     )
     assert sorted(row[0] for row in kept) == sorted(expected)
     assert len({row[1] for row in kept}) == 2
