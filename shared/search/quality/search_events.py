@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, LiteralString, get_args
+from typing import Any, Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -19,7 +19,6 @@ from shared.search.query.query_log import query_key
 EventType = Literal[
     "query", "click", "zero_result", "answer_frame", "reformulation", "rescue_action"
 ]
-EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 # What is told of an event besides: a name, and a number, a truth or one short word.
 Detail = str | int | float | bool | None
 MAX_DETAILS_BYTES = 1024
