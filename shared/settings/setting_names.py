@@ -91,11 +91,7 @@ ALIASES: Mapping[str, str] = {
 # Read and checked, and no code acts on it yet. Whoever builds the feature takes
 # its line away; until then a value given for it is answered with a warning.
 WITHOUT_EFFECT = (
-    "agentic",
     "keyword.algorithm",
-    "pipelines.agent",
-    "reasoning.max_iterations",
-    "reasoning.total_timeout_seconds",
     "unified_search.federation",
     "unified_search.ingestion",
 )

@@ -152,7 +152,8 @@ def test_the_one_that_awaits_does_the_same(running: System, tenant: str):
                 f"logchord:{tenant}/api/A-1"
             ]
             names = [event.name async for event in client.ask("Why was kicker 3 late?")]
-            assert names[-2:] == ["results", "done"]
+            assert names[-1] == "done"
+            assert "results" in names
             listed = [one async for one in client.entries()]
             assert len(listed) == 1
 

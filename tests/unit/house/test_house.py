@@ -19,7 +19,11 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 PROSE = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 SCRIPTS = [
     ROOT / "Makefile",
-    *sorted(one for one in (ROOT / ".ci").rglob("*") if one.is_file()),
+    *sorted(
+        one
+        for one in (ROOT / ".ci").rglob("*")
+        if one.is_file() and one.suffix != ".pyc"
+    ),
 ]
 LONGEST_FILE = 500
 

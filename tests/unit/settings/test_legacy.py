@@ -452,10 +452,6 @@ def test_variables_of_unified_search_parse(nowhere):
 
 
 def test_a_value_that_nothing_acts_on_yet_is_answered_with_a_warning(nowhere):
-    text = "reasoning: {max_iterations: 7, total_timeout_seconds: 120}"
-    (told,) = report_of(text, nowhere).warnings
-    assert "reasoning.max_iterations" in told
-    assert "reasoning.total_timeout_seconds" not in told
     text = "tenants: {a: {federation_enabled: on, synthesis_enabled: off}}"
     (told,) = report_of(text, nowhere).warnings
     assert "tenants.a.federation_enabled" in told
@@ -468,7 +464,7 @@ def test_a_value_that_nothing_acts_on_yet_is_answered_with_a_warning(nowhere):
         ("pipelines: {rag: {enabled: true}}", []),
         (
             "pipelines: {agent: {enabled: on, retrieval_modules: [keyword, semantic]}}",
-            ["pipelines.agent.enabled"],
+            [],
         ),
         ("telemetry: {enabled: false}", []),
         ("pipelines: {rag: {retrieval_modules: [keyword, semantic]}}", []),

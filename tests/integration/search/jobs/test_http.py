@@ -334,7 +334,7 @@ def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        ({"query": "x", "mode": "rag"}, "module_not_enabled"),
+        ({"query": "x", "mode": "agent"}, "module_not_enabled"),
         ({"query": "x", "mode": "psychic"}, "unknown_mode"),
         ({"query": "x", "rerank": "model"}, "module_not_enabled"),
         ({"query": "x", "rerank": "upside down"}, "validation_failed"),

@@ -16,6 +16,7 @@ def test_every_bound_that_is_told_is_the_bound_that_holds(caller: httpx.Client) 
     bounds = [
         (mode["name"], one)
         for mode in told["modes"]
+        if mode["enabled"]
         for one in [*told["shared_parameters"], *mode["parameters"]]
         if one["type"] in {"int", "float"}
     ]
@@ -37,7 +38,7 @@ def test_every_mode_and_filter_that_is_told_is_taken(caller: httpx.Client) -> No
     told = caller.get("/v1/capabilities").json()
     names = [mode["name"] for mode in told["modes"] if mode["enabled"]]
     assert told["default_mode"] == names[0]
-    assert names == ["auto", "keyword", "semantic", "hybrid"]
+    assert names == ["auto", "keyword", "semantic", "hybrid", "agentic", "rag"]
     for mode in names:
         answer = caller.post(QUERY, json={"query": "", "mode": mode})
         assert answer.status_code == 200, mode
