@@ -144,16 +144,20 @@ def world(make_system: Any, tmp_path: Path) -> Iterator[World]:
             ]
             client.post("/v1/entries", json={"entries": entries}).raise_for_status()
             until(
-                lambda: _found(client) == 1,
-                within_seconds=60,
-                what="the entries by words",
+                lambda: _is_found_by_all(client),
+                within_seconds=90,
+                what="the entries, by words and by meaning",
             )
             yield World(system, script, orders, client)
 
 
-def _found(client: httpx.Client) -> int:
-    asked = {"query": "klystron", "mode": "keyword"}
-    return len(client.post("/v1/search/query", json=asked).json()["results"])
+def _is_found_by_all(client: httpx.Client) -> bool:
+    """Whether both branches answer in time: the first question loads the encoder."""
+    asked = {"query": "klystron window", "mode": "hybrid"}
+    found = client.post("/v1/search/query", json=asked).json()
+    return len(found["results"]) == 2 and {
+        one["status"] for one in found["branches"]
+    } == {"ok"}
 
 
 def _check(world: World, place: str, unkilled: dict[str, Any], asked: int) -> None:

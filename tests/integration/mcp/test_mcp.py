@@ -147,8 +147,12 @@ def test_every_tool_answers(agent: Agent):
     assert [one["entry_id"] for one in thread["entries"]]
     listed = agent.result("browse", filters={"author": "Ruiz"})
     assert listed["total"] == ENTRIES
-    similar = agent.result("find_similar", ref="OPS-3")
-    assert similar["results"]
+    # What is alike is known once it is embedded.
+    until(
+        lambda: agent.result("find_similar", ref="OPS-3")["results"],
+        within_seconds=60,
+        what="an entry like OPS-3",
+    )
     values = agent.result("filter_values", field="author", prefix="j")
     assert values["options"][0]["value"] == "J. Ruiz"
     told = agent.result("explain", job_id=found["job_id"])
