@@ -118,8 +118,12 @@ class SearchForm:
         others = {key: one for key, one in self.filters.items() if key != name}
         return self.changed(filters={**others, **({name: values} if values else {})})
 
-    def request(self) -> SearchRequest:
-        """Return the search that the page is of: each page a stretch of one list."""
+    def request(self, *, has_answers: bool = False) -> SearchRequest:
+        """Return the search that the page is of: each page a stretch of one list.
+
+        `has_answers`: whether there are any here. A page waits for no model that it was
+        not asked for by the mode: its hits stand at once, and sentences of entries.
+        """
         fields: dict[str, Any] = {
             "query": self.q,
             "mode": self.mode,
@@ -130,6 +134,8 @@ class SearchForm:
             fields["sort"] = self.sort
         if self.collapse:
             fields["collapse"] = self.collapse
+        if self.mode == AUTO and has_answers:
+            fields["synthesize"] = "deterministic"
         return SearchRequest.model_validate(fields)
 
     def counts_request(self) -> SearchRequest:

@@ -23,6 +23,7 @@ from api.web.page_route import PageRoute
 from api.web.search_form import MOST_PAGES, PAGE_HITS, SearchForm, is_taken
 from shared.errors import LogchordError
 from shared.log import get_logger
+from shared.search.jobs.job import Job
 from shared.search.query.plan import Plan
 
 log = get_logger()
@@ -58,9 +59,14 @@ async def get_search_page(
     if form.is_blank and not q:
         return RedirectResponse(ctx.settings.base_path + "/", 303)
     fault = fault_of(request, caller, ctx)
-    plan = await planned(form.request().question(fault), caller, ctx)
+    asked = form.request(has_answers=ctx.settings.synthesis.enabled)
+    plan = await planned(asked.question(fault), caller, ctx)
     reply = await ctx.searches.ask(plan, caller, None)
-    assert isinstance(reply, str)
+    if isinstance(reply, Job):
+        # It may take longer than anybody waits: its own page follows it.
+        twin = rendering.TWIN if rendering.is_twin(request) else ""
+        place = f"{ctx.settings.base_path}/jobs/{reply.job_id}{twin}"
+        return RedirectResponse(place, 303)
     ctx.telemetry.note_answer(caller.scope.tenant, plan.query, None, reply)
     body: dict[str, Any] = json.loads(reply)
     if rendering.is_twin(request):
