@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from api.app import create_app
 from shared.access.scope import Scope
 from shared.errors import AccessError
 from shared.settings.settings import Settings
+from tests.support.read_page import read_page
 
 HTML = {"accept": "text/html"}
 
@@ -34,9 +36,13 @@ def browse(
     *,
     scope: Scope | None = None,
     settings: Settings | None = None,
+    form: Mapping[str, str] | None = None,
     **parts: Any,
 ) -> httpx.Response:
-    """Return what a browser is shown; `parts`: what the application's context has."""
+    """Return what a browser is shown; `parts`: what the application's context has.
+
+    A form is sent as from a page of ours.
+    """
     settings = settings or Settings()
     app = create_app(settings)
     app.state.context = SimpleNamespace(
@@ -48,8 +54,13 @@ def browse(
 
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(app)
-        where = "http://127.0.0.1"
+        where, base = "http://127.0.0.1", settings.base_path
         async with httpx.AsyncClient(transport=transport, base_url=where) as client:
-            return await client.get(path, headers=HTML)
+            if form is None:
+                return await client.get(path, headers=HTML)
+            headers = {**HTML, "origin": where}
+            shown = read_page((await client.get(f"{base}/login", headers=HTML)).text)
+            csrf = {"csrf": shown.one("input", name="csrf")["value"]}
+            return await client.post(path, data={**csrf, **form}, headers=headers)
 
     return asyncio.run(ask())
