@@ -37,6 +37,8 @@ _NAV = (
     ("Sources", "/sources"),
     ("Status", "/status"),
 )
+# Pages that show nothing that a program could want.
+_NO_DATA = frozenset({"/help", "/login", "/logout", "/set"})
 # Nothing comes from elsewhere, and nothing runs that is not a file of ours.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -101,7 +103,9 @@ def frame(request: Request, template: str) -> dict[str, Any]:
         "url": Links(settings.base_path),
         "page": template.removesuffix(".html"),
         "here": here,
-        "twin": f"{settings.base_path}{named}{TWIN}{asked}",
+        "twin": None
+        if path in _NO_DATA
+        else f"{settings.base_path}{named}{TWIN}{asked}",
         "version": VERSION,
         "times": times_of(request),
         "now": datetime.now(UTC),

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 PAGE_HITS = 10
 # Of one window; behind it a list by time goes on.
 MOST_PAGES = 10
+_PAGES = {str(number): number for number in range(1, MOST_PAGES + 1)}
 # What a page shows beside a question is counted by these, each value a link.
 FACETS = ("logbook", "kind", "device", "shift", "author", "tag", "system", "source")
 FROM, TO = "from", "to"
 _TIMES = {FROM: time_range.FROM, TO: time_range.TO}
-_OWN = frozenset(
-    {"q", "mode", "sort", "page", "rows", "open", "collapse", "why", FROM, TO}
-)
+_OWN = frozenset({"q", "mode", "sort", "page", "rows", "open", "collapse", FROM, TO})
 _SORTS = ("relevance", "newest", "oldest")
 
 
@@ -61,8 +60,8 @@ class SearchForm:
             name: [door.admit(one, name) for one in params.getlist(name) if one]
             for name in dict.fromkeys(filter(is_filter, params.keys()))
         }
-        page = params.get("page", "1")
-        if not page.isascii() or not page.isdigit() or not 1 <= int(page) <= MOST_PAGES:
+        page = _PAGES.get(params.get("page", "1"))
+        if page is None:
             message = f"page: a list has pages 1 to {MOST_PAGES}."
             raise InvalidRequestError.field("page", "value", message)
         sort = params.get("sort") or _SORTS[0]
@@ -76,7 +75,7 @@ class SearchForm:
             since=params.get(FROM, ""),
             until=params.get(TO, ""),
             filters={name: values for name, values in given.items() if values},
-            page=int(page),
+            page=page,
             rows="condensed" if params.get("rows") == "condensed" else "normal",
             collapse="thread" if params.get("collapse") == "thread" else "",
             open=params.get("open", ""),
