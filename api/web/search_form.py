@@ -81,6 +81,25 @@ class SearchForm:
             open=params.get("open", ""),
         )
 
+    @classmethod
+    def of_request(cls, request: Mapping[str, Any]) -> Self | None:
+        """Return the page of a search that was asked for; None: no page asks for it."""
+        asked: dict[str, Any] = request.get("filters") or {}
+        taken = {name: _values_of(value) for name, value in asked.items()}
+        since, until = (taken.pop(_TIMES[name], []) for name in (FROM, TO))
+        made = cls(
+            q=request["query"],
+            mode=request.get("mode") or AUTO,
+            sort=request.get("sort") or _SORTS[0],
+            since="".join(since),
+            until="".join(until),
+            filters=taken,
+            collapse=request.get("collapse") or "",
+        )
+        # Of what programs ask, some can be written in no address of the page.
+        is_whole = made._filters() == asked and all(map(is_filter, taken))
+        return made if is_whole and made.sort in _SORTS else None
+
     @property
     def is_blank(self) -> bool:
         """Whether nothing is asked for."""
@@ -164,3 +183,11 @@ class SearchForm:
             },
             **{_TIMES[name]: one for name, one in times.items() if one},
         }
+
+
+def _values_of(value: Any) -> list[str]:
+    """Return the values of a filter, as far as an address has them."""
+    if isinstance(value, dict):
+        value = value.get("in")
+    given = value if isinstance(value, list) else [value]
+    return [one for one in given if isinstance(one, str)]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from fastapi import Response
 
 from api.operations.routes import quarantine
 from api.server.json_response import as_json
+from api.web.routes import job_pages
 from shared.access.scope import Scope
+from shared.ids import uuid7
 from tests.support.read_page import read_page
 from tests.support.web_app import browse
 
@@ -35,3 +39,40 @@ def test_older_quarantined_are_of_the_same_source_and_stage(
         "stage": ["embed"],
         "cursor": ["further"],
     }
+
+
+@pytest.mark.parametrize(
+    ("filters", "links"),
+    [
+        ({"logbook": "ops"}, ["/search?q=valve&mode=keyword&logbook=ops"]),
+        ({"logbook": {"not": "ops"}}, []),
+    ],
+)
+def test_a_job_is_asked_again_as_it_was_or_not_at_all(
+    monkeypatch: pytest.MonkeyPatch, filters: dict[str, Any], links: list[str]
+) -> None:
+    job_id = str(uuid7())
+    body = {
+        "job_id": job_id,
+        "state": "done",
+        "cancelled": False,
+        "created_at": "2026-02-03T02:30:00Z",
+        "ended_at": "2026-02-03T02:30:01Z",
+        "request": {"query": "valve", "mode": "keyword", "filters": filters},
+        "queue_position": None,
+        "branches": [],
+        "error": None,
+        "response": {"results": []},
+        "replay": None,
+    }
+
+    async def get_job(*_: object) -> Response:
+        return as_json(body)
+
+    monkeypatch.setattr(job_pages, "get_job", get_job)
+    asker = Scope("main", "anna", allowed=frozenset({"search"}))
+
+    page = read_page(browse(f"/jobs/{job_id}", scope=asker).text)
+
+    found = [one["href"] for one in page.every("a") if one.text == "Ask it again"]
+    assert found == links

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from starlette.datastructures import QueryParams
 
@@ -89,3 +91,31 @@ def test_the_page_takes_what_it_reads() -> None:
     assert is_taken("open")
     assert is_taken("logbook")
     assert not is_taken("why")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "q=valve",
+        "q=valve&mode=agent&sort=newest&from=2026-01-01&to=2026-02-01",
+        "logbook=ops&logbook=mcr&kind=incident&collapse=thread",
+        "q=valve&exclude_logbooks=ops",
+    ],
+)
+def test_a_search_is_asked_again_with_all_that_it_was_asked_with(address: str) -> None:
+    asked = form(address)
+
+    kept = asked.request().question(None).request
+
+    assert kept is not None
+    assert SearchForm.of_request(kept) == asked
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"logbook": {"not": "ops"}}, {"logbook": {"in": ["a", 1]}}, {"time_range": []}],
+)
+def test_what_no_page_can_ask_is_not_asked_again_by_half(
+    filters: dict[str, Any],
+) -> None:
+    assert SearchForm.of_request({"query": "x", "filters": filters}) is None
