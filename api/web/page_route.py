@@ -6,7 +6,6 @@ import hmac
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -101,11 +100,8 @@ def _error_page(
     headers: Mapping[str, str],
 ) -> Response:
     if error.status == HTTPStatus.UNAUTHORIZED:
-        settings = request.app.state.settings
-        place = request.scope["path"].removeprefix(settings.base_path)
-        query = request.scope["query_string"].decode("latin-1")
-        back = quote(place + (f"?{query}" if query else ""), safe="")
-        return RedirectResponse(f"{settings.base_path}/login?next={back}", 303)
+        login = rendering.Links(request.app.state.settings.base_path)
+        return RedirectResponse(login("/login", next=rendering.place_of(request)), 303)
     text = rendering.render(
         request, "error.html", body=body, status=error.status, kind=_kind(error)
     )

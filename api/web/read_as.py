@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,7 @@ def _names(form: SearchForm, plan: Plan, facility: Facility) -> Iterator[Reading
         seen.add((one.kind, one.canonical))
         same = one.canonical.casefold() == one.name.casefold()
         text = one.name if same else f"{one.name} = {one.canonical}"
-        yield Reading(one.kind, text, _without_words(form, one.name))
+        yield Reading(one.kind, text, without_words(form, one.name))
 
 
 def _times(form: SearchForm, plan: Plan, times: ClockTimes) -> Iterator[Reading]:
@@ -86,16 +87,18 @@ def _times(form: SearchForm, plan: Plan, times: ClockTimes) -> Iterator[Reading]
             if end
         ]
         said = f"{one.expression}: " if one.expression else ""
-        without = _without_words(form, one.expression)
+        without = without_words(form, one.expression)
         if without is None and (form.since or form.until):
             without = form.changed(since="", until="")
         yield Reading(label, said + " ".join(ends), without)
 
 
-def _without_words(form: SearchForm, words: str) -> Mapping[str, Any] | None:
+def without_words(form: SearchForm, words: str) -> Mapping[str, Any] | None:
     """Return the address of the question without some of its words, if it has them."""
-    at = form.q.casefold().find(words.casefold()) if words else -1
-    if at < 0:
+    # Whole words: RF is no part of RFQ.
+    pattern = rf"(?<!\w){re.escape(words)}(?!\w)"
+    found = re.search(pattern, form.q, re.IGNORECASE) if words else None
+    if found is None:
         return None
-    rest = f"{form.q[:at]} {form.q[at + len(words) :]}"
+    rest = f"{form.q[: found.start()]} {form.q[found.end() :]}"
     return form.changed(q=" ".join(rest.split()))

@@ -37,6 +37,8 @@ _NAV = (
     ("Sources", "/sources"),
     ("Status", "/status"),
 )
+# Pages that show nothing that a program could want.
+_NO_DATA = frozenset({"/help", "/login", "/logout", "/set"})
 # Nothing comes from elsewhere, and nothing runs that is not a file of ours.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -91,10 +93,8 @@ def frame(request: Request, template: str) -> dict[str, Any]:
     settings: Settings = request.app.state.settings
     who = getattr(request.state, "caller", None)
     scopes = who.scope.allowed if who else frozenset()
-    query = request.scope["query_string"].decode("latin-1")
-    # As it was written: what is encoded in it belongs to a name.
-    raw: bytes = request.scope["raw_path"]
-    path = raw.decode("ascii", "replace").removeprefix(settings.base_path)
+    here = place_of(request)
+    path, _, query = here.partition("?")
     # Some addresses are a twin already: an error of one is shown as a page, too.
     named = path.removesuffix(TWIN) if path != "/" else "/index"
     # Of an entry REST knows no question whose words are marked.
@@ -102,8 +102,10 @@ def frame(request: Request, template: str) -> dict[str, Any]:
     return {
         "url": Links(settings.base_path),
         "page": template.removesuffix(".html"),
-        "here": path + (f"?{query}" if query else ""),
-        "twin": f"{settings.base_path}{named}{TWIN}{asked}",
+        "here": here,
+        "twin": None
+        if path in _NO_DATA
+        else f"{settings.base_path}{named}{TWIN}{asked}",
         "version": VERSION,
         "times": times_of(request),
         "now": datetime.now(UTC),
@@ -117,6 +119,18 @@ def frame(request: Request, template: str) -> dict[str, Any]:
         "modes": _modes(request),
         "csrf": lambda: csrf_token(_context(request).secret(), request),
     }
+
+
+def place_of(request: Request) -> str:
+    """Return where a request went, below the base path, as it was written.
+
+    What is encoded in a path belongs to a name.
+    """
+    settings: Settings = request.app.state.settings
+    raw: bytes = request.scope["raw_path"]
+    path = raw.decode("ascii", "replace").removeprefix(settings.base_path)
+    query = request.scope["query_string"].decode("latin-1")
+    return path + (f"?{query}" if query else "")
 
 
 def times_of(request: Request) -> ClockTimes:

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 PAGE_HITS = 10
 # Of one window; behind it a list by time goes on.
 MOST_PAGES = 10
+_PAGES = {str(number): number for number in range(1, MOST_PAGES + 1)}
 # What a page shows beside a question is counted by these, each value a link.
 FACETS = ("logbook", "kind", "device", "shift", "author", "tag", "system", "source")
 FROM, TO = "from", "to"
 _TIMES = {FROM: time_range.FROM, TO: time_range.TO}
-_OWN = frozenset(
-    {"q", "mode", "sort", "page", "rows", "open", "collapse", "why", FROM, TO}
-)
+_OWN = frozenset({"q", "mode", "sort", "page", "rows", "open", "collapse", FROM, TO})
 _SORTS = ("relevance", "newest", "oldest")
 
 
@@ -61,8 +60,8 @@ class SearchForm:
             name: [door.admit(one, name) for one in params.getlist(name) if one]
             for name in dict.fromkeys(filter(is_filter, params.keys()))
         }
-        page = params.get("page", "1")
-        if not page.isascii() or not page.isdigit() or not 1 <= int(page) <= MOST_PAGES:
+        page = _PAGES.get(params.get("page", "1"))
+        if page is None:
             message = f"page: a list has pages 1 to {MOST_PAGES}."
             raise InvalidRequestError.field("page", "value", message)
         sort = params.get("sort") or _SORTS[0]
@@ -76,11 +75,30 @@ class SearchForm:
             since=params.get(FROM, ""),
             until=params.get(TO, ""),
             filters={name: values for name, values in given.items() if values},
-            page=int(page),
+            page=page,
             rows="condensed" if params.get("rows") == "condensed" else "normal",
             collapse="thread" if params.get("collapse") == "thread" else "",
             open=params.get("open", ""),
         )
+
+    @classmethod
+    def of_request(cls, request: Mapping[str, Any]) -> Self | None:
+        """Return the page of a search that was asked for; None: no page asks for it."""
+        asked: dict[str, Any] = request.get("filters") or {}
+        taken = {name: _values_of(value) for name, value in asked.items()}
+        since, until = (taken.pop(_TIMES[name], []) for name in (FROM, TO))
+        made = cls(
+            q=request["query"],
+            mode=request.get("mode") or AUTO,
+            sort=request.get("sort") or _SORTS[0],
+            since="".join(since),
+            until="".join(until),
+            filters=taken,
+            collapse=request.get("collapse") or "",
+        )
+        # Of what programs ask, some can be written in no address of the page.
+        is_whole = made._filters() == asked and all(map(is_filter, taken))
+        return made if is_whole and made.sort in _SORTS else None
 
     @property
     def is_blank(self) -> bool:
@@ -118,8 +136,12 @@ class SearchForm:
         others = {key: one for key, one in self.filters.items() if key != name}
         return self.changed(filters={**others, **({name: values} if values else {})})
 
-    def request(self) -> SearchRequest:
-        """Return the search that the page is of: each page a stretch of one list."""
+    def request(self, *, has_answers: bool = False) -> SearchRequest:
+        """Return the search that the page is of: each page a stretch of one list.
+
+        `has_answers`: whether there are any here. A page waits for no model that it was
+        not asked for by the mode: its hits stand at once, and sentences of entries.
+        """
         fields: dict[str, Any] = {
             "query": self.q,
             "mode": self.mode,
@@ -130,6 +152,8 @@ class SearchForm:
             fields["sort"] = self.sort
         if self.collapse:
             fields["collapse"] = self.collapse
+        if self.mode == AUTO and has_answers:
+            fields["synthesize"] = "deterministic"
         return SearchRequest.model_validate(fields)
 
     def counts_request(self) -> SearchRequest:
@@ -159,3 +183,11 @@ class SearchForm:
             },
             **{_TIMES[name]: one for name, one in times.items() if one},
         }
+
+
+def _values_of(value: Any) -> list[str]:
+    """Return the values of a filter, as far as an address has them."""
+    if isinstance(value, dict):
+        value = value.get("in")
+    given = value if isinstance(value, list) else [value]
+    return [one for one in given if isinstance(one, str)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -18,7 +18,8 @@ from shared.postgres.pool import format_array
 
 # So many entries of a thing are counted, and so many of the newest are read.
 MOST_COUNTED, MOST_READ, MOST_OF_THREAD = 1000, 40, 60
-MAX_CHARS = 4_000
+# So long is the text of one, and so long are those together that a card is read of.
+MAX_CHARS, MAX_CHARS_IN_ALL = 4_000, 20_000
 MOST_VALUES = 5
 
 _NAMED: LiteralString = (
@@ -155,6 +156,16 @@ class CardValue:
     source: str
     external_id: str
     revision: int
+
+
+def within_bounds(entries: Sequence[CardEntry]) -> Iterator[CardEntry]:
+    """Yield the first entries, of which all texts together are not too long to read."""
+    left = MAX_CHARS_IN_ALL
+    for one in entries:
+        left -= len(one.title) + len(one.text)
+        if left < 0:
+            return
+        yield one
 
 
 def load_named(

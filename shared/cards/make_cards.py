@@ -20,8 +20,9 @@ from shared.cards.thing_card import BestHit, make_thing_card
 from shared.cards.thread_card import make_thread_card
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import request_deadline, statement_deadline
+from shared.postgres import request_deadline
 from shared.postgres.pool import pipelined_connection
+from shared.postgres.statement_deadline import Deadline
 from shared.search.query.plan import Plan
 from shared.search.response.card import Card
 from shared.search.results.result_page import ResultPage
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# With less time left a page has none; of more, they take no more than so much.
+# With less time left a page has none; of more, they all take no more than so much.
 LEAST_MS, MOST_MS = 50, 60
 
 
@@ -43,26 +44,36 @@ def make_cards(
     """Return the cards of a page, those of the question first."""
     if not page or timeout_ms < LEAST_MS:
         return ()
+    made: list[Card] = []
+    end = Deadline.after(min(timeout_ms, MOST_MS))
     try:
         with (
             request_deadline.hurried(MOST_MS / 1000),
             pipelined_connection(context.pool) as conn,
         ):
-            statement_deadline.limit_time(conn, min(timeout_ms, MOST_MS))
-            return [*_cards(conn, context, plan, page)]
+            made.extend(_cards(conn, context, plan, page, end))
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        # The hits are the answer, and stand without them.
-        log.warning("cards_not_made", code=exc.error_code, technical=exc.technical)
-        return ()
+        # The hits are the answer, and stand without them; what was made is kept.
+        told = {"code": exc.error_code, "technical": exc.technical}
+        log.warning("cards_not_made", made=len(made), **told)
+    return made
 
 
 def _cards(
-    conn: Connection[Any], context: SearchContext, plan: Plan, page: ResultPage
+    conn: Connection[Any],
+    context: SearchContext,
+    plan: Plan,
+    page: ResultPage,
+    end: Deadline,
 ) -> Iterator[Card]:
+    end.limit_time(conn)
     best = [one.row for one in page[:BEST_HITS]]
     named = card_rows.load_named(conn, plan.scope, [one.entry_id for one in best])
     zone, own = plan.time.zone, context.facility.incidents
     for thing in find_card_things(plan, context.facility, named):
+        if not end.left_ms:
+            return
+        end.limit_time(conn)
         entries = card_rows.load_thing_entries(conn, plan.scope, thing, zone)
         if not any(one.is_naming for one in entries):
             continue
@@ -74,6 +85,9 @@ def _cards(
         yield make_thing_card(thing, entries, values, hit, zone, own)
     threads = find_card_threads(plan, [one.thread_id for one in best])
     for thread, why in threads.items():
+        if not end.left_ms:
+            return
+        end.limit_time(conn)
         entries = card_rows.load_thread_entries(conn, plan.scope, thread)
         if entries:
             hits = (one for one in page if one.row.thread_id == thread)

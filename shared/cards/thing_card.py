@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from shared.cards.card_rows import CardEntry, CardValue
+from shared.cards.card_rows import CardEntry, CardValue, within_bounds
 from shared.cards.card_statements import (
     CardStatement,
     Subject,
@@ -97,7 +97,7 @@ def _read(entries: Sequence[CardEntry], subject: Subject, zone: str, own: Own) -
     fix: CardStatement | None = None
     states: dict[UUID | None, tuple[State, CardStatement]] = {}
     about = {one.thread_id for one in entries if subject.is_of_entry(one)} - {None}
-    for entry in entries[:MOST_STATEMENTS_READ]:
+    for entry in within_bounds(entries[:MOST_STATEMENTS_READ]):
         said = subject.own(
             entry, statements_of(entry, zone, own), is_reply=entry.thread_id in about
         )
@@ -152,7 +152,7 @@ def _lock_lines(entries: Sequence[CardEntry], subject: Subject) -> Iterator[Card
     """Yield the newest words on locks, of entries that are about the thing."""
     about = {one.thread_id for one in entries if subject.is_of_entry(one)} - {None}
     count = 0
-    for entry in entries:
+    for entry in within_bounds(entries):
         if not (subject.is_of_entry(entry) or entry.thread_id in about):
             continue
         for lock in find_locks(entry.text):

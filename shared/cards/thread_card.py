@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from shared.cards.card_rows import CardEntry
+from shared.cards.card_rows import CardEntry, within_bounds
 from shared.cards.card_statements import CardStatement, state_of, statements_of
 from shared.cards.card_things import Why
 from shared.cards.thing_card import MOST_IDS, BestHit
@@ -32,7 +32,7 @@ def make_thread_card(
     """Return the card of a thread from its entries, newest first."""
     state: State = "unknown"
     said: list[CardStatement] = []
-    for entry in reversed(entries):
+    for entry in reversed([*within_bounds(entries)]):
         told = statements_of(entry, zone, own)
         state = state_of(told) or state
         said += told

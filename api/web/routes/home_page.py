@@ -13,9 +13,9 @@ from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import shift_times
 from api.entries.routes.entries import list_entries
-from api.server.json_response import as_json
 from api.web import rendering
 from api.web.chips import find_chips
+from api.web.newest_entries import load_newest
 from api.web.page_route import PageRoute
 from api.web.search_form import SearchForm
 from shared.settings.settings import Settings
@@ -36,10 +36,9 @@ _CHIPS = "<!-- what is worth a click -->"
 @router.get("/index.json")
 async def get_home(request: Request, caller: Caller, ctx: Ctx) -> Response:
     """Show what was written last, in the shifts that wrote it."""
-    listed = await asyncio.to_thread(list_entries, request, caller, ctx, limit=NEWEST)
-    newest = rendering.body_of(listed)
     if rendering.is_twin(request):
-        return as_json(newest)
+        return await asyncio.to_thread(list_entries, request, caller, ctx, limit=NEWEST)
+    newest = await asyncio.to_thread(load_newest, ctx, caller, NEWEST)
     text = rendering.render(
         request,
         "home.html",

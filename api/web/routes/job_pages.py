@@ -12,6 +12,7 @@ from api.search.routes.search_again import get_why_not
 from api.search.routes.search_jobs import get_job, list_jobs
 from api.web import rendering
 from api.web.page_route import PageRoute
+from api.web.search_form import SearchForm
 
 router = APIRouter(
     include_in_schema=False,
@@ -38,7 +39,8 @@ async def get_job_page(
     """Show a job: its branches as they come in, its plan, and what it found."""
     body = rendering.body_of(await get_job(job_id, caller, ctx))
     flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
-    return rendering.show(request, "job.html", body, flower=flower)
+    again = SearchForm.of_request(body["request"])
+    return rendering.show(request, "job.html", body, flower=flower, again=again)
 
 
 @router.get("/why-not")

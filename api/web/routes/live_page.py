@@ -13,6 +13,7 @@ from api.context import Caller, Ctx, needs
 from api.entries.routes.entries import list_entries
 from api.web import rendering
 from api.web.live_rows import LiveRows, follow
+from api.web.newest_entries import load_newest
 from api.web.page_route import PageRoute
 
 router = APIRouter(
@@ -33,7 +34,9 @@ def get_live_page(
     paused: Annotated[str | None, Query(pattern="^1$")] = None,
 ) -> Response:
     """Show the newest entries in large letters; it follows by itself until paused."""
-    body = rendering.body_of(list_entries(request, caller, ctx, limit=ROWS))
+    if rendering.is_twin(request):
+        return list_entries(request, caller, ctx, limit=ROWS)
+    body = load_newest(ctx, caller, ROWS)
     return rendering.show(request, "live.html", body, is_paused=bool(paused))
 
 
@@ -52,7 +55,7 @@ async def get_live_events(
     who = json.dumps(caller.scope.params, sort_keys=True, default=str)
 
     def load() -> str:
-        body = rendering.body_of(list_entries(request, caller, ctx, limit=ROWS))
+        body = load_newest(ctx, caller, ROWS)
         return rendering.render(request, "_live_rows.html", body=body)
 
     times = rendering.times_of(request)

@@ -71,9 +71,12 @@ async def post_login(request: Request, ctx: Ctx) -> Response:
 @router.post("/logout")
 async def post_logout(request: Request, ctx: Ctx) -> Response:
     """Forget the session in this browser."""
-    await read_form(request)
+    form = await read_form(request)
     base = ctx.settings.base_path
-    answer = RedirectResponse(f"{base}/login", 303)
+    # Whoever was refused a page logs in with another key, and goes back to it.
+    back = str(form.get("next", ""))
+    login = rendering.Links(base)("/login", next=place_of_ours(back) if back else None)
+    answer = RedirectResponse(login, 303)
     answer.delete_cookie(page_sessions.COOKIE, path=base or "/")
     return answer
 

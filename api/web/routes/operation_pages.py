@@ -46,7 +46,7 @@ def get_quarantine_page(
         *(caller, ctx), source=source, stage=stage, limit=50, cursor=cursor
     )
     body = rendering.body_of(listed)
-    return rendering.show(request, "quarantine.html", body)
+    return rendering.show(request, "quarantine.html", body, source=source, stage=stage)
 
 
 @router.post("/quarantine", dependencies=[Depends(needs("admin"))])

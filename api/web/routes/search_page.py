@@ -23,6 +23,7 @@ from api.web.page_route import PageRoute
 from api.web.search_form import MOST_PAGES, PAGE_HITS, SearchForm, is_taken
 from shared.errors import LogchordError
 from shared.log import get_logger
+from shared.search.jobs.job import Job
 from shared.search.query.plan import Plan
 
 log = get_logger()
@@ -58,13 +59,18 @@ async def get_search_page(
     if form.is_blank and not q:
         return RedirectResponse(ctx.settings.base_path + "/", 303)
     fault = fault_of(request, caller, ctx)
-    plan = await planned(form.request().question(fault), caller, ctx)
+    asked = form.request(has_answers=ctx.settings.synthesis.enabled)
+    plan = await planned(asked.question(fault), caller, ctx)
     reply = await ctx.searches.ask(plan, caller, None)
-    assert isinstance(reply, str)
+    if isinstance(reply, Job):
+        # It may take longer than anybody waits: its own page follows it.
+        twin = rendering.TWIN if rendering.is_twin(request) else ""
+        place = f"{ctx.settings.base_path}/jobs/{reply.job_id}{twin}"
+        return RedirectResponse(place, 303)
     ctx.telemetry.note_answer(caller.scope.tenant, plan.query, None, reply)
     body: dict[str, Any] = json.loads(reply)
     if rendering.is_twin(request):
-        return as_json({**body, "facets": await _counted(form, caller, ctx)})
+        return as_json({**body, "facets": await _counted(form, caller, ctx) or {}})
     first = (form.page - 1) * PAGE_HITS
     shown = body["results"][first : first + PAGE_HITS]
     opened = None
@@ -102,7 +108,7 @@ async def _parts(
     if not found:
         return
     facets = await _counted(form, caller, ctx)
-    chart = histogram.draw(facets.get("date"), form)
+    chart = histogram.draw((facets or {}).get("date"), form)
     yield rendering.render(
         request, "_facets.html", facets=facets, form=form, chart=chart
     )
@@ -111,22 +117,30 @@ async def _parts(
 
 async def _counted(
     form: SearchForm, caller: CallerInfo, ctx: ApiContext
-) -> dict[str, Any]:
-    """Return the counts of all that match; without them the hits are still the hits."""
+) -> dict[str, Any] | None:
+    """Return the counts of all that match; None: they were not made in time."""
     try:
-        plan = _plan_of_counts(form, caller, ctx)
+        plan = await _plan_of_counts(form, caller, ctx)
         asked = replace(caller, arrived=time.monotonic())
         reply = await ctx.searches.ask(plan, asked, None)
     except LogchordError as exc:
+        # Without them the hits are still the hits.
         log.warning("page_not_counted", code=exc.error_code)
-        return {}
-    assert isinstance(reply, str)
+        return None
+    if isinstance(reply, Job):
+        log.warning("page_not_counted", code="late")
+        return None
     facets: dict[str, Any] = json.loads(reply)["facets"]
     return facets
 
 
-def _plan_of_counts(form: SearchForm, caller: CallerInfo, ctx: ApiContext) -> Plan:
-    return ctx.searches.plan(form.counts_request().question(None), caller.scope)
+async def _plan_of_counts(
+    form: SearchForm, caller: CallerInfo, ctx: ApiContext
+) -> Plan:
+    # As the hits are searched: what is approved counts, too.
+    approved = await ctx.searches.glossaries.of(caller.scope.tenant)
+    asked = form.counts_request().question(None)
+    return ctx.searches.plan(asked, caller.scope, approved)
 
 
 def _has_next(form: SearchForm, body: dict[str, Any]) -> bool:
@@ -135,8 +149,13 @@ def _has_next(form: SearchForm, body: dict[str, Any]) -> bool:
 
 
 def _kind_of_empty(body: dict[str, Any]) -> str | None:
-    """Return which empty page it is: nothing found, or nothing read yet; None: none."""
+    """Return which empty page it is; None: it is none.
+
+    Nothing was found, or is read yet, or not all was searched.
+    """
     if body["results"]:
         return None
+    if (body["context_answer"] or {}).get("code") == "branches_failed":
+        return "unsearched"
     coverage = body["coverage"] or {}
     return "indexing" if coverage.get("waiting") else "nothing"

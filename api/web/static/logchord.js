@@ -197,6 +197,16 @@ addEventListener("keydown", (event) => {
 
 // ---- What follows by itself -------------------------------------------------------
 
+// A browser comes again by itself where a stream is cut; where it was answered with
+// something else, a log-in or an error, it never does.
+function hear(address, acts) {
+  const stream = new EventSource(address);
+  for (const [name, act] of Object.entries(acts)) stream.addEventListener(name, act);
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => hear(address, acts), 5000);
+  });
+}
+
 const list = one("#rows");
 
 if (list) {
@@ -217,16 +227,17 @@ if (list) {
     line.classList.remove("dead");
     line.textContent = isPaused ? `paused; ${text}` : text;
   };
-  const follow = new EventSource(`${base}/live/events`);
-  follow.addEventListener("rows", (event) => {
-    const told = JSON.parse(event.data);
-    alive(`as of ${told.at}`);
-    if (isPaused) {
-      waiting = told.html;
-      one("#new-count").textContent = "there is something new";
-    } else show(told.html);
+  hear(`${base}/live/events`, {
+    rows: (event) => {
+      const told = JSON.parse(event.data);
+      alive(`as of ${told.at}`);
+      if (isPaused) {
+        waiting = told.html;
+        one("#new-count").textContent = "there is something new";
+      } else show(told.html);
+    },
+    beat: (event) => alive(`as of ${JSON.parse(event.data).at}`),
   });
-  follow.addEventListener("beat", (event) => alive(`as of ${JSON.parse(event.data).at}`));
   setInterval(() => {
     if (Date.now() - heard < 25000) return;
     line.classList.add("dead");
@@ -253,16 +264,36 @@ const job = one("#job[data-events]");
 if (job?.dataset.events) {
   const told = one("#job-said");
   const table = one("#branches tbody");
-  const events = new EventSource(job.dataset.events);
-  events.addEventListener("branch", (event) => {
-    const data = JSON.parse(event.data);
-    const row = table.insertRow();
-    for (const cell of [data.name, data.status, data.candidates, `${Math.round(data.took_ms ?? 0)} ms`]) {
-      row.insertCell().textContent = cell ?? "";
-    }
-    told.textContent = `${data.name}: ${data.status}`;
+  const rowOf = new Map();
+  const tell = (data, cells) => {
+    const name = `${data.name} ${data.sub_query}`;
+    if (!rowOf.has(name)) rowOf.set(name, table.insertRow());
+    const row = rowOf.get(name);
+    row.replaceChildren();
+    for (const cell of cells) row.insertCell().textContent = cell ?? "";
+  };
+  hear(job.dataset.events, {
+    accepted: (event) => {
+      // All is told from its beginning: what the page was made with comes again.
+      rowOf.clear();
+      table.replaceChildren();
+      const before = JSON.parse(event.data).queue_position;
+      told.textContent = before ? `${before} come before it.` : "";
+    },
+    branch_started: (event) => {
+      const data = JSON.parse(event.data);
+      tell(data, [data.name, "running", "", ""]);
+      told.textContent = `${data.name} is searched`;
+    },
+    branch_done: (event) => {
+      const data = JSON.parse(event.data);
+      const why = data.reason || data.error_code;
+      const status = why ? `${data.status} (${why})` : data.status;
+      tell(data, [data.name, status, data.candidates, `${Math.round(data.took_ms ?? 0)} ms`]);
+      told.textContent = `${data.name}: ${status}`;
+    },
+    done: (event) => { event.target.close(); location.reload(); },
   });
-  events.addEventListener("done", () => { events.close(); location.reload(); });
 }
 
 // ---- The clock --------------------------------------------------------------------

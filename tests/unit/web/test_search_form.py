@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from starlette.datastructures import QueryParams
 
 from api.web.histogram import draw
+from api.web.read_as import without_words
 from api.web.rendering import Links
-from api.web.search_form import SearchForm
+from api.web.search_form import SearchForm, is_taken
 from shared.errors import InvalidRequestError
 
 
@@ -50,7 +53,9 @@ def test_what_is_asked_is_a_search_of_the_contract() -> None:
     }
 
 
-@pytest.mark.parametrize("address", ["page=0", "page=11", "page=x", "sort=size"])
+@pytest.mark.parametrize(
+    "address", ["page=0", "page=11", "page=x", "page=" + "9" * 5000, "sort=size"]
+)
 def test_what_is_no_page_is_refused(address: str) -> None:
     with pytest.raises(InvalidRequestError):
         form(address)
@@ -73,3 +78,44 @@ def test_a_bar_narrows_to_its_own_time_and_arrows_to_the_time_beside_it() -> Non
     assert chart.bars[1].query["to"] == "2026-01-02T23:59:59Z"
     assert chart.earlier["from"] == "2025-12-30T00:00:00Z"
     assert draw(None, form("q=x")) is None
+
+
+def test_of_a_question_whole_words_are_taken_away() -> None:
+    asked = form("q=RFQ+behind+rf+trip&page=2")
+
+    assert without_words(asked, "RF") == form("q=RFQ+behind+trip").query
+    assert without_words(form("q=RFQ"), "RF") is None
+
+
+def test_the_page_takes_what_it_reads() -> None:
+    assert is_taken("open")
+    assert is_taken("logbook")
+    assert not is_taken("why")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "q=valve",
+        "q=valve&mode=agent&sort=newest&from=2026-01-01&to=2026-02-01",
+        "logbook=ops&logbook=mcr&kind=incident&collapse=thread",
+        "q=valve&exclude_logbooks=ops",
+    ],
+)
+def test_a_search_is_asked_again_with_all_that_it_was_asked_with(address: str) -> None:
+    asked = form(address)
+
+    kept = asked.request().question(None).request
+
+    assert kept is not None
+    assert SearchForm.of_request(kept) == asked
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"logbook": {"not": "ops"}}, {"logbook": {"in": ["a", 1]}}, {"time_range": []}],
+)
+def test_what_no_page_can_ask_is_not_asked_again_by_half(
+    filters: dict[str, Any],
+) -> None:
+    assert SearchForm.of_request({"query": "x", "filters": filters}) is None

@@ -1,0 +1,21 @@
+"""The newest entries as a page shows them, which nobody counts for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.entries.entry_bodies import bodies
+from shared.entries.reading import read_entries
+from shared.postgres.pool import connection
+
+if TYPE_CHECKING:
+    from api.caller_info import CallerInfo
+    from api.context import ApiContext
+
+
+def load_newest(ctx: ApiContext, caller: CallerInfo, most: int) -> dict[str, Any]:
+    """Return the newest entries that the caller may see, as REST tells each."""
+    scope, anything = caller.scope, read_entries.ListingFilter()
+    with connection(ctx.pool) as conn:
+        found = read_entries.list_entries(conn, scope, anything, limit=most)
+        return {"items": bodies(ctx, conn, scope, found)}

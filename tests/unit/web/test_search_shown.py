@@ -1,0 +1,126 @@
+"""What the search page says where something was not searched or not counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from api.search.search_planner import SearchPlanner
+from api.web.routes import search_page
+from shared.access.scope import Scope
+from shared.errors import OpenSearchError, SearchTimeoutError
+from shared.ids import uuid7
+from shared.search.jobs.job import Job
+from shared.search.jobs.outcome import Outcome, make_failure
+from shared.search.query.glossary_expansions import Approved
+from shared.search.query.plan import Plan
+from shared.search.response.respond import respond
+from shared.search.response.response_parts import parts_without_reading
+from shared.search.results.conclude import conclude
+from shared.settings.settings import Settings
+from tests.support.read_page import Element, read_page
+from tests.support.web_app import browse
+
+ANNA = Scope("main", "anna", allowed=frozenset({"read", "search"}))
+MEANING = Outcome("semantic", "empty", "cosine")
+NO_WORDS = make_failure("os_bm25", "bm25", OpenSearchError())
+WORDS = Outcome("os_bm25", "empty", "bm25")
+LATE = SearchTimeoutError()
+GOES_ON = Job(uuid7(), "main", "anna", None, "{}", 1, 0.0, 1.0, submitted=True)
+PAIR = ("beam", "strahl")
+
+
+class Searches(SearchPlanner):
+    """Plans as an API does; its searches come to what they are told to."""
+
+    def __init__(
+        self, outcomes: Sequence[Outcome], counted: SearchTimeoutError | Job
+    ) -> None:
+        super().__init__(Settings(), no_pool(), lambda: 0.0, no_pool, lambda: None)
+        approved = Approved((PAIR,), self.facility)
+        self.glossaries: Any = SimpleNamespace(of=_later(approved))
+        self.asked: list[Plan] = []
+        self._outcomes = outcomes
+        self._counted = counted
+
+    async def ask(self, plan: Plan, *_: object) -> str | Job:
+        self.asked.append(plan)
+        if plan.method != "keyword":
+            heard = {n: [one] for n, one in enumerate(self._outcomes)}
+            ended = conclude(plan, heard)
+            parts = parts_without_reading(plan, ended)
+            answer = respond(plan, uuid7(), ended, [], parts, {"total": 1.0})
+            return json.dumps(answer.to_json())
+        if isinstance(self._counted, Job):
+            return self._counted
+        raise self._counted
+
+
+def _later(found: object) -> Any:
+    async def of(_: str) -> object:
+        return found
+
+    return of
+
+
+def no_pool() -> Any:
+    """Return what nothing is read of here."""
+
+
+def shown(
+    monkeypatch: pytest.MonkeyPatch,
+    outcomes: Sequence[Outcome],
+    counted: SearchTimeoutError | Job = LATE,
+) -> tuple[Element, Searches]:
+    searches = Searches(outcomes, counted)
+
+    async def planned(question: Any, *_: object) -> Plan:
+        return searches.plan(question, ANNA)
+
+    monkeypatch.setattr(search_page, "planned", planned)
+    telemetry = SimpleNamespace(note_answer=lambda *_: None)
+    answer = browse(
+        "/search?q=beam&mode=hybrid",
+        scope=ANNA,
+        searches=searches,
+        telemetry=telemetry,
+    )
+    assert answer.status_code == 200
+    return read_page(answer.text), searches
+
+
+def test_nothing_found_where_a_part_failed_is_not_said_to_be_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page, _ = shown(monkeypatch, [NO_WORDS, MEANING])
+
+    empty = page.one(cls="empty-unsearched")
+    assert empty.one("h2").text == "Not all of it could be searched"
+    assert empty.link("Try again") == "/search?q=beam&mode=hybrid"
+
+    page, _ = shown(monkeypatch, [WORDS, MEANING])
+
+    assert page.one(cls="empty-nothing").one("h2").text == "No results"
+
+
+@pytest.mark.parametrize("counted", [LATE, GOES_ON])
+def test_counts_that_were_not_made_are_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch, counted: SearchTimeoutError | Job
+) -> None:
+    page, _ = shown(monkeypatch, [WORDS, MEANING], counted)
+
+    said = page.one("aside", cls="counts").text
+    assert said == "The counts could not be made in time."
+
+
+def test_what_is_counted_is_searched_by_the_glossary_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, searches = shown(monkeypatch, [WORDS, MEANING])
+
+    (counting,) = [plan for plan in searches.asked if plan.method == "keyword"]
+    assert counting.words.glossary == (PAIR,)
