@@ -118,9 +118,18 @@ async def _search(mode: str, rest: RestCalls, asked: ModeSearch) -> dict[str, An
 
 
 async def _changes(rest: RestCalls, asked: Changes) -> dict[str, Any]:
-    params = {"detail": "brief"} | ({"after": asked.after} if asked.after else {})
-    found = await rest.call("GET", "/v1/changes", params=params)
-    return {**found, "items": mark_as_data(found["items"])}
+    params: dict[str, Any] = {"detail": "brief"}
+    params["fields"] = ",".join(tools.LISTED_FIELDS)
+    if asked.after:
+        params["after"] = asked.after
+    while True:
+        found = await rest.call("GET", "/v1/changes", params=params)
+        told = {**found, "items": mark_as_data(found["items"])}
+        kept = tools.check_kept(told, "items", asked.max_chars)
+        # `next_after` lies behind all that were asked for: none may be left off.
+        if kept == len(found["items"]):
+            return told
+        params["limit"] = kept
 
 
 async def _get(path: str, rest: RestCalls, _: Arguments) -> dict[str, Any]:
