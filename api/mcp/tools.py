@@ -33,6 +33,8 @@ _NOT_ALL = (
     "Not all of this page fits: give the same cursor again with a larger max_chars."
 )
 
+Sort = Literal["relevance", "newest", "oldest"]
+
 
 class Search(Bounded):
     """What `search` takes."""
@@ -42,7 +44,7 @@ class Search(Bounded):
         str, Field(description="auto, keyword, semantic, hybrid or a plug-in's")
     ] = "auto"
     limit: Annotated[int, Field(ge=1, le=100)] = 10
-    sort: Literal["relevance", "newest", "oldest"] = "relevance"
+    sort: Sort = "relevance"
     filters: Annotated[
         dict[str, Any],
         Field(
@@ -101,8 +103,11 @@ class Explain(Bounded):
     ] = None
 
 
-async def search(rest: RestCalls, asked: Search) -> dict[str, Any]:
-    """Return hits, and how far all of the search was carried out."""
+async def search(rest: RestCalls, asked: Search, **controls: Any) -> dict[str, Any]:
+    """Return hits, and how far all of the search was carried out.
+
+    Controls are what one mode takes beside what all of them take.
+    """
     given = {
         "date_from": asked.start_date,
         "date_to": asked.end_date,
@@ -120,11 +125,19 @@ async def search(rest: RestCalls, asked: Search) -> dict[str, Any]:
             "detail": asked.detail,
             "fields": list(HIT_FIELDS),
             "synthesize": False,
+            **controls,
         },
     )
+    answered = {}
+    if found.get("answer") is not None:
+        answered = {
+            "answer": _answer(found),
+            "citations": mark_as_data(found["citations"]),
+        }
     return {
         "query": asked.query,
         "mode": found["method_used"],
+        **answered,
         "results_found": len(found["results"]),
         "results": mark_as_data(found["results"]),
         **_told(found),
@@ -137,11 +150,8 @@ async def ask(rest: RestCalls, asked: Ask) -> dict[str, Any]:
     body = {"query": asked.question, "detail": "brief", "fields": list(HIT_FIELDS)}
     found = await rest.search({**body, **kind})
     context = found["context_answer"] or {}
-    answer = found["answer"]
-    if answer is not None and found["answer_source"] == "deterministic":
-        answer = fence_answer(answer)
     return {
-        "answer": answer,
+        "answer": _answer(found),
         "citations": mark_as_data(found["citations"]),
         **{
             name: context.get(name)
@@ -242,6 +252,14 @@ async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:
         "branches": [_branch(one) for one in job["branches"] or ()],
         "error": job.get("error"),
     }
+
+
+def _answer(found: dict[str, Any]) -> str | None:
+    """Return the answer; made of sentences of entries, it is data as they are."""
+    answer: str | None = found["answer"]
+    if answer is not None and found["answer_source"] == "deterministic":
+        return fence_answer(answer)
+    return answer
 
 
 def _told(found: dict[str, Any]) -> dict[str, Any]:
