@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import date
 from typing import Any, ClassVar
 
 from api.capability import guides
@@ -16,12 +17,15 @@ from api.capability.orchestration import (
 from api.capability.search_results import LogbookSearchResultsContext
 from api.service import get_search_service
 from shared.answers.question.question_class import NAME
-from shared.errors import ModuleNotEnabledError
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.log import get_logger
 from shared.search.response.search_answer import SearchAnswer
 from shared.settings.settings import Settings
 
 log = get_logger()
+
+_ENDS = ("start_date", "end_date")
+TimeRange = tuple[str | None, str | None]
 
 
 class LogbookSearchCapability(Capability):
@@ -40,13 +44,12 @@ class LogbookSearchCapability(Capability):
         """Search within the time range that there is, if any, and store the result."""
         contexts = self.get_required_contexts(constraint_mode="soft")
         time_range = None
-        match contexts.get(TimeRangeContext.CONTEXT_TYPE):
-            case TimeRangeContext(start_date=since, end_date=until):
-                time_range = (since, until)
+        if (given := contexts.get(TimeRangeContext.CONTEXT_TYPE)) is not None:
+            time_range = _read_range(given)
         found = await self._search(time_range)
         return self.store_output_context(LogbookSearchResultsContext.of(found))
 
-    async def _search(self, time_range: tuple[str, str] | None) -> SearchAnswer:
+    async def _search(self, time_range: TimeRange | None) -> SearchAnswer:
         service = await get_search_service()
         query = self.get_task_objective()
         async with service:
@@ -92,3 +95,14 @@ class LogbookSearchCapability(Capability):
     @staticmethod
     def _default_classifier_guide() -> ClassifierGuide:
         return guides.default_classifier_guide()
+
+
+def _read_range(given: object) -> TimeRange:
+    """Return both ends of a time range of ours, or of an orchestrator's own class."""
+    ends = [getattr(given, name, None) for name in _ENDS]
+    since, until = (one.isoformat() if isinstance(one, date) else one for one in ends)
+    is_read = all(one is None or isinstance(one, str) for one in (since, until))
+    if not is_read or (since is None and until is None):
+        message = f"A {type(given).__name__} has no {' or '.join(_ENDS)} to be read."
+        raise InvalidRequestError.field("inputs", "missing", message)
+    return since, until

@@ -12,6 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
@@ -20,7 +21,7 @@ from api.app import create_app
 from api.mcp.more_tools import find_tool, list_tools
 from api.mcp.rest_calls import RestCalls, ToolError
 from api.mcp.result_size import DEFAULT_CHARS, write_bounded
-from api.mcp.tool_contract import Tool
+from api.mcp.tool_contract import Tool, refusal
 from shared.errors import InvalidRequestError, LogchordError
 from shared.suggest import hint
 from shared.version import VERSION
@@ -62,6 +63,8 @@ def make_server(settings: Settings, reach: Reach) -> Server[Any]:
             return _failed(dict(exc.body))
         except LogchordError as exc:
             return _failed(exc.body())
+        except ValidationError as exc:
+            return _failed(refusal(params.name, exc).body())
 
     async def on_list_resources(
         _ctx: ServerRequestContext[Any], _: types.PaginatedRequestParams | None
@@ -176,7 +179,9 @@ def _described(tool: Tool) -> types.Tool:
         description=tool.description,
         input_schema=tool.schema,
         annotations=types.ToolAnnotations(
-            read_only_hint=not tool.is_write, idempotent_hint=True
+            # A write is only where the entry has a number: twice without is two.
+            read_only_hint=not tool.is_write,
+            idempotent_hint=not tool.is_write,
         ),
     )
 

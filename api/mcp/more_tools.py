@@ -13,6 +13,7 @@ from api.mcp.rest_calls import RestCalls, ToolError
 from api.mcp.result_size import mark_as_data
 from api.mcp.tool_contract import Arguments, Bounded, Ref, Text, Tool
 from shared.errors import InvalidRequestError
+from shared.search.query.modes import AGENTIC
 from shared.suggest import hint
 
 if TYPE_CHECKING:
@@ -26,13 +27,28 @@ class ModeSearch(Bounded):
 
     query: Text
     limit: Annotated[int, Field(ge=1, le=100)] = 10
-    sort: str = "relevance"
+    sort: tools.Sort = "relevance"
     start_date: str | None = None
     end_date: str | None = None
     author: str | None = None
     source: str | None = None
     logbook: str | None = None
     exclude_entry_ids: Annotated[list[str], Field(default_factory=list)]
+
+
+class SemanticSearch(ModeSearch):
+    """What the search by meaning takes."""
+
+    similarity_threshold: Annotated[float | None, Field(ge=0, le=1)] = None
+
+
+class AgenticSearch(ModeSearch):
+    """What the search of a question's parts takes."""
+
+    validates: Annotated[
+        bool | None,
+        Field(alias="validate", description="Compare hits with the whole question."),
+    ] = None
 
 
 class Changes(Bounded):
@@ -58,6 +74,12 @@ class EntryCreate(Arguments):
     """What `entry_create` takes: an entry as REST takes it."""
 
     entry: Annotated[dict[str, Any], Field(description="text, title, external_id, ...")]
+
+
+_TAKES: dict[str, type[ModeSearch]] = {
+    "semantic": SemanticSearch,
+    AGENTIC: AgenticSearch,
+}
 
 
 async def list_tools(settings: McpSettings, rest: RestCalls) -> dict[str, Tool]:
@@ -106,21 +128,38 @@ async def _tools_of_modes(rest: RestCalls) -> list[Tool]:
 
 
 def _mode_tool(mode: str, description: str) -> Tool:
-    return Tool(f"{mode}_search", description, ModeSearch, partial(_search, mode))
+    takes = _TAKES.get(mode, ModeSearch)
+    return Tool(f"{mode}_search", description, takes, partial(_search, mode))
 
 
 async def _search(mode: str, rest: RestCalls, asked: ModeSearch) -> dict[str, Any]:
     named = ("author", "source", "logbook")
-    given = asked.model_dump(exclude={*named, "max_chars"})
+    given = asked.model_dump(
+        include=set(ModeSearch.model_fields) - {*named, "max_chars"}
+    )
     filters = {one: getattr(asked, one) for one in named if getattr(asked, one)}
     whole = tools.Search.model_validate({**given, "mode": mode, "filters": filters})
-    return await tools.search(rest, whole)
+    controls = asked.model_dump(
+        by_alias=True, exclude_none=True, exclude=set(ModeSearch.model_fields)
+    )
+    if mode == AGENTIC:
+        controls["synthesize"] = "deterministic"
+    return await tools.search(rest, whole, **controls)
 
 
 async def _changes(rest: RestCalls, asked: Changes) -> dict[str, Any]:
-    params = {"detail": "brief"} | ({"after": asked.after} if asked.after else {})
-    found = await rest.call("GET", "/v1/changes", params=params)
-    return {**found, "items": mark_as_data(found["items"])}
+    params: dict[str, Any] = {"detail": "brief"}
+    params["fields"] = ",".join(tools.LISTED_FIELDS)
+    if asked.after:
+        params["after"] = asked.after
+    while True:
+        found = await rest.call("GET", "/v1/changes", params=params)
+        told = {**found, "items": mark_as_data(found["items"])}
+        kept = tools.check_kept(told, "items", asked.max_chars)
+        # `next_after` lies behind all that were asked for: none may be left off.
+        if kept == len(found["items"]):
+            return told
+        params["limit"] = kept
 
 
 async def _get(path: str, rest: RestCalls, _: Arguments) -> dict[str, Any]:

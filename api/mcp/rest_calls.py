@@ -105,9 +105,10 @@ class RestCalls:
         while "results" not in found:
             path = f"/v1/search/jobs/{found['job_id']}"
             job = await self.call("GET", path, params={"wait_ms": _LOOK_MS})
-            if job["error"]:
+            if job["response"]:
+                found = job["response"]
+            elif job["error"]:
                 raise ToolError({"error": job["error"]})
-            found = job["response"] or found
         return found
 
     async def find_entry(self, ref: str) -> dict[str, Any]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-MOST_TEXT = 1000
 LEAST_CHARS = 1000
 DEFAULT_CHARS = 8000
-_TEXTS = frozenset({"content", "text", "quote"})
+_TEXTS = frozenset(
+    {"content", "text", "quote", "title", "summary", "caption", "excerpt", "highlights"}
+)
 _BEGIN, _END = "<logbook-text>", "</logbook-text>"
 # Down to so little each text is cut before whole entries are left off.
-_SHORTEST = (500, 250, 120)
+_SHORTEST_TEXT = 120
+# What is not a text of an entry goes whole, unless nothing else is left to leave off.
+_LONG = 1000
 
 
 def mark_as_data(value: Any) -> Any:
-    """Return a result with every text of an entry between marks, and short.
+    """Return a result with every text of an entry between marks, and whole.
 
     What stands between the marks was written by anybody: it is read and never obeyed.
     """
@@ -25,18 +29,20 @@ def mark_as_data(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     return {
-        name: fence(one[:MOST_TEXT], one)
-        if name in _TEXTS and isinstance(one, str)
-        else mark_as_data(one)
+        name: _fenced(one) if name in _TEXTS else mark_as_data(one)
         for name, one in value.items()
     }
 
 
-def fence(kept: str, whole: str) -> str:
+def fence(text: str) -> str:
     """Return a text between marks, which nothing in it can end or cite."""
-    inside = kept.replace("[#", "[\\#").replace(_END, "</logbook-text >")
-    more = "" if len(kept) == len(whole) else "\N{HORIZONTAL ELLIPSIS}"
-    return f"{_BEGIN}{inside}{more}{_END}"
+    return fence_answer(text.replace("[#", "[\\#"))
+
+
+def fence_answer(text: str) -> str:
+    """Return sentences of entries between marks, with the citations that they carry."""
+    inside = text.replace(_END, "</logbook-text >")
+    return f"{_BEGIN}{inside}{_END}"
 
 
 def write_bounded(result: Mapping[str, Any], max_chars: int) -> tuple[str, Any]:
@@ -48,10 +54,8 @@ def write_bounded(result: Mapping[str, Any], max_chars: int) -> tuple[str, Any]:
     told: dict[str, Any] = {**result, "cut": {"entries": 0, "chars": 0}}
     text = _written(told)
     before = len(text)
-    for most in _SHORTEST:
-        if len(text) <= max_chars:
-            break
-        told = _shortened(told, most)
+    if before > max_chars:
+        told = _shortened(told, _find_most(told, max_chars))
         told["cut"]["chars"] = before - len(_written(told))
         text = _written(told)
     while len(text) > max_chars and (longest := _longest_list(told)):
@@ -62,7 +66,7 @@ def write_bounded(result: Mapping[str, Any], max_chars: int) -> tuple[str, Any]:
         kept = {
             name: value
             for name, value in told.items()
-            if not isinstance(value, dict | list | str) or len(str(value)) < MOST_TEXT
+            if not isinstance(value, dict | list | str) or len(str(value)) < _LONG
         }
         # Whatever else there is, how it was cut is told.
         kept["cut"] = {**told["cut"], "chars": before}
@@ -71,6 +75,31 @@ def write_bounded(result: Mapping[str, Any], max_chars: int) -> tuple[str, Any]:
             del kept[largest]
         told = kept
     return text, told
+
+
+def count_kept(result: Mapping[str, Any], name: str, max_chars: int) -> int:
+    """Return how many of a list are told of a result of at most so many characters."""
+    _, told = write_bounded(result, max_chars)
+    return len(told.get(name, ()))
+
+
+def _fenced(value: Any) -> Any:
+    if isinstance(value, str):
+        return fence(value)
+    if isinstance(value, list):
+        return [_fenced(one) for one in value]
+    return mark_as_data(value)
+
+
+def _find_most(told: Mapping[str, Any], max_chars: int) -> int:
+    """Return how long each text may be for all of them to fit."""
+    # As many digits as there will be at most.
+    counted = {**told, "cut": {"entries": 0, "chars": len(_written(told))}}
+    lengths = range(_SHORTEST_TEXT, max_chars)
+    fitting = bisect_right(
+        lengths, max_chars, key=lambda most: len(_written(_shortened(counted, most)))
+    )
+    return _SHORTEST_TEXT + max(0, fitting - 1)
 
 
 def _written(value: Any) -> str:

@@ -54,7 +54,8 @@ class Tool:
 
     def read(self, given: Mapping[str, Any]) -> Arguments:
         """Return the arguments, or refuse them and say what would be right."""
-        known = self.arguments.model_fields
+        fields = self.arguments.model_fields
+        known = [one.alias or name for name, one in fields.items()]
         for name in given:
             if name not in known:
                 takes = f" It takes {', '.join(known)}."
@@ -64,10 +65,15 @@ class Tool:
         try:
             return self.arguments.model_validate(given)
         except ValidationError as exc:
-            first = exc.errors(include_url=False, include_input=False)[0]
-            path = ".".join(map(str, first["loc"]))
-            message = f"{self.name}: {path}: {first['msg']}."
-            raise InvalidRequestError.field(path, first["type"], message) from exc
+            raise refusal(self.name, exc) from exc
+
+
+def refusal(name: str, exc: ValidationError) -> InvalidRequestError:
+    """Return what a tool's caller is told of the first argument that is wrong."""
+    first = exc.errors(include_url=False, include_input=False)[0]
+    path = ".".join(map(str, first["loc"]))
+    message = f"{name}: {path}: {first['msg']}."
+    return InvalidRequestError.field(path, first["type"], message)
 
 
 def _untitled(value: Any) -> Any:

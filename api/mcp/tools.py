@@ -7,9 +7,12 @@ from urllib.parse import quote
 
 from pydantic import Field
 
+from api.client.listed_filters import read_filters
+from api.entries import listing
 from api.mcp.rest_calls import RestCalls
-from api.mcp.result_size import mark_as_data
+from api.mcp.result_size import count_kept, fence_answer, mark_as_data
 from api.mcp.tool_contract import Arguments, Bounded, Ref, Text, Tool
+from shared.errors import InvalidRequestError
 
 # What of a hit a model needs to go on; `get_entries` tells the rest.
 HIT_FIELDS = (
@@ -20,10 +23,17 @@ _ENTRY_FIELDS = (
     *("entry_id", "permalink", "title", "text", "authors", "entry_time", "event_time"),
     *("logbooks", "kind", "tags", "thread_id", "reply_to", "revision", "url"),
 )
-_LISTED = ("entry_id", "permalink", "title", "text", "authors", "entry_time")
+LISTED_FIELDS = ("entry_id", "permalink", "title", "text", "authors", "entry_time")
 _BRANCH_FIELDS = ("name", "status", "reason", "error_code", "candidates")
 _TOLD_OF_SEARCH = ("degraded", "as_of", "job_id")
 _MOST_REFS = 50
+# A cursor opens pages of one size, so that it is told with it.
+_BEHIND_SIZE = ":"
+_NOT_ALL = (
+    "Not all of this page fits: give the same cursor again with a larger max_chars."
+)
+
+Sort = Literal["relevance", "newest", "oldest"]
 
 
 class Search(Bounded):
@@ -34,7 +44,7 @@ class Search(Bounded):
         str, Field(description="auto, keyword, semantic, hybrid or a plug-in's")
     ] = "auto"
     limit: Annotated[int, Field(ge=1, le=100)] = 10
-    sort: Literal["relevance", "newest", "oldest"] = "relevance"
+    sort: Sort = "relevance"
     filters: Annotated[
         dict[str, Any],
         Field(
@@ -93,8 +103,11 @@ class Explain(Bounded):
     ] = None
 
 
-async def search(rest: RestCalls, asked: Search) -> dict[str, Any]:
-    """Return hits, and how far all of the search was carried out."""
+async def search(rest: RestCalls, asked: Search, **controls: Any) -> dict[str, Any]:
+    """Return hits, and how far all of the search was carried out.
+
+    Controls are what one mode takes beside what all of them take.
+    """
     given = {
         "date_from": asked.start_date,
         "date_to": asked.end_date,
@@ -112,11 +125,19 @@ async def search(rest: RestCalls, asked: Search) -> dict[str, Any]:
             "detail": asked.detail,
             "fields": list(HIT_FIELDS),
             "synthesize": False,
+            **controls,
         },
     )
+    answered = {}
+    if found.get("answer") is not None:
+        answered = {
+            "answer": _answer(found),
+            "citations": mark_as_data(found["citations"]),
+        }
     return {
         "query": asked.query,
         "mode": found["method_used"],
+        **answered,
         "results_found": len(found["results"]),
         "results": mark_as_data(found["results"]),
         **_told(found),
@@ -130,7 +151,7 @@ async def ask(rest: RestCalls, asked: Ask) -> dict[str, Any]:
     found = await rest.search({**body, **kind})
     context = found["context_answer"] or {}
     return {
-        "answer": found["answer"],
+        "answer": _answer(found),
         "citations": mark_as_data(found["citations"]),
         **{
             name: context.get(name)
@@ -144,8 +165,10 @@ async def ask(rest: RestCalls, asked: Ask) -> dict[str, Any]:
 
 async def get_entries(rest: RestCalls, asked: GetEntries) -> dict[str, Any]:
     """Return entries by whatever they are called; one that is not there is an error."""
+    wanted: Any = _ENTRY_FIELDS
+    if asked.fields is not None:
+        wanted = listing.parse_fields(",".join(asked.fields))
     found = [await rest.find_entry(ref) for ref in asked.refs]
-    wanted = _ENTRY_FIELDS if asked.fields is None else asked.fields
     return {"entries": [_only(wanted, one) for one in found]}
 
 
@@ -153,22 +176,49 @@ async def get_thread(rest: RestCalls, asked: OfEntry) -> dict[str, Any]:
     """Return the thread that an entry belongs to, the oldest first."""
     entry = await rest.find_entry(asked.ref)
     thread = await rest.call("GET", f"/v1/entries/{entry['entry_id']}/thread")
-    thread["entries"] = [_only(_LISTED, one) for one in thread["entries"]]
+    thread["entries"] = [
+        {name: one[name] for name in LISTED_FIELDS if name in one}
+        for one in thread["entries"]
+    ]
     thread.pop("tree", None)
-    return {name: mark_as_data(value) for name, value in thread.items()}
+    told: dict[str, Any] = mark_as_data(thread)
+    return told
 
 
 async def browse(rest: RestCalls, asked: Browse) -> dict[str, Any]:
-    """Return the newest entries that filters leave, a page at a time."""
-    params = {**asked.filters}
+    """Return the newest entries that filters leave, a page at a time.
+
+    A page is as long as fits; what continues it opens pages of that length.
+    """
+    params = read_filters(asked.filters)
     if asked.cursor is not None:
-        params["cursor"] = asked.cursor
-    found = await rest.call("GET", "/v1/entries", params=params)
-    return {
-        "entries": [_only(_LISTED, one) for one in found["items"]],
-        "total": found.get("total"),
-        "next_cursor": found["next_cursor"],
-    }
+        size, _, params["cursor"] = asked.cursor.rpartition(_BEHIND_SIZE)
+        params |= {"limit": size} if size else {}
+    while True:
+        found = await rest.call("GET", "/v1/entries", params=params)
+        cursor = found["next_cursor"]
+        if cursor and "limit" in params:
+            cursor = f"{params['limit']}{_BEHIND_SIZE}{cursor}"
+        told = {
+            "entries": [_only(LISTED_FIELDS, one) for one in found["items"]],
+            "total": found.get("total"),
+            "next_cursor": cursor,
+        }
+        kept = check_kept(told, "entries", asked.max_chars)
+        if kept == len(found["items"]):
+            return told
+        if asked.cursor is not None:
+            return {**told, "next_cursor": None, "diagnostics": [_NOT_ALL]}
+        params["limit"] = kept
+
+
+def check_kept(told: dict[str, Any], name: str, max_chars: int) -> int:
+    """Return how many of a page are told; where not even one is, more must be asked."""
+    kept = count_kept(told, name, max_chars)
+    if told[name] and not kept:
+        message = f"Not one of them fits in {max_chars} characters: ask for more."
+        raise InvalidRequestError.field("max_chars", "greater_than_equal", message)
+    return kept
 
 
 async def find_similar(rest: RestCalls, asked: OfEntry) -> dict[str, Any]:
@@ -202,6 +252,14 @@ async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:
         "branches": [_branch(one) for one in job["branches"] or ()],
         "error": job.get("error"),
     }
+
+
+def _answer(found: dict[str, Any]) -> str | None:
+    """Return the answer; made of sentences of entries, it is data as they are."""
+    answer: str | None = found["answer"]
+    if answer is not None and found["answer_source"] == "deterministic":
+        return fence_answer(answer)
+    return answer
 
 
 def _told(found: dict[str, Any]) -> dict[str, Any]:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# Of a burst the rest is dropped: memory is worth more than a statistic.
-MOST_WAITING, MOST_SESSIONS = 1000, 10_000
+# Of a burst the rest is dropped: memory is worth more than a statistic, and an answer
+# may be a megabyte.
+MOST_WAITING, MOST_SESSIONS = 100, 10_000
 _WRITE_MS = 2_000
 _STOP_SECONDS = 3.0
 
@@ -74,7 +75,7 @@ class Telemetry:
         self._pool = pool
         self._secret = secret
         self._facility = facility
-        self._waiting: queue.Queue[AskedQuestion | None] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.Queue[AskedQuestion | None] = queue.Queue()
         self._sessions: OrderedDict[str, _SessionQuestion] = OrderedDict()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -86,10 +87,12 @@ class Telemetry:
         if not self.is_on:
             return
         asked = AskedQuestion(tenant, query, session_id, answer, datetime.now(UTC))
-        self._begin()
-        try:
-            self._waiting.put_nowait(asked)
-        except queue.Full:
+        with self._lock:
+            self._begin()
+            is_full = self._waiting.qsize() >= MOST_WAITING
+            if not is_full:
+                self._waiting.put(asked)
+        if is_full:
             log.warning("search_events_dropped", events=1)
 
     def keys_of(self, tenant: str) -> EventKeys:
@@ -103,12 +106,11 @@ class Telemetry:
             self._thread.join(_STOP_SECONDS)
 
     def _begin(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="telemetry", daemon=True
-                )
-                self._thread.start()
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._run, name="telemetry", daemon=True
+            )
+            self._thread.start()
 
     def _run(self) -> None:
         while (asked := self._waiting.get()) is not None:
@@ -116,8 +118,8 @@ class Telemetry:
                 self._write(asked)
             except (DatabaseConnectionError, DatabaseQueryError) as exc:
                 log.warning("search_events_dropped", code=exc.error_code)
-            finally:
-                self._waiting.task_done()
+            except Exception as exc:  # noqa: BLE001 - the next one may be written
+                log.warning("search_events_dropped", failure=type(exc).__name__)
 
     def _write(self, asked: AskedQuestion) -> None:
         answer = json.loads(asked.answer)

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 
 from api.client import models
+from api.client.listed_filters import read_filters
 from shared.errors import InvalidRequestError, NotFoundError
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ class AsyncEntries:
 
     async def entries(self, **filters: Any) -> AsyncIterator[models.EntryOut]:
         """Give every entry that filters leave, page by page."""
-        async for page in self._link.pages(models.EntryPage, "/v1/entries", filters):
+        params = read_filters(filters)
+        async for page in self._link.pages(models.EntryPage, "/v1/entries", params):
             for one in page.items:
                 yield one
 

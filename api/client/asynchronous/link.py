@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Model")
 
 _CONNECT_SECONDS = 10.0
+# The longest that the server waits, and of a client's own time as much as leaves the
+# answer its way: whoever reads no longer than the server waits never hears of it.
+_MOST_WAIT_MS, _WAIT_MS_OF_A_SECOND = 30_000, 800
+# A pause may end later than it should.
+_LEAST_SECONDS = 0.001
 # What only reads, although it is a POST.
 _READING = frozenset(
     {"/search", "/v1/classify", "/v1/search/query", "/v1/search/plan"}
@@ -44,6 +49,10 @@ class AsyncLink:
         import httpx2
 
         self._timeout_seconds = timeout_seconds
+        self._timeout = httpx2.Timeout
+        self.most_wait_ms = min(
+            _MOST_WAIT_MS, int(_WAIT_MS_OF_A_SECOND * timeout_seconds)
+        )
         self._failures = httpx2.TransportError
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._http = httpx2.AsyncClient(
@@ -72,7 +81,8 @@ class AsyncLink:
         **given: Any,
     ) -> httpx2.Response:
         """Return an answer that is a success, or raise what it says."""
-        ends_at = time.monotonic() + self._timeout_seconds
+        left = self._timeout_seconds
+        ends_at = time.monotonic() + left
         sent = dict(headers or {})
         may_repeat = method != "POST" or path in _READING
         if not may_repeat and path.startswith(_KEYED):
@@ -84,7 +94,12 @@ class AsyncLink:
             error: LogchordError
             try:
                 answer = await self._http.request(
-                    method, path, headers=sent, params=_told(params), **given
+                    method,
+                    path,
+                    headers=sent,
+                    params=_told(params),
+                    timeout=self._timeout(left, connect=min(left, _CONNECT_SECONDS)),
+                    **given,
                 )
                 if answer.is_success:
                     return answer
@@ -97,6 +112,7 @@ class AsyncLink:
             if pause is None:
                 raise error
             await asyncio.sleep(pause)
+            left = max(_LEAST_SECONDS, ends_at - time.monotonic())
 
     @asynccontextmanager
     async def stream(

@@ -13,7 +13,6 @@ from api.client.event_lines import Event, EventLines
 if TYPE_CHECKING:
     from api.client.synchronous.link import Link
 
-_LOOK_MS = 20_000
 _LAST = "done"
 # A server that is started anew answers again within that.
 _TRIES, _PAUSE_SECONDS = 30, 1.0
@@ -29,17 +28,17 @@ class Job:
     def state(self, wait_ms: int = 0) -> models.Job:
         """Return the job as it stands, or as it ends within the wait."""
         path = f"/v1/search/jobs/{self.job_id}"
-        params = {"wait_ms": wait_ms}
+        params = {"wait_ms": min(wait_ms, self._link.most_wait_ms)}
         return self._link.read(models.Job, "GET", path, params=params)
 
     def wait(self) -> models.SearchResponse:
-        """Return what it found; where it failed, its error is raised."""
+        """Return what it found, or a part of it; if nothing, its error is raised."""
         while True:
-            job = self.state(_LOOK_MS)
-            if job.error:
-                raise rebuild_error(job.error)
+            job = self.state(self._link.most_wait_ms)
             if job.response is not None:
                 return job.response
+            if job.error:
+                raise rebuild_error(job.error)
 
     def events(self, after: str = "") -> Iterator[Event]:
         """Give each event once, up to the last; a stream that breaks is taken up."""

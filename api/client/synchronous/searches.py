@@ -19,9 +19,8 @@ class Searches(Entries):
 
     def search(self, query: str = "", **fields: Any) -> models.SearchResponse:
         """Search and return the answer; fields are those of `SearchRequest`."""
-        answer = self._link.ask(
-            "POST", "/v1/search/query", json={"query": query, **fields}
-        )
+        given = {"query": query, "wait_ms": self._link.most_wait_ms, **fields}
+        answer = self._link.ask("POST", "/v1/search/query", json=given)
         if answer.status_code == 202:  # noqa: PLR2004
             accepted = models.JobAccepted.model_validate_json(answer.content)
             return Job(self._link, accepted.job_id).wait()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import subprocess
 import sys
+from datetime import UTC, date, datetime
 from typing import Any, ClassVar
 
 import pytest
@@ -239,3 +241,67 @@ def test_a_context_that_a_capability_requires_is_asked_for():
     capability = Needy(OrchestratorState(), PlannedStep("needy", "n", "x"))
     with pytest.raises(InvalidRequestError, match="TIME_RANGE"):
         capability.get_required_contexts()
+
+
+class OwnRange(CapabilityContext):
+    """A time range as an orchestrator of its own makes it: a class that is not ours."""
+
+    CONTEXT_TYPE: ClassVar[str] = "TIME_RANGE"
+    CONTEXT_CATEGORY: ClassVar[str] = "METADATA"
+
+    def __init__(self, **ends: Any) -> None:
+        self.__dict__.update(ends)
+
+    def get_summary(self) -> dict[str, Any]:
+        return {}
+
+    def get_access_details(self, key: str) -> dict[str, Any]:
+        return {"key": key}
+
+
+def searched_within(context: CapabilityContext, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the time range that a step searches within, which is read no further."""
+    seen = []
+
+    class ReadError(Exception):
+        """The range has been read."""
+
+    async def note(_: object, time_range: object) -> None:
+        seen.append(time_range)
+        raise ReadError
+
+    monkeypatch.setattr(LogbookSearchCapability, "_search", note)
+    state = OrchestratorState()
+    state.store("tr", context)
+    step = PlannedStep("logbook_search", "ls_rf_trips", "rf trips")
+    with pytest.raises(ReadError):
+        asyncio.run(LogbookSearchCapability(state, step).execute())
+    return seen[0]
+
+
+@pytest.mark.parametrize(
+    ("context", "searched"),
+    [
+        (TimeRangeContext("2026-01-01", "2026-01-31"), ("2026-01-01", "2026-01-31")),
+        (OwnRange(start_date="2026-01-01", end_date=None), ("2026-01-01", None)),
+        (OwnRange(end_date="2026-01-31"), (None, "2026-01-31")),
+        (
+            OwnRange(
+                start_date=datetime(2026, 1, 1, tzinfo=UTC), end_date=date(2026, 1, 31)
+            ),
+            ("2026-01-01T00:00:00+00:00", "2026-01-31"),
+        ),
+    ],
+)
+def test_a_time_range_of_any_class_bounds_the_search(
+    context: CapabilityContext, searched: Any, monkeypatch: pytest.MonkeyPatch
+):
+    assert searched_within(context, monkeypatch) == searched
+
+
+@pytest.mark.parametrize("context", [OwnRange(), OwnRange(start_date=7, end_date=8)])
+def test_a_time_range_without_ends_is_refused(
+    context: CapabilityContext, monkeypatch: pytest.MonkeyPatch
+):
+    with pytest.raises(InvalidRequestError, match="OwnRange"):
+        searched_within(context, monkeypatch)

@@ -173,3 +173,21 @@ def test_what_was_perhaps_carried_out_is_not_sent_again(client_of):
 def test_an_answer_of_a_newer_server_is_read_with_what_it_says_besides(client_of):
     client = client_of(lambda _: httpx2.Response(200, json={**ME, "colour": "red"}))
     assert client.me().model_extra == {"colour": "red"}
+
+
+@pytest.mark.parametrize("value", [{"not": "Ruiz"}, {"in": "Ruiz"}, {"in": []}, []])
+def test_a_filter_that_a_listing_cannot_take_is_refused_by_name(client_of, value):
+    sent = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request.url.params.multi_items())
+        body: dict[str, Any] = {"items": [], "next_cursor": None, "total": 0}
+        body |= {"cut": {"entries": 0, "chars": 0}}
+        return httpx2.Response(200, json=body)
+
+    client = client_of(answer)
+    with pytest.raises(errors.InvalidRequestError, match="author"):
+        list(client.entries(author=value))
+    assert sent == []
+    list(client.entries(author={"in": ["Ruiz", "Moe"]}, kind="fault"))
+    assert sent == [[("author", "Ruiz"), ("author", "Moe"), ("kind", "fault")]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -12,8 +13,11 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from api.mcp import tools
 from api.mcp.mcp_server import make_server
 from api.mcp.rest_calls import RestCalls
+from api.mcp.tool_contract import Arguments
+from api.mcp.tools import EIGHT, Search
 from shared.errors import AccessError
 from shared.settings.sections import McpSettings
 from shared.settings.settings import Settings
@@ -92,3 +96,17 @@ def test_all_tools_and_the_one_that_writes_are_there_where_settings_say_so():
     assert [one.name for one in listed if not one.annotations.read_only_hint] == [
         "entry_create"
     ]
+
+
+def test_arguments_that_only_the_tool_itself_finds_wrong_are_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async def validate(_: RestCalls, __: Arguments) -> dict[str, Any]:
+        return Search.model_validate({"query": "x", "sort": "date"}).model_dump()
+
+    tool = replace(EIGHT[0], run=validate)
+    monkeypatch.setattr(tools, "EIGHT", (tool,))
+    found = ask(ERAS[1], lambda client: client.call_tool("search", {"query": "x"}))
+    assert found.is_error
+    told = found.structured_content["error"]
+    assert told["details"]["fields"][0]["path"] == "sort"

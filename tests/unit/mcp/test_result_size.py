@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from api.mcp.result_size import (
     LEAST_CHARS,
-    MOST_TEXT,
+    fence_answer,
     mark_as_data,
     write_bounded,
 )
@@ -65,4 +65,29 @@ def test_a_text_ends_its_marks_and_cites_nothing(text: str):
     inside = told.removeprefix("<logbook-text>").removesuffix("</logbook-text>")
     assert "</logbook-text>" not in inside
     assert "[#" not in inside
-    assert len(inside) <= MOST_TEXT + 100
+    assert fence_answer(text).count("</logbook-text>") == 1
+
+
+def test_a_text_that_fits_is_whole_and_one_that_does_not_is_cut_and_counted():
+    entries = mark_as_data({"entries": [{"text": "z" * 20_000}]})
+    _, whole = write_bounded(entries, 30_000)
+    assert whole["entries"][0]["text"].count("z") == 20_000
+    assert whole["cut"] == {"entries": 0, "chars": 0}
+    text, less = write_bounded(entries, 8000)
+    kept = less["entries"][0]["text"].count("z")
+    assert 7900 < len(text) <= 8000
+    assert less["cut"] == {"entries": 0, "chars": 20_000 - kept - 1}
+
+
+@pytest.mark.parametrize(
+    "name", ["title", "summary", "caption", "excerpt", "quote", "text", "content"]
+)
+def test_whatever_anybody_wrote_stands_between_marks(name: str):
+    told = mark_as_data({"items": [{name: "Obey [#1].", "kind": "entry"}]})
+    assert told["items"][0] == {
+        name: "<logbook-text>Obey [\\#1].</logbook-text>",
+        "kind": "entry",
+    }
+    assert mark_as_data({"highlights": ["a"]})["highlights"] == [
+        "<logbook-text>a</logbook-text>"
+    ]

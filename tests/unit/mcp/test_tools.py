@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
+import httpx
 import pytest
 
 from api.mcp.mcp_server import _described
+from api.mcp.more_tools import find_tool
+from api.mcp.rest_calls import RestCalls
 from api.mcp.tools import EIGHT
 from shared.errors import InvalidRequestError
+from shared.settings.sections import McpSettings
 
 BY_NAME = {one.name: one for one in EIGHT}
 
@@ -49,3 +54,77 @@ def test_eight_tools_are_described_in_six_kilobytes():
 def test_a_wrong_argument_is_named(name: str, given: dict[str, Any], said: str):
     with pytest.raises(InvalidRequestError, match=said.replace("?", r"\?")):
         BY_NAME[name].read(given)
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "keyword_search": {},
+    "semantic_search": {"similarity_threshold": 0.4},
+    "agentic_search": {"validate": True},
+}
+
+
+def answer_of_rest(request: httpx.Request) -> httpx.Response:
+    """Answer as REST does, as far as a tool of a mode reads it."""
+    if request.url.path == "/v1/capabilities":
+        modes = [
+            {"name": name.removesuffix("_search"), "description": "-", "enabled": True}
+            for name in MODES
+        ]
+        return httpx.Response(200, json={"modes": modes})
+    asked = json.loads(request.content)
+    answered = asked["synthesize"] == "deterministic"
+    body: dict[str, Any] = {
+        **dict.fromkeys(("as_of", "job_id")),
+        **{name: [] for name in ("results", "branches", "diagnostics", "citations")},
+        "method_used": json.dumps(asked),
+        "degraded": False,
+        "answer": "On arc [#OPS-1@1]." if answered else None,
+        "answer_source": "deterministic" if answered else None,
+    }
+    return httpx.Response(200, json=body)
+
+
+def asked_by_mode(name: str, given: dict[str, Any]) -> tuple[Any, Any]:
+    """Return what a tool of a mode asks of REST, and what it tells."""
+    transport = httpx.MockTransport(answer_of_rest)
+    rest = RestCalls(httpx.AsyncClient(transport=transport, base_url="http://api"))
+
+    async def call() -> Any:
+        tool = await find_tool(McpSettings(tools="all"), rest, name)
+        return await tool.run(rest, tool.read(given))
+
+    told = asyncio.run(call())
+    return json.loads(told["mode"]), told
+
+
+@pytest.mark.parametrize(("name", "own"), MODES.items())
+def test_a_mode_takes_what_is_its_own_and_no_other_does(name: str, own: dict[str, Any]):
+    asked, _ = asked_by_mode(name, {"query": "rf", "sort": "newest", **own})
+    assert asked.items() >= {"sort": "newest", **own}.items()
+    for other, others in MODES.items():
+        if other != name:
+            for argument in others:
+                assert argument not in asked
+                with pytest.raises(InvalidRequestError, match=argument):
+                    asked_by_mode(name, {"query": "rf", **others})
+
+
+def test_a_question_of_several_parts_is_answered_in_sentences_of_entries():
+    asked, told = asked_by_mode("agentic_search", {"query": "rf"})
+    assert asked["synthesize"] == "deterministic"
+    assert told["answer"] == "<logbook-text>On arc [#OPS-1@1].</logbook-text>"
+    assert "answer" not in asked_by_mode("keyword_search", {"query": "rf"})[1]
+
+
+def test_an_order_that_there_is_not_is_refused():
+    with pytest.raises(InvalidRequestError, match="sort"):
+        asked_by_mode("keyword_search", {"query": "rf", "sort": "date"})
+
+
+def test_what_makes_an_entry_is_not_said_to_be_the_same_twice():
+    settings = McpSettings(tools="all", write=True)
+    transport = httpx.MockTransport(answer_of_rest)
+    rest = RestCalls(httpx.AsyncClient(transport=transport, base_url="http://api"))
+    tool = asyncio.run(find_tool(settings, rest, "entry_create"))
+    described = _described(tool).model_dump(by_alias=True, mode="json")
+    assert described["annotations"]["idempotentHint"] is False
