@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, LiteralString
@@ -79,6 +80,13 @@ def forget(client: redis.Redis, job_id: UUID) -> None:
     """Let no branch of a job begin any more; what is in stays readable."""
     with translate_broker_errors():
         client.hdel(redis_keys.job(job_id), "job")
+
+
+def erase_jobs(client: redis.Redis, job_ids: Sequence[UUID]) -> None:
+    """Remove all that is kept of some jobs beside their rows, and what was told."""
+    kept = (redis_keys.job, redis_keys.events)
+    with translate_broker_errors():
+        client.delete(*(name(one) for one in job_ids for name in kept))
 
 
 def is_forgotten(client: redis.Redis, job_id: UUID) -> bool:
