@@ -126,7 +126,7 @@ def _end(ctx: Context, one: Ending) -> None:
 
 
 def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) -> None:
-    """Tell whoever looks on how the turns from one on have fared that are over."""
+    """Tell whoever looks on, once, how the turns from one on fared that are over."""
     job = jobs.load_job(ctx.redis, job_id)
     if job is None:
         return
@@ -136,7 +136,11 @@ def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) ->
         # Before the job is: whoever looks on leaves when that is told.
         turns[-1] = replace(turns[-1], state="ended", exit_reason=ended.reason)
     for one in turns:
-        if one.turn_no >= first and one.state in {"done", "ended"}:
+        if (
+            one.turn_no >= first
+            and one.state in {"done", "ended"}
+            and jobs.mark_told(ctx.redis, job, f"turn:{one.turn_no}:{one.state}")
+        ):
             told = asdict(agent_trace.trace_turn(one))
             until = _events_until(ctx, job)
             progress.tell_event(ctx.redis, job_id, "agent_turn", told, until=until)

@@ -106,6 +106,23 @@ def outcomes(client: redis.Redis, job_id: UUID) -> dict[int, list[Outcome]]:
     }
 
 
+def is_in(client: redis.Redis, job_id: UUID, number: int) -> bool:
+    """Tell whether the outcome of a branch has arrived."""
+    with translate_broker_errors():
+        return bool(client.hexists(redis_keys.job(job_id), f"outcome:{number}"))
+
+
+def mark_told(client: redis.Redis, job: Job, what: str) -> bool:
+    """Say that something of a job is told now; False: it has been before."""
+    name = redis_keys.job(job.job_id)
+    pipe = client.pipeline(transaction=False)
+    pipe.hsetnx(name, f"told:{what}", "1")
+    pipe.expireat(name, redis_keys.expires_at(job.deadline))
+    with translate_broker_errors():
+        is_first, _ = pipe.execute()
+    return bool(is_first)
+
+
 # Its times are the database's own: by that clock it ends, with the broker or without.
 _SUBMIT: LiteralString = """
     INSERT INTO job (id, tenant, subject, key_id, state, request, plan, created_at,

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -25,11 +26,13 @@ from shared.ids import uuid7
 from shared.language_models.chat_client import ChatClient
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
+from shared.search.jobs import progress
 from shared.search.jobs.job import Job
 from shared.search.query import modes
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response.end_search import EndedSearch, no_cards
 from shared.settings.sections import ProviderSettings
+from shared.settings.settings import Settings
 from tests.support.fixtures.asking import ANNA, CLOCK, Asking
 from tests.support.stub_servers.chat_server import (
     ChatScript,
@@ -43,6 +46,7 @@ from tests.support.stub_servers.chat_server import (
     usage,
 )
 from workers.runtime.task import attempt
+from workers.tasks.agent import _tell_turns as tell_turns
 
 QUESTION = "why did the klystron trip"
 PIPELINES = (modes.make_agent_mode(("keyword", "semantic"), 120_000),)
@@ -505,6 +509,36 @@ def test_whoever_dies_is_followed_by_one_who_goes_on(
     assert len(runner.script.asked) - asked <= 3
     assert len(runner.ran) <= 4
     assert sum(one.repeated for one in ended.turns) >= 1
+
+
+def test_a_call_that_was_sent_twice_is_carried_out_once(runner: Runner) -> None:
+    scripted(runner, calls(call("keyword", query="klystron")), says("It was [1.1]."))
+    job = runner.open()
+    take_turn(runner.process, job.job_id, 1)
+    # Its queue is busy for longer than a turn is held: it is sent once more.
+    _lease_ends(runner, job)
+    take_turn(runner.process, job.job_id, 1)
+    assert [numbers for numbers, _ in runner.sent] == [[100], [100]]
+    begun: list[str] = []
+    runner.checkpoint = lambda name, _: begun.append(name)
+    runner.run_calls(job)
+    runner.run_calls(job)
+    assert begun.count("call_begun") == 1
+    assert runner.run(job, 2).reason == "answered"
+
+
+def test_each_turn_that_is_over_is_told_once(runner: Runner) -> None:
+    scripted(runner, calls(call("keyword", query="klystron")), says("It was [1.1]."))
+    job = runner.open()
+    ended = runner.run(job)
+    ctx: Any = SimpleNamespace(
+        redis=runner.redis, pool=runner.asking.pool, settings=Settings()
+    )
+    for _ in range(2):
+        tell_turns(ctx, job.job_id, 1, None)
+    told = progress.read_progress(runner.redis, job.job_id).events
+    turns = [one.says["turn"] for one in told if one.name == "agent_turn"]
+    assert turns == [one.turn_no for one in ended.turns] == [1, 2]
 
 
 def test_an_emptied_redis_costs_this_turn_s_calls_alone(runner: Runner) -> None:
