@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from shared.agents.take_turn import Ending, take_turn
 from shared.agents.turn_rows import TurnRow
 from shared.entries.draft import EntryDraft
 from shared.ids import uuid7
+from shared.language_models import quota
 from shared.language_models.chat_client import ChatClient
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
@@ -84,6 +86,7 @@ class Runner:
     sent: list[tuple[list[int], int]] = field(default_factory=list)
     ran: list[int] = field(default_factory=list)
     checkpoint: Callable[[str, UUID], None] = lambda *_: None
+    take_answer: Callable[[str], bool] = lambda _: True
     deadline_seconds: float = 60.0
     timeout_seconds: float = 5.0
 
@@ -108,6 +111,7 @@ class Runner:
             max_tokens=400,
             temperature=0.1,
             send=self,
+            take_answer=self.take_answer,
             checkpoint=self.checkpoint,
         )
 
@@ -525,6 +529,19 @@ def test_a_call_that_was_sent_twice_is_carried_out_once(runner: Runner) -> None:
     runner.run_calls(job)
     assert begun.count("call_begun") == 1
     assert runner.run(job, 2).reason == "answered"
+
+
+def test_an_agent_is_one_answer_of_its_tenant_s_quota(runner: Runner) -> None:
+    taken = partial(quota.take_answer, runner.redis, per_day=1, per_minute=9)
+    runner.redis.delete(*runner.redis.keys("quota:llm:default:*") or ["none"])
+    runner.take_answer = lambda tenant: taken(tenant).is_allowed
+    scripted(runner, calls(call("keyword", query="klystron")), says("It was [1.1]."))
+    assert runner.run().reason == "answered"
+    asked = len(runner.script.asked)
+
+    assert runner.run().reason == "model_unavailable"
+
+    assert len(runner.script.asked) == asked == 2
 
 
 def test_each_turn_that_is_over_is_told_once(runner: Runner) -> None:
