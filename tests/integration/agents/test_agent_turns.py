@@ -476,10 +476,10 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "place", ["turn_claimed", "after_said", "calls_sent", "call_begun", "before_keep"]
+    "dies_at", ["turn_claimed", "after_said", "calls_sent", "call_begun", "before_keep"]
 )
 def test_whoever_dies_is_followed_by_one_who_goes_on(
-    runner: Runner, place: str
+    runner: Runner, dies_at: str
 ) -> None:
     script = (
         calls(call("keyword", query="klystron"), call("semantic", place=1, query="x")),
@@ -490,7 +490,7 @@ def test_whoever_dies_is_followed_by_one_who_goes_on(
     scripted(runner, *script)
     runner.ran.clear()
     asked = len(runner.script.asked)
-    left = [place]
+    left = [dies_at]
 
     def kill(name: str, _: UUID) -> None:
         if name in left:
