@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 
 from api.caller_info import CallerInfo
 from shared.access.scope import Scope
+from shared.answers.answer_question import answer_question
 from shared.cards.make_cards import make_cards
 from shared.search.response.job_answer import JobReader
 
@@ -74,7 +75,8 @@ class ApiContext:
     def reader(self, scope: Scope) -> JobReader:
         """Return who reads a stored job, with the rights of now."""
         honest = self.settings.search.acl_honesty
-        return JobReader(self.searches.context, scope, honest, make_cards)
+        context = self.searches.context
+        return JobReader(context, scope, honest, make_cards, answer_question)
 
 
 async def context(request: Request) -> ApiContext:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from api.search.event_watch import JobWatch
@@ -17,7 +17,7 @@ from shared.search.jobs.job import StoredJob
 from shared.search.jobs.progress import ENDED, Progress, ProgressEvent
 from shared.search.query.modes import AGENT
 from shared.search.query.sub_queries import sub_queries_of
-from shared.search.response import answer_events
+from shared.search.response import answer_events, withheld_hits
 from shared.times.rfc3339 import timestamp
 
 log = get_logger()
@@ -73,9 +73,13 @@ async def stream(
     A look that fails ends the stream; the client comes again with its last event.
     """
     sent_at = time.monotonic()
+    is_live = False
     while True:
         try:
             seen = await thread_pool.run_step(look, told_before(after))
+            if not is_live:
+                seen = _as_of_now(seen)
+            is_live = True
             events = await asyncio.to_thread(events_after, seen, after)
         except LogchordError as exc:
             log.warning("events_cut", code=exc.error_code)
@@ -97,6 +101,16 @@ async def stream(
         if time.monotonic() - sent_at > HEARTBEAT_SECONDS:
             yield ": still there\n\n"
             sent_at = time.monotonic()
+
+
+def _as_of_now(seen: JobSnapshot) -> JobSnapshot:
+    """Return a job whose text, if it has ended, is read with the rights of now.
+
+    Whoever watched it to its end was told it as it came.
+    """
+    if seen.told is None or seen.stored.ended_at is None:
+        return seen
+    return replace(seen, told=withheld_hits.without_text(seen.told))
 
 
 def events_after(seen: JobSnapshot, after: int) -> list[Event]:

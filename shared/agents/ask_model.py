@@ -73,6 +73,8 @@ class AgentProcess:
     send: Sender
     # Logbooks whose entries are not told to the model's provider.
     excluded: frozenset[str] = frozenset()
+    # Takes an answer of a tenant's quota; False: it is spent.
+    take_answer: Callable[[str], bool] = lambda _: True
     checkpoint: Callable[[str, UUID], None] = lambda *_: None
 
 

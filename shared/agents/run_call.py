@@ -13,6 +13,7 @@ from shared.agents.take_turn import CALLS_OF_TURN
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres.pool import connection
+from shared.search.jobs import job as jobs
 from shared.search.jobs import outcome, progress, stored_outcomes
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Diagnostic, Outcome
@@ -42,7 +43,12 @@ def run_call(
     with connection(process.pool) as conn:
         turns = turn_rows.list_turns(conn, job.job_id, job.tenant)
         turn = next((one for one in turns if one.turn_no == turn_no), None)
-        if turn is None or number not in turn.missing:
+        # Sent twice where its queue was busy, it is in before its turn is settled.
+        if (
+            turn is None
+            or number not in turn.missing
+            or jobs.is_in(process.redis, job.job_id, call_no)
+        ):
             log.info("agent_call_not_wanted", job_id=str(job.job_id), call=call_no)
             return None
         turn_rows.hold(conn, job.job_id, job.tenant, turn_no)

@@ -170,7 +170,14 @@ def _stop(
 ) -> ExitReason | None:
     if seconds_left(process, job, plan) < LEAST_SECONDS:
         return "deadline"
-    return process.bounds.stop_before(turns, claim.row.turn_no)
+    turn_no, repeated = claim.row.turn_no, claim.row.repeated
+    reason = process.bounds.stop_before(turns, turn_no)
+    # Whoever takes the first turn up again finds it paid.
+    is_first = turn_no == 1 and not repeated
+    if reason is None and is_first and not process.take_answer(job.tenant):
+        log.warning("agent_quota_spent", job_id=str(job.job_id))
+        return "model_unavailable"
+    return reason
 
 
 def _ask(

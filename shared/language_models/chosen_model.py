@@ -79,7 +79,11 @@ def _is_openai_for_answers(settings: Settings) -> bool:
 
     A key for vectors or reranking sends no sentences of entries to a language model.
     """
-    named = (settings.search_modules.semantic.provider, settings.reranking.model)
+    named = (
+        settings.search_modules.semantic.provider,
+        settings.embedding_model,
+        settings.reranking.model,
+    )
     is_for_others = any(one and one.partition(":")[0] == _OPENAI for one in named)
     return _OPENAI in settings.api.providers and not is_for_others
 

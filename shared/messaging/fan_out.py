@@ -53,11 +53,21 @@ def send_branches(
 
 
 def send_agent_turn(
-    app: Celery, job_id: UUID, turn_no: int, headers: Mapping[str, Any]
+    app: Celery,
+    job_id: UUID,
+    turn_no: int,
+    headers: Mapping[str, Any],
+    *,
+    expires: float | None = None,
 ) -> None:
-    """Say that a turn of an agent is to be taken; twice is once."""
+    """Say that a turn of an agent is to be taken; twice is once.
+
+    Whoever says it again and again lets what nobody has read in so many seconds expire.
+    """
     with translate_broker_errors():
-        _turn(app, job_id, turn_no, headers).apply_async(headers=dict(headers))
+        _turn(app, job_id, turn_no, headers).apply_async(
+            headers=dict(headers), expires=expires
+        )
 
 
 def send_agent_calls(

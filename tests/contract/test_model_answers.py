@@ -147,10 +147,22 @@ def test_a_watched_job_tells_the_whole_answer_before_any_word_of_a_model(
     text = "".join(data["text"] for _, name, data in told if name == "llm_chunk")
     assert text.strip() == by_name["llm_status"]["answer"].replace(" [#", " [#")
 
-    # Cut anywhere, it goes on behind the last event, and ends.
-    for place in (0, 3, len(told) // 2, len(told) - 2):
-        path = f"/v1/search/jobs/{job_id}/events"
-        assert list(world.events("GET", path, told[place][0])) == told[place + 1 :]
+    # Cut behind its text, it goes on behind the last event; cut before, that is read
+    # again with the rights of now.
+    path = f"/v1/search/jobs/{job_id}/events"
+    assert list(world.events("GET", path, told[-2][0])) == told[-1:]
+    for place in (0, 3, len(told) // 2):
+        rest = list(world.events("GET", path, told[place][0]))
+        steps = [
+            one
+            for one in told[place + 1 :]
+            if one[1] == "planned" or one[1].startswith("branch_")
+        ]
+        assert rest[: len(steps)] == steps
+        again = [name for _, name, _ in rest[len(steps) :]]
+        assert again == ["results", "llm_status", "actions", "done"]
+        assert rest[-1] == told[-1]
+        assert rest[-3][2]["answer"] == by_name["llm_status"]["answer"]
     stored = world.client.get(f"/v1/search/jobs/{job_id}").json()["response"]
     assert stored["answer"] == by_name["llm_status"]["answer"]
     assert stored["llm_status"] == "ok"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -12,9 +11,11 @@ from uuid import UUID
 from shared.agents import agent_trace, end_agent, turn_rows
 from shared.agents.ask_model import AgentProcess, ChatModel
 from shared.agents.bounds import Bounds
+from shared.agents.guarded_model import GuardedModel
 from shared.agents.run_call import run_call
 from shared.agents.take_turn import Ending
 from shared.agents.take_turn import take_turn as taken
+from shared.answers.worded.model_tier import circuit_of
 from shared.cards.make_cards import make_cards
 from shared.errors import ConfigurationError
 from shared.language_models.chosen_model import choose_model, make_client
@@ -32,6 +33,7 @@ from workers.runtime import worker_metrics
 from workers.runtime.context import Context
 from workers.runtime.task import attempt as classified
 from workers.runtime.task import task
+from workers.tasks import worded
 
 log = get_logger()
 
@@ -68,7 +70,11 @@ def _process(ctx: Context) -> AgentProcess:
         if chosen is None:
             message = "No model is configured for agents (`reasoning.provider`)."
             raise ConfigurationError(message, config_key="reasoning.provider")
-        make = functools.partial(make_client, settings, chosen)
+
+        def make() -> ChatModel:
+            circuit = circuit_of(ctx.search_context.circuits, chosen.provider)
+            return GuardedModel(make_client(settings, chosen), circuit)
+
         client: ChatModel = ctx.kept("agent_model", make)
         return client
 
@@ -83,6 +89,7 @@ def _process(ctx: Context) -> AgentProcess:
         temperature=settings.reasoning.temperature,
         send=_Sender(ctx),
         excluded=frozenset(given.excluded_logbooks if given else ()),
+        take_answer=lambda tenant: worded.quota_of(ctx)(tenant).is_allowed,
         checkpoint=lambda name, _: ctx.checkpoint(name),
     )
 
@@ -126,7 +133,7 @@ def _end(ctx: Context, one: Ending) -> None:
 
 
 def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) -> None:
-    """Tell whoever looks on how the turns from one on have fared that are over."""
+    """Tell whoever looks on, once, how the turns from one on fared that are over."""
     job = jobs.load_job(ctx.redis, job_id)
     if job is None:
         return
@@ -136,7 +143,11 @@ def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) ->
         # Before the job is: whoever looks on leaves when that is told.
         turns[-1] = replace(turns[-1], state="ended", exit_reason=ended.reason)
     for one in turns:
-        if one.turn_no >= first and one.state in {"done", "ended"}:
+        if (
+            one.turn_no >= first
+            and one.state in {"done", "ended"}
+            and jobs.mark_told(ctx.redis, job, f"turn:{one.turn_no}:{one.state}")
+        ):
             told = asdict(agent_trace.trace_turn(one))
             until = _events_until(ctx, job)
             progress.tell_event(ctx.redis, job_id, "agent_turn", told, until=until)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -14,6 +14,7 @@ import redis
 from shared.answers.answer_question import PreparedAnswer
 from shared.answers.worded.model_tier import Listener, ModelTier
 from shared.language_models import quota
+from shared.language_models.quota import Quota
 from shared.search.jobs import job as jobs
 from shared.search.jobs import progress
 from shared.search.jobs.job import Job
@@ -104,14 +105,18 @@ def word_answer(
     return answer
 
 
-def _tier(ctx: Context) -> ModelTier:
-    settings = ctx.settings
-    synthesis = settings.synthesis
-    take = functools.partial(
+def quota_of(ctx: Context) -> Callable[[str], Quota]:
+    """Return what takes one answer of a tenant's quota."""
+    synthesis = ctx.settings.synthesis
+    return functools.partial(
         quota.take_answer,
         ctx.redis,
         per_day=synthesis.quota_per_day,
         per_minute=synthesis.quota_per_minute,
     )
+
+
+def _tier(ctx: Context) -> ModelTier:
+    settings, take = ctx.settings, quota_of(ctx)
     circuits = ctx.search_context.circuits
     return ctx.kept("model_tier", lambda: ModelTier(settings, take, circuits))  # type: ignore[no-any-return]

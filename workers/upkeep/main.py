@@ -238,7 +238,13 @@ def sweep_agent_turns(conn: Connection[TupleRow], app: Any) -> None:
     """Nudge for the turns of agents whose workers are gone."""
     for job_id, turn_no in turn_rows.list_left_alone(conn):
         try:
-            fan_out.send_agent_turn(app, job_id, turn_no, {fan_out.WATCHED: True})
+            fan_out.send_agent_turn(
+                app,
+                job_id,
+                turn_no,
+                {fan_out.WATCHED: True},
+                expires=turn_rows.LEASE_SECONDS,
+            )
         except CapacityError as exc:
             # The rows stay as they are; the next turn of this loop tries again.
             log.warning("agents_without_broker", technical=exc.technical)

@@ -18,9 +18,11 @@ from shared.entries.refs import Ref
 from shared.entries.removal import purge as purging
 from shared.entries.removal.purge import Purged
 from shared.errors import DatabaseConnectionError
+from shared.messaging import redis_clients
 from shared.opensearch import client as opensearch
 from shared.opensearch import documents, erase
 from shared.postgres.pool import connection, make_pool
+from shared.search.jobs import job as jobs
 from shared.settings.settings import Settings
 from shared.vocabulary import word_counts
 
@@ -107,6 +109,9 @@ def _purge(
         if client is not None and done.entry_id is not None:
             version = documents.version_of(done.epoch, done.version)
             erase.erase(client, settings.opensearch_index, done.entry_id, version)
+        if done.jobs and settings.broker_url is not None:
+            # What is told of a job quotes entries, and is kept by the job's id.
+            jobs.erase_jobs(redis_clients.jobs_redis(settings), done.jobs)
     return done
 
 

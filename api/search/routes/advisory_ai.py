@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from api.context import Caller, Ctx, needs
-from api.search.routes import quality, search, suggestions
+from api.search.routes import quality, search, suggestions, synthesize
 from api.search.schemas.jobs import JobAccepted
 from api.search.schemas.quality import QualityAlerts, QualityMetrics
 from api.search.schemas.search import SearchRequest, SearchResponse
 from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
+from api.search.schemas.synthesize import SynthesisRequest
 from api.search.unified_search import require_unified_search
-from api.server.camel_model import make_camel_model, spell_response
+from api.server.camel_model import make_camel_model, spell_in_camel, spell_response
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import StrictRoute
@@ -60,6 +62,12 @@ class CamelSearchRequest(SearchRequest):
     model_config = _IN_CAMEL
 
 
+class CamelSynthesisRequest(SynthesisRequest):
+    """A job that has ended, or a question and the entries that are to answer it."""
+
+    model_config = _IN_CAMEL
+
+
 class CamelSuggestionsIn(SuggestionsIn):
     """Up to ten questions, and the page that offers them."""
 
@@ -84,6 +92,26 @@ async def query(
 ) -> Response:
     """Answer as `/v1/search/query` does."""
     return await search.post_query(body, request, caller, ctx)
+
+
+def _spell_event(says: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an event says: a part of a response, or of what is no field there."""
+    spelt: dict[str, Any] = spell_in_camel(make_camel_model(SearchResponse), says)
+    return spelt
+
+
+@router.post(
+    "/synthesize",
+    summary="Answer from known hits, as it is made",
+    response_class=StreamingResponse,
+    responses={**documented(404, 410), 200: synthesize.EVENTS},
+    dependencies=[Depends(needs("search"))],
+)
+async def answer(
+    body: CamelSynthesisRequest, caller: Caller, ctx: Ctx
+) -> StreamingResponse:
+    """Answer as `/v1/search/synthesize` does; what its events say is in camelCase."""
+    return await synthesize.stream_answer(body, caller, ctx, _spell_event)
 
 
 @router.post(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import StreamingResponse
 
+from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search import own_jobs
 from api.search.job_events import HEARTBEAT_SECONDS
@@ -28,6 +30,15 @@ from shared.search.jobs.progress import ENDED
 
 log = get_logger()
 
+# What an event says, with the names of its fields in another spelling.
+Spell: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+EVENTS: dict[str, Any] = {
+    "description": "`meta`, `deterministic`, `llm_chunk`, `llm_status`, `actions`,"
+    " `done`.",
+    "content": {"text/event-stream": {}},
+}
+
 router = APIRouter(tags=["search"], route_class=StrictRoute)
 
 
@@ -35,14 +46,7 @@ router = APIRouter(tags=["search"], route_class=StrictRoute)
     "/v1/search/synthesize",
     summary="Answer from known hits, as it is made",
     response_class=StreamingResponse,
-    responses={
-        **documented(404, 410),
-        200: {
-            "description": "`meta`, `deterministic`, `llm_chunk`, `llm_status`,"
-            " `actions`, `done`.",
-            "content": {"text/event-stream": {}},
-        },
-    },
+    responses={**documented(404, 410), 200: EVENTS},
     dependencies=[Depends(needs("search"))],
 )
 async def post_synthesize(
@@ -52,6 +56,13 @@ async def post_synthesize(
 
     Whoever goes away before its end stops the model.
     """
+    return await stream_answer(body, caller, ctx, dict)
+
+
+async def stream_answer(
+    body: SynthesisRequest, caller: CallerInfo, ctx: ApiContext, spell: Spell
+) -> StreamingResponse:
+    """Send for an answer, and return its events as they come, spelt so."""
     stored: StoredJob | None = None
     if body.job_id is not None:
         stored = await asyncio.to_thread(own_jobs.find, ctx, caller, body.job_id)
@@ -61,14 +72,17 @@ async def post_synthesize(
     sent = await send_synthesis(ctx, caller, body, stored)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
-        _events(ctx, sent), media_type="text/event-stream", headers=headers
+        _events(ctx, sent, spell), media_type="text/event-stream", headers=headers
     )
 
 
-async def _events(ctx: ApiContext, sent: SentSynthesis) -> AsyncIterator[str]:
+async def _events(
+    ctx: ApiContext, sent: SentSynthesis, spell: Spell
+) -> AsyncIterator[str]:
     number = 1
+    wire = partial(_wire, sent, spell)
     try:
-        yield _wire(number, "meta", sent, await asyncio.to_thread(_meta, ctx, sent))
+        yield wire(number, "meta", await asyncio.to_thread(_meta, ctx, sent))
         state, error = "failed", None
         sent_at = time.monotonic()
         with sent.watch as watch:
@@ -84,13 +98,13 @@ async def _events(ctx: ApiContext, sent: SentSynthesis) -> AsyncIterator[str]:
                     break
                 number = told.number + 1
                 sent_at = time.monotonic()
-                yield _wire(number, told.name, sent, told.says)
+                yield wire(number, told.name, told.says)
         if state == "failed":
             seconds = sent.plan.deadline_ms / 1000
             late = SearchTimeoutError(timeout_seconds=seconds, operation="synthesize")
             error = late.body()["error"]
         ended = {"state": state, "degraded": state != "done", "error": error}
-        yield _wire(number + 1, "done", sent, {**ended, "stability_hash": None})
+        yield wire(number + 1, "done", {**ended, "stability_hash": None})
     finally:
         # Who has gone away waits for no model.
         await asyncio.to_thread(_forget, ctx, sent)
@@ -120,7 +134,9 @@ def _meta(ctx: ApiContext, sent: SentSynthesis) -> dict[str, Any]:
     return {"model": model, "quota": {"remaining": remaining}}
 
 
-def _wire(number: int, name: str, sent: SentSynthesis, says: Mapping[str, Any]) -> str:
-    data = {"job_id": str(sent.job_id), **says}
+def _wire(
+    sent: SentSynthesis, spell: Spell, number: int, name: str, says: Mapping[str, Any]
+) -> str:
+    data = spell({"job_id": str(sent.job_id), **says})
     text = json.dumps(data, separators=(",", ":"))
     return f"id: {number}\nevent: {name}\ndata: {text}\n\n"

@@ -38,7 +38,7 @@ from shared.language_models.quota import Quota
 from shared.log import get_logger
 from shared.search.query.modes import RAG
 from shared.search.response.answer import Answer, ModelShare, ModelStatus
-from shared.search.retrieval.circuit import Circuits
+from shared.search.retrieval.circuit import Circuit, Circuits
 
 if TYPE_CHECKING:
     from shared.settings.settings import Settings
@@ -50,7 +50,7 @@ _LEAST_SECONDS = 0.5
 # What another try a moment later may mend.
 _PASSES = frozenset({"unreachable", "overloaded", "rate_limited", "cut", "error"})
 # Who is silent, and not wrong, is left alone for a while.
-_SILENT = frozenset({"unreachable", "timeout", "overloaded"})
+SILENT = frozenset({"unreachable", "timeout", "overloaded"})
 
 
 def hear_nothing(_: Mapping[str, Any]) -> None:
@@ -149,7 +149,7 @@ class ModelTier:
         ends_at: float,
         is_cancelled: Callable[[], bool],
     ) -> Completion:
-        circuit = self.circuits.of(f"llm:{chosen.provider}")
+        circuit = circuit_of(self.circuits, chosen.provider)
         if ends_at - time.monotonic() < _LEAST_SECONDS:
             raise ModelOutageError(
                 reason="timeout", technical="no time was left to ask"
@@ -165,11 +165,16 @@ class ModelTier:
         try:
             told = _asked(client, request, streamed, ends_at, is_cancelled)
         except LanguageModelError as exc:
-            if exc.reason in _SILENT:
+            if exc.reason in SILENT:
                 circuit.failed()
             raise
         circuit.succeeded()
         return told
+
+
+def circuit_of(circuits: Circuits, provider: str) -> Circuit:
+    """Return the circuit of a provider, the same for answers and for agents."""
+    return circuits.of(f"llm:{provider}")
 
 
 class _QuotaSpentError(Exception):

@@ -72,14 +72,25 @@ _LISTED: LiteralString = """
      USING ingestion_run r
      WHERE r.id = l.run_id AND r.tenant = %(tenant)s AND r.source = %(source)s
        AND l.external_id = %(external_id)s"""
-# A finished search names entries, and its generated answer may quote them.
-_JOBS: LiteralString = """
-    DELETE FROM job j
+# A finished search names entries, and its generated answer may quote them. So may
+# every turn of an agent whose calls have found one, also while it runs.
+_NAMED: LiteralString = """
+    SELECT j.id FROM job j
      WHERE j.tenant = %(tenant)s
        AND (strpos(concat_ws(' ', j.request, j.plan, j.branches, j.ranked, j.error),
                    %(id_text)s) > 0
             OR strpos(concat_ws(' ', j.request, j.plan, j.branches, j.ranked, j.error),
+                      %(doc_key)s) > 0)
+     UNION
+    SELECT t.job_id FROM agent_turn t
+     WHERE t.tenant = %(tenant)s
+       AND (strpos(concat_ws(' ', t.model_out, t.calls, t.outcomes), %(id_text)s) > 0
+            OR strpos(concat_ws(' ', t.model_out, t.calls, t.outcomes),
                       %(doc_key)s) > 0)"""
+_JOBS: LiteralString = """
+    DELETE FROM job WHERE tenant = %(tenant)s AND id = ANY (%(jobs)s)"""
+_TURNS: LiteralString = """
+    DELETE FROM agent_turn WHERE tenant = %(tenant)s AND job_id = ANY (%(jobs)s)"""
 _ANSWERS: LiteralString = """
     DELETE FROM idempotency i
      WHERE i.tenant = %(tenant)s
@@ -101,13 +112,13 @@ _COUNT_LISTED: LiteralString = """
       JOIN ingestion_run r ON r.id = l.run_id
      WHERE r.tenant = %(tenant)s AND r.source = %(source)s
        AND l.external_id = %(external_id)s"""
-_COUNT_JOBS: LiteralString = """
-    SELECT count(*) FROM job j
-     WHERE j.tenant = %(tenant)s
-       AND (strpos(concat_ws(' ', j.request, j.plan, j.branches, j.ranked, j.error),
-                   %(id_text)s) > 0
-            OR strpos(concat_ws(' ', j.request, j.plan, j.branches, j.ranked, j.error),
-                      %(doc_key)s) > 0)"""
+_COUNT_JOBS: LiteralString = (
+    "SELECT count(*) FROM job WHERE tenant = %(tenant)s AND id IN (" + _NAMED + ")"
+)
+_COUNT_TURNS: LiteralString = (
+    "SELECT count(*) FROM agent_turn"
+    " WHERE tenant = %(tenant)s AND job_id IN (" + _NAMED + ")"
+)
 _COUNT_ANSWERS: LiteralString = """
     SELECT count(*) FROM idempotency i
      WHERE i.tenant = %(tenant)s
@@ -118,6 +129,7 @@ _COUNTS: dict[str, LiteralString] = {
     "quarantine": _COUNT_ASIDE,
     "source_listing": _COUNT_LISTED,
     "job": _COUNT_JOBS,
+    "agent_turn": _COUNT_TURNS,
     "idempotency": _COUNT_ANSWERS,
 }
 # Vectors have a table for each model; whatever else is added later is found, too.
@@ -148,6 +160,8 @@ class Purged:
     # What it was found by, and in which language: to go from the vocabulary as well.
     language: str = ""
     terms: tuple[str, ...] = ()
+    # Searches that named it, of which Redis may keep what was told.
+    jobs: tuple[UUID, ...] = ()
 
 
 def purge(
@@ -165,7 +179,9 @@ def purge(
     conn.execute(_REMEMBER, values)
     # Nobody else may come to say the same meanwhile.
     group_membership.lock(conn, tenant)
-    for statement in (_SHAPE, _ENTRY, _ASIDE, _LISTED, _JOBS, _ANSWERS):
+    named = [row[0] for row in conn.execute(_NAMED, values)]
+    values["jobs"] = named
+    for statement in (_SHAPE, _ENTRY, _ASIDE, _LISTED, _JOBS, _TURNS, _ANSWERS):
         conn.execute(statement, values)
     if thread_id is not None:
         # It may have been what held the thread together, and what it is named after.
@@ -180,6 +196,7 @@ def purge(
         epoch,
         language,
         tuple(terms),
+        tuple(named),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, LiteralString
@@ -81,6 +82,13 @@ def forget(client: redis.Redis, job_id: UUID) -> None:
         client.hdel(redis_keys.job(job_id), "job")
 
 
+def erase_jobs(client: redis.Redis, job_ids: Sequence[UUID]) -> None:
+    """Remove all that is kept of some jobs beside their rows, and what was told."""
+    kept = (redis_keys.job, redis_keys.events)
+    with translate_broker_errors():
+        client.delete(*(name(one) for one in job_ids for name in kept))
+
+
 def is_forgotten(client: redis.Redis, job_id: UUID) -> bool:
     """Tell whether nobody waits for a job any more, or Redis was emptied."""
     with translate_broker_errors():
@@ -96,6 +104,23 @@ def outcomes(client: redis.Redis, job_id: UUID) -> dict[int, list[Outcome]]:
         for name, text in stored.items()
         if name.startswith("outcome:")
     }
+
+
+def is_in(client: redis.Redis, job_id: UUID, number: int) -> bool:
+    """Tell whether the outcome of a branch has arrived."""
+    with translate_broker_errors():
+        return bool(client.hexists(redis_keys.job(job_id), f"outcome:{number}"))
+
+
+def mark_told(client: redis.Redis, job: Job, what: str) -> bool:
+    """Say that something of a job is told now; False: it has been before."""
+    name = redis_keys.job(job.job_id)
+    pipe = client.pipeline(transaction=False)
+    pipe.hsetnx(name, f"told:{what}", "1")
+    pipe.expireat(name, redis_keys.expires_at(job.deadline))
+    with translate_broker_errors():
+        is_first, _ = pipe.execute()
+    return bool(is_first)
 
 
 # Its times are the database's own: by that clock it ends, with the broker or without.

@@ -27,7 +27,12 @@ from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.order_hits import order_hits
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 from shared.search.response import response_parts
-from shared.search.response.end_search import MakeCards, no_cards
+from shared.search.response.end_search import (
+    AnswerQuestion,
+    MakeCards,
+    no_answer,
+    no_cards,
+)
 from shared.search.response.pinned_answer import read_pinned_answer
 from shared.search.response.respond import is_cut, is_under_window, respond
 from shared.search.response.search_answer import SearchAnswer, branch_body, trimmed
@@ -58,6 +63,8 @@ class JobReader:
     # Whether they may know that there is what they may not see.
     acl_honesty: bool = False
     make_cards: MakeCards = no_cards
+    # Answers where whoever was to end the job never came to.
+    answer_question: AnswerQuestion = no_answer
 
     def plan_of(self, stored: StoredJob) -> Plan:
         """Return a job's plan for them: who asks now decides what is seen."""
@@ -115,9 +122,12 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     parts = response_parts.build_response_parts(
         reader.context, plan, conclusion, hits, marker, READ_MS
     )
-    answer = read_pinned_answer(
-        reader.context.pool, plan.scope, (stored.ranked or {}).get("answer"), READ_MS
-    )
+    if stored.ranked is None:
+        answer = reader.answer_question(reader.context, plan, conclusion, page, READ_MS)
+    else:
+        answer = read_pinned_answer(
+            reader.context.pool, plan.scope, stored.ranked.get("answer"), READ_MS
+        )
     cards = reader.make_cards(reader.context, plan, page, READ_MS)
     parts = parts._replace(cards=cards)
     return respond(plan, stored.id, conclusion, hits, parts, took, following, answer)

@@ -13,7 +13,7 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
-from shared.search.jobs.progress import ENDED, ProgressEvent
+from shared.search.jobs.progress import ENDED, Progress, ProgressEvent
 from shared.search.query.plan import Plan
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _SEEN: LiteralString = (
      LIMIT %(most)s"""
 )
 _OF_TEXT = frozenset(("results", "deterministic", "llm_chunk", "llm_status", "actions"))
+# What a model asked for, and how many entries it found by that.
+_OF_AGENT = "agent_turn"
 _UNCOUNTED: Mapping[str, Any] = {"candidates": None, "kept": None}
 
 _Rows = Sequence[dict[str, Any]]
@@ -87,8 +89,13 @@ def _ranked(
         [one for one in ranked.get(name, ()) if one["entry_id"] in seen]
         for name in _LISTS
     )
+    # What an agent's model asked for may repeat what it was told of other entries.
+    asked = ranked.get("asked")
+    known = {name: value for name, value in ranked.items() if name != "asked"}
+    if asked is not None:
+        window = [{**one, "sub_queries": ()} for one in window]
     return {
-        **ranked,
+        **known,
         "window": _in_their_places(window, plan["rrf_k"]),
         "missed": missed,
         "beyond": _behind(beyond, plan["window"]),
@@ -141,6 +148,8 @@ def _behind(beyond: _Rows, window: int) -> list[dict[str, Any]]:
 def uncounted(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a job as it is told, without how much its branches have found."""
     told = {**body, "branches": [_without(one) for one in body["branches"]]}
+    if "turns" in told:
+        told["turns"] = [{**one, "tool_calls": []} for one in told["turns"]]
     if told["response"] is not None:
         branches = [_without(one) for one in told["response"]["branches"]]
         told["response"] = {**told["response"], "branches": branches}
@@ -150,14 +159,28 @@ def uncounted(body: Mapping[str, Any]) -> dict[str, Any]:
 def progress(told: ProgressEvent) -> ProgressEvent | None:
     """Return what is told of a job while it runs, without its counts.
 
-    None: it holds text, which is read again with the rights of whoever asks.
+    None: it holds text, which is read again with the rights of whoever asks, or what an
+    agent's model asked for.
     """
-    if told.name in _OF_TEXT:
+    if told.name in _OF_TEXT or told.name == _OF_AGENT:
         return None
     if told.name == ENDED:
         return told._replace(says={})
     counts = "candidates" in told.says
     return told._replace(says=_without(told.says)) if counts else told
+
+
+def without_text(told: Progress) -> Progress:
+    """Return what was told of a job without its texts, as if no answer had been told.
+
+    They are kept for an hour: an entry may be closed, or deleted, since.
+    """
+    kept = [one for one in told.events if one.name not in _OF_TEXT]
+    if len(kept) == len(told.events):
+        return told
+    return told._replace(
+        events=[one._replace(says={}) if one.name == ENDED else one for one in kept]
+    )
 
 
 def _without(branch: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -22,14 +24,17 @@ from shared.agents.take_turn import Ending, take_turn
 from shared.agents.turn_rows import TurnRow
 from shared.entries.draft import EntryDraft
 from shared.ids import uuid7
+from shared.language_models import quota
 from shared.language_models.chat_client import ChatClient
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
+from shared.search.jobs import progress
 from shared.search.jobs.job import Job
 from shared.search.query import modes
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response.end_search import EndedSearch, no_cards
 from shared.settings.sections import ProviderSettings
+from shared.settings.settings import Settings
 from tests.support.fixtures.asking import ANNA, CLOCK, Asking
 from tests.support.stub_servers.chat_server import (
     ChatScript,
@@ -43,6 +48,7 @@ from tests.support.stub_servers.chat_server import (
     usage,
 )
 from workers.runtime.task import attempt
+from workers.tasks.agent import _tell_turns as tell_turns
 
 QUESTION = "why did the klystron trip"
 PIPELINES = (modes.make_agent_mode(("keyword", "semantic"), 120_000),)
@@ -80,6 +86,7 @@ class Runner:
     sent: list[tuple[list[int], int]] = field(default_factory=list)
     ran: list[int] = field(default_factory=list)
     checkpoint: Callable[[str, UUID], None] = lambda *_: None
+    take_answer: Callable[[str], bool] = lambda _: True
     deadline_seconds: float = 60.0
     timeout_seconds: float = 5.0
 
@@ -104,6 +111,7 @@ class Runner:
             max_tokens=400,
             temperature=0.1,
             send=self,
+            take_answer=self.take_answer,
             checkpoint=self.checkpoint,
         )
 
@@ -505,6 +513,49 @@ def test_whoever_dies_is_followed_by_one_who_goes_on(
     assert len(runner.script.asked) - asked <= 3
     assert len(runner.ran) <= 4
     assert sum(one.repeated for one in ended.turns) >= 1
+
+
+def test_a_call_that_was_sent_twice_is_carried_out_once(runner: Runner) -> None:
+    scripted(runner, calls(call("keyword", query="klystron")), says("It was [1.1]."))
+    job = runner.open()
+    take_turn(runner.process, job.job_id, 1)
+    # Its queue is busy for longer than a turn is held: it is sent once more.
+    _lease_ends(runner, job)
+    take_turn(runner.process, job.job_id, 1)
+    assert [numbers for numbers, _ in runner.sent] == [[100], [100]]
+    begun: list[str] = []
+    runner.checkpoint = lambda name, _: begun.append(name)
+    runner.run_calls(job)
+    runner.run_calls(job)
+    assert begun.count("call_begun") == 1
+    assert runner.run(job, 2).reason == "answered"
+
+
+def test_an_agent_is_one_answer_of_its_tenant_s_quota(runner: Runner) -> None:
+    taken = partial(quota.take_answer, runner.redis, per_day=1, per_minute=9)
+    runner.redis.delete(*runner.redis.keys("quota:llm:default:*") or ["none"])
+    runner.take_answer = lambda tenant: taken(tenant).is_allowed
+    scripted(runner, calls(call("keyword", query="klystron")), says("It was [1.1]."))
+    assert runner.run().reason == "answered"
+    asked = len(runner.script.asked)
+
+    assert runner.run().reason == "model_unavailable"
+
+    assert len(runner.script.asked) == asked == 2
+
+
+def test_each_turn_that_is_over_is_told_once(runner: Runner) -> None:
+    scripted(runner, calls(call("keyword", query="klystron")), says("It was [1.1]."))
+    job = runner.open()
+    ended = runner.run(job)
+    ctx: Any = SimpleNamespace(
+        redis=runner.redis, pool=runner.asking.pool, settings=Settings()
+    )
+    for _ in range(2):
+        tell_turns(ctx, job.job_id, 1, None)
+    told = progress.read_progress(runner.redis, job.job_id).events
+    turns = [one.says["turn"] for one in told if one.name == "agent_turn"]
+    assert turns == [one.turn_no for one in ended.turns] == [1, 2]
 
 
 def test_an_emptied_redis_costs_this_turn_s_calls_alone(runner: Runner) -> None:

@@ -13,7 +13,9 @@ from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
 from shared.entries.draft import EntryDraft
 from shared.postgres.pool import connection
+from shared.search.jobs import close_job
 from shared.search.jobs import job as jobs
+from shared.search.jobs.close_job import Ending
 from shared.search.query.plan import Plan
 from shared.search.query.result_detail import Synthesis
 from shared.search.response.end_search import Beside, end_search, store
@@ -248,6 +250,30 @@ def test_an_answer_stays_pinned_and_marks_what_was_changed_since(
     changed = {one.label: one.changed_since is not None for one in after.citations}
     assert changed["OPS-2"] is True
     assert not any(one.changed_since for one in before.citations)
+
+
+def test_a_job_that_nobody_came_to_end_is_answered_for_its_reader(
+    asking: Asking,
+) -> None:
+    write_logbook(asking)
+    plan = asking.plan("Why did gate valve 8 close?", mode="hybrid")
+    job = job_of(asking.context, plan)
+    arrived = asking.carried_out(plan)
+    told = [one for number in sorted(arrived) for one in arrived[number]]
+    with connection(asking.pool) as conn:
+        close_job.close_job(conn, job, Ending("done", told, None, None))
+        kept = jobs.find_own_job(conn, plan.scope, job.job_id)
+    reader = JobReader(asking.context, ANNA, answer_question=answer_question)
+
+    read = read_answer(reader, kept)
+
+    assert read is not None
+    assert read.answer is not None
+    assert "an O ring of the dryer leaks [#OPS-2@1]." in read.answer
+    # What was stored without an answer has none.
+    unanswered = read_answer(reader, replace(kept, ranked={"window": []}))
+    assert unanswered is not None
+    assert unanswered.answer is None
 
 
 def test_who_may_see_a_cited_entry_no_more_is_not_told_its_words(

@@ -6,6 +6,7 @@ import io
 import json
 import secrets
 import subprocess
+import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+import redis
 
 from shared.access.scope import Scope
 from shared.adapter_contract.contract import RawItem
@@ -30,6 +32,8 @@ from shared.entries.saving.save import save_page
 from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, erase, mapping
 from shared.opensearch.client import make_client
+from shared.search.jobs import job as jobs
+from shared.search.jobs import progress, redis_keys
 from shared.settings.settings import Settings
 from tests.support.fixtures.system import BIN
 from tests.support.older import nothing_older
@@ -128,6 +132,55 @@ def test_a_purge_leaves_only_the_name(conn, entry_id):
     assert tables_with(conn, str(entry_id)) == ["purged"]
     # A job that has nothing to do with it stays.
     assert conn.execute("SELECT count(*) FROM job").fetchone() == (1,)
+
+
+def test_turns_of_agents_that_were_told_of_it_go_with_their_jobs(conn, entry_id):
+    running, other = uuid7(), uuid7()
+    conn.execute(
+        "INSERT INTO job (id, tenant, subject, state, request, plan, deadline_at)"
+        " VALUES (%s, 'default', 'jo', 'queued', '{}', '{}', now()),"
+        " (%s, 'default', 'jo', 'queued', '{}', '{}', now())",
+        (running, other),
+    )
+    found = json.dumps({"0": {"outcomes": [{"hits": [{"entry_id": str(entry_id)}]}]}})
+    conn.execute(
+        "INSERT INTO agent_turn (job_id, turn_no, tenant, state, outcomes, model_out)"
+        " VALUES (%(one)s, 1, 'default', 'done', %(found)s, NULL),"
+        " (%(one)s, 2, 'default', 'ended', '{}', %(said)s),"
+        " (%(other)s, 1, 'default', 'done', '{}', NULL)",
+        {
+            "one": running,
+            "other": other,
+            "found": found,
+            "said": json.dumps({"text": SECRET}),
+        },
+    )
+    name = private().external_id
+
+    done = purge.purge(conn, TENANT, "olog", name)
+
+    assert (done.counts["agent_turn"], done.counts["job"]) == (2, 2)
+    assert running in done.jobs
+    assert other not in done.jobs
+    assert tables_with(conn, SECRET) == []
+    assert conn.execute("SELECT job_id FROM agent_turn").fetchall() == [(other,)]
+    left = purge.count_traces(conn, TENANT, "olog", name, entry_id)
+    assert (left["agent_turn"], left["job"]) == (0, 0)
+
+
+def test_what_is_kept_of_jobs_beside_their_rows_can_be_erased(
+    jobs_client: redis.Redis,
+):
+    one, other = uuid7(), uuid7()
+    for job_id in (one, other):
+        until = int(time.time()) + 60
+        progress.tell_event(jobs_client, job_id, "llm_chunk", {}, until=until)
+        jobs_client.hset(redis_keys.job(job_id), "job", "{}")
+
+    jobs.erase_jobs(jobs_client, [one])
+
+    assert not jobs_client.exists(redis_keys.job(one), redis_keys.events(one))
+    assert jobs_client.exists(redis_keys.job(other), redis_keys.events(other)) == 2
 
 
 def test_what_was_purged_never_comes_back(conn, entry_id):

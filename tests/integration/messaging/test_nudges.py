@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from uuid import UUID
 
 import pytest
+import redis
 
 from shared.errors import CapacityError
 from shared.messaging import fan_out, nudges
 from shared.messaging.celery_app import count_messages, make_app
+from shared.messaging.task_names import QUEUE_OF, TAKE_AGENT_TURN
 from shared.settings.settings import Settings
 
 PATIENCE_SECONDS = 2.0
@@ -52,3 +55,20 @@ def test_a_nudge_from_a_thread_is_never_in_the_way(away):
     nudger.stop()
 
     assert time.monotonic() - began < 2 * PATIENCE_SECONDS
+
+
+def test_a_turn_that_is_said_again_and_again_expires(on_valkey: Settings):
+    app = make_app(on_valkey)
+    assert on_valkey.broker_url is not None
+    with redis.Redis.from_url(on_valkey.broker_url.get_secret_value()) as client:
+        queue = QUEUE_OF[TAKE_AGENT_TURN]
+        client.delete(queue)
+        fan_out.send_agent_turn(app, ENTRY_ID, 2, {}, expires=5.0)
+        fan_out.send_agent_turn(app, ENTRY_ID, 1, {})
+        sent = [json.loads(one)["headers"] for one in client.lrange(queue, 0, -1)]
+        client.delete(queue)
+
+    # A list's head is what was put there last.
+    first, nudge = sent
+    assert first["expires"] is None
+    assert nudge["expires"] is not None

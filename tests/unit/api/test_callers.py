@@ -115,6 +115,7 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
         "POST /v1/search/suggestions/evaluate",
         "POST /v1/advisory-ai/search/query",
         "POST /v1/advisory-ai/search/suggestions/evaluate",
+        "POST /v1/advisory-ai/search/synthesize",
         "POST /v1/search/export",
         "POST /v1/search/plan",
         "POST /v1/search/jobs",

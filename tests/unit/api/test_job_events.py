@@ -195,6 +195,42 @@ def test_a_stream_looks_until_the_job_has_ended() -> None:
     assert sent[-1].startswith("id: 1000009\nevent: done\n")
 
 
+ANSWERED = [
+    *TOLD,
+    ProgressEvent("agent_turn", {"turn": 1}),
+    ProgressEvent("results", {"results": [{"text": "Since deleted"}]}),
+    ProgressEvent("deterministic", {"answer": "Since deleted"}),
+    ProgressEvent("llm_chunk", {"text": "Since"}),
+    ProgressEvent("actions", {"actions": []}),
+    ProgressEvent(ENDED_MARK, {"answered": True}),
+]
+
+
+def test_text_of_a_job_that_ended_is_read_again_and_its_steps_are_told() -> None:
+    sent = asyncio.run(_all(lambda: seen(ENDED, ANSWERED)))
+
+    assert "Since" not in "".join(sent)
+    named = [text.split("\n")[1].removeprefix("event: ") for text in sent]
+    steps = [one.name for one in [*TOLD, ANSWERED[len(TOLD)]]]
+    assert named == ["accepted", "planned", *steps, *LAST]
+
+
+def test_whoever_was_told_the_whole_text_is_told_the_end_alone() -> None:
+    job = seen(ENDED, ANSWERED)
+    assert job.told is not None
+    behind = job.told._replace(events=job.told.events[-1:])
+    after = 2 + len(ANSWERED) - 1
+    stream = job_events.stream(
+        lambda _: replace(job, told=behind), Watched(), after, lambda one: one
+    )
+
+    async def read() -> list[str]:
+        return [text async for text in stream]
+
+    (done,) = asyncio.run(read())
+    assert "event: done" in done
+
+
 @pytest.mark.requirement("S4-59", "S4-30")
 def test_what_workers_tell_is_sent_as_it_comes_and_once() -> None:
     told = [
@@ -220,8 +256,20 @@ def test_what_workers_tell_is_sent_as_it_comes_and_once() -> None:
 def test_whoever_sees_less_is_told_of_no_text_that_others_were_told() -> None:
     told = ProgressEvent("deterministic", {"answer": "Secret"}, 3)
     assert withheld_hits.progress(told) is None
+    asked = {"turn": 1, "tool_calls": [{"args": {}, "results_found": 3}]}
+    assert withheld_hits.progress(ProgressEvent("agent_turn", asked, 3)) is None
     ended = withheld_hits.progress(ProgressEvent(ENDED_MARK, {"answered": True}, 4))
     assert ended == ProgressEvent(ENDED_MARK, {}, 4)
+
+
+def test_whoever_sees_less_is_not_told_what_an_agent_asked_for() -> None:
+    body = {"branches": [], "response": None, "turns": [{"turn": 1, "tool_calls": [1]}]}
+    assert withheld_hits.uncounted(body)["turns"] == [{"turn": 1, "tool_calls": []}]
+    hit = {"entry_id": "1", "ranks": {"ids": 1}, "contrib": {"ids": 0.1}, "rrf": 0.1}
+    ranked = {"window": [{**hit, "sub_queries": ["Secret"]}], "asked": {"fan_out": 1}}
+    seen_by_less = withheld_hits._ranked(ranked, {"rrf_k": 60, "window": 10}, {"1"})
+    assert "asked" not in seen_by_less
+    assert seen_by_less["window"][0]["sub_queries"] == ()
 
 
 @pytest.mark.requirement("S4-33")

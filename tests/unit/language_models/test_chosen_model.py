@@ -47,6 +47,7 @@ def test_a_key_of_openai_is_enough_and_the_names_of_s1_act():
     "for_others",
     [
         "search_modules: {semantic: {provider: openai}}",
+        "embedding_model: 'openai:text-embedding-3-small'",
         "reranking: {model: 'openai:reranker'}",
     ],
 )

@@ -1,0 +1,61 @@
+"""A model behind the circuit of its provider, whose every word is counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from shared.agents.ask_model import ChatModel
+from shared.answers.worded.model_tier import SILENT
+from shared.errors import LanguageModelError, ModelOutageError
+from shared.language_models.completion import ChatRequest, Completion
+from shared.search.retrieval.circuit import Circuit
+
+# On the average, where an endpoint does not count.
+_CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedModel:
+    """A model that is left alone for a while once it was silent again and again."""
+
+    client: ChatModel
+    circuit: Circuit
+
+    def complete(
+        self,
+        request: ChatRequest,
+        seconds: float,
+        *,
+        is_cancelled: Callable[[], bool],
+    ) -> Completion:
+        """Return what the model says within the time, and what that took in tokens."""
+        if not self.circuit.allows():
+            raise ModelOutageError(
+                reason="circuit_open", technical="it was silent before"
+            )
+        try:
+            said = self.client.complete(request, seconds, is_cancelled=is_cancelled)
+        except LanguageModelError as exc:
+            if exc.reason in SILENT:
+                self.circuit.failed()
+            raise
+        self.circuit.succeeded()
+        return count_tokens(request, said)
+
+
+def count_tokens(request: ChatRequest, said: Completion) -> Completion:
+    """Return what was said with its tokens, estimated where nobody counted them."""
+    tokens_in, tokens_out = said.tokens_in, said.tokens_out
+    if tokens_in is None:
+        heard = (*request.messages, *request.tools)
+        tokens_in = _estimate(*(json.dumps(one, ensure_ascii=False) for one in heard))
+    if tokens_out is None:
+        called = (part for one in said.tool_calls for part in (one.name, one.arguments))
+        tokens_out = _estimate(said.text, *called)
+    return replace(said, tokens_in=tokens_in, tokens_out=tokens_out)
+
+
+def _estimate(*texts: str) -> int:
+    return -(-sum(map(len, texts)) // _CHARACTERS_A_TOKEN)
