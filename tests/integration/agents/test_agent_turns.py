@@ -15,6 +15,7 @@ import redis
 
 from shared.access.scope import Scope
 from shared.agents import end_agent, turn_rows
+from shared.agents.agent_answer import AskedModel
 from shared.agents.ask_model import AgentProcess
 from shared.agents.bounds import Bounds
 from shared.agents.run_call import run_call
@@ -80,6 +81,7 @@ class Runner:
     sent: list[tuple[list[int], int]] = field(default_factory=list)
     ran: list[int] = field(default_factory=list)
     checkpoint: Callable[[str, UUID], None] = lambda *_: None
+    excluded: frozenset[str] = frozenset()
     deadline_seconds: float = 60.0
     timeout_seconds: float = 5.0
 
@@ -104,6 +106,7 @@ class Runner:
             max_tokens=400,
             temperature=0.1,
             send=self,
+            excluded=self.excluded,
             checkpoint=self.checkpoint,
         )
 
@@ -173,6 +176,7 @@ class Runner:
             ending.turns,
             ending.reason,
             no_cards,
+            AskedModel("here:tiny", self.excluded),
         )
         end_agent.store(self.asking.pool, job, ended, ending.reason, 60_000)
         return Ended(job, ended, ending.reason, self.turns(job))
