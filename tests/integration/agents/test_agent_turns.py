@@ -472,10 +472,10 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "place", ["turn_claimed", "after_said", "calls_sent", "call_begun", "before_keep"]
+    "point", ["turn_claimed", "after_said", "calls_sent", "call_begun", "before_keep"]
 )
 def test_whoever_dies_is_followed_by_one_who_goes_on(
-    runner: Runner, place: str
+    runner: Runner, point: str
 ) -> None:
     script = (
         calls(call("keyword", query="klystron"), call("semantic", place=1, query="x")),
@@ -486,7 +486,7 @@ def test_whoever_dies_is_followed_by_one_who_goes_on(
     scripted(runner, *script)
     runner.ran.clear()
     asked = len(runner.script.asked)
-    left = [place]
+    left = [point]
 
     def kill(name: str, _: UUID) -> None:
         if name in left:
@@ -589,3 +589,59 @@ def test_the_scope_of_the_caller_travels(runner: Runner) -> None:
     runner.plan = make_plan(SearchQuery(QUESTION, mode="agent"), ben, limits, CLOCK)
     scripted(runner, calls(call("keyword", query="klystron")), says("It was [1.1]."))
     assert "closed" in runner.run().found
+
+
+def test_what_postgres_refuses_is_asked_and_paid_once(runner: Runner) -> None:
+    scripted(
+        runner,
+        calls(call("keyword", query="klystron \x00\ud800")),
+        says("Its window was cracked [1.1].\x00"),
+    )
+    ended = runner.run()
+    assert ended.reason == "answered"
+    assert ended.turns[0].calls[0]["arguments"] == {"query": "klystron \ufffd\ufffd"}
+    assert len(runner.script.asked) == 2
+
+
+@pytest.mark.requirement("I23")
+def test_a_model_hears_nobody_s_name_and_nothing_of_excluded_logbooks(
+    runner: Runner,
+) -> None:
+    runner.asking.write(
+        EntryDraft(
+            *("api", "mended", "Jörg Müller\nSmith mended the klystron."),
+            authors=("Jörg Müller", "Ann Smith"),
+            logbooks=("RF",),
+        ),
+        EntryDraft(
+            *("api", "hurt", "Somebody was hurt at the klystron."),
+            logbooks=("Safety",),
+        ),
+    )
+    runner.excluded = frozenset({"Safety"})
+    scripted(
+        runner,
+        calls(
+            call("keyword", query="klystron"),
+            call("filter_values", place=1, field="logbook"),
+            call("filter_values", place=2, field="author"),
+        ),
+        calls(call("keyword", query="klystron PERSON_1")),
+        says("The klystron tripped because its window was cracked."),
+    )
+    ended = runner.run()
+    first, second, third = (ended.turns[0].outcomes[str(n)] for n in range(3))
+    assert first["status"] == "ok"
+    assert second["told"]["values"] == [{"value": "RF", "count": 1}]
+    assert third["error_code"] == "validation_failed"
+    # What it called somebody is looked for by the name.
+    assert "Müller" in ended.turns[1].calls[0]["arguments"]["query"]
+    told = [one["content"] or "" for one in runner.script.asked[-1]["messages"]]
+    told += [
+        called["function"]["arguments"]
+        for one in runner.script.asked[-1]["messages"]
+        for called in one.get("tool_calls", ())
+    ]
+    assert "mended the klystron" in "".join(told)
+    for name in ("Müller", "M\\u00fc", "Jörg", "Smith", "hurt", "Safety"):
+        assert name not in "".join(told)
