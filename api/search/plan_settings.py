@@ -101,9 +101,10 @@ def answers_of(settings: Settings) -> AnswerLimits:
 
 
 def _agent_modes(settings: Settings) -> tuple[modes.Mode, ...]:
-    """Return the mode of agents, where there are any."""
+    """Return the mode of agents, where there are any: whatever they do is an answer."""
     agent = settings.pipelines.agent
-    if not agent.enabled or not has_model(settings, "agent"):
+    is_on = agent.enabled and settings.synthesis.enabled
+    if not is_on or not has_model(settings, "agent"):
         return ()
     families = tuple(dict.fromkeys(agent.retrieval_modules))
     deadline_ms = int(settings.reasoning.total_timeout_seconds * 1000)

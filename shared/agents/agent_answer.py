@@ -5,8 +5,8 @@ What a tool failed to find out is told by us, whatever the model says of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.agents import conversation
@@ -14,6 +14,7 @@ from shared.agents.bounds import ExitReason
 from shared.agents.call_outcomes import FAILED
 from shared.agents.turn_rows import TurnRow
 from shared.answers.answer_question import PreparedAnswer, prepare_answer
+from shared.answers.compose_answer import make_labels
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.prompt.context import AssembledContext
 from shared.answers.prompt.model_prompt import ModelPrompt
@@ -21,12 +22,34 @@ from shared.answers.worded.check_sentence import Checker
 from shared.answers.worded.model_text import Mark
 from shared.answers.worded.worded_answer import word_answer
 from shared.search.query.plan import Plan
-from shared.search.response.answer import Answer, Status
+from shared.search.response.answer import Answer, ModelShare, ModelStatus, Status
 from shared.search.results.conclude import Conclusion
 from shared.search.results.result_page import ResultPage
 
 if TYPE_CHECKING:
     from shared.search.retrieval.search_context import SearchContext
+
+# What a model fared like that did not get as far as an answer; else it failed.
+_FARED: Mapping[ExitReason, ModelStatus] = {
+    "deadline": "unavailable",
+    "model_unavailable": "unavailable",
+    "cancelled": "off",
+}
+
+
+def hear_nothing(_: Answer) -> None:
+    """Tell nobody of the answer without a model: the whole answer is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """The model of an agent, and who hears the answer without it."""
+
+    name: str | None = None
+    # Logbooks that it was told nothing of: by what it was told people have their other
+    # names.
+    excluded: frozenset[str] = frozenset()
+    hear: Callable[[Answer], None] = hear_nothing
 
 
 class AgentAnswer:
@@ -38,11 +61,14 @@ class AgentAnswer:
         plan: Plan,
         turns: Sequence[TurnRow],
         reason: ExitReason,
+        asked: AskedModel,
     ) -> None:
         self._context = context
+        # As the model's turns were taken: by it entries have their numbers.
         self._plan = plan
         self._turns = turns
         self._reason = reason
+        self._asked = asked
         # The answer without a model, which comes out the same each time.
         self.twin_text: str | None = None
 
@@ -60,34 +86,83 @@ class AgentAnswer:
             return None
         answer = prepared.answer
         self.twin_text = answer.text
-        text = self._last_text()
-        if self._reason == "answered" and text:
-            answer = self._word(prepared, text) or answer
+        self._asked.hear(tell_failures(answer, self._turns))
+        wanted = plan.detail.synthesis
+        if wanted is not None and wanted.by == "llm":
+            answer = self.word(prepared)
         return tell_failures(answer, self._turns)
+
+    def word(self, prepared: PreparedAnswer) -> Answer:
+        """Return the model's sentences that hold, or the answer as it is, and why."""
+        share = self._share()
+        if self._reason != "answered":
+            return replace(prepared.answer, model=share)
+        checker = Checker(self._context.facility, self._plan.time.zone)
+        prepared, prompt = self._given(prepared)
+        worded = word_answer(prepared, prompt, self._last_text(), checker)
+        share = replace(
+            share,
+            grounding_score=worded.grounding_score,
+            removed=worded.removed,
+            hallucinated_citations=worded.hallucinated,
+        )
+        if worded.answer is not None:
+            return replace(worded.answer, model=share)
+        is_refused = prepared.answer.context.status == "insufficient"
+        share = replace(
+            share,
+            status="off" if is_refused else "failed",
+            reason="refused" if is_refused else "unsupported",
+        )
+        return replace(prepared.answer, model=share)
+
+    def _share(self) -> ModelShare:
+        is_done = self._reason == "answered"
+        return ModelShare(
+            status="ok" if is_done else _FARED.get(self._reason, "failed"),
+            model=self._asked.name,
+            reason=None if is_done else self._reason,
+            tokens_in=sum(one.tokens_in for one in self._turns),
+            tokens_out=sum(one.tokens_out for one in self._turns),
+            generate_ms=round(sum(one.took_ms or 0.0 for one in self._turns), 3),
+        )
 
     def _last_text(self) -> str:
         said = [one.model_out for one in self._turns if one.model_out]
         return str(said[-1].get("text") or "") if said else ""
 
-    def _word(self, prepared: PreparedAnswer, text: str) -> Answer | None:
-        """Return the model's sentences that hold; None: too few of them do."""
-        seen = conversation.see(self._context, self._plan, self._turns)
+    def _given(self, prepared: PreparedAnswer) -> tuple[PreparedAnswer, ModelPrompt]:
+        """Return what the model was given, with a label for whatever it may cite.
+
+        That is more than the page has: each call tells of its own best hits.
+        """
+        seen = conversation.see(
+            self._context, self._plan, self._turns, self._asked.excluded
+        )
         known = {str(one.row.entry_id): one for one in prepared.entries}
         marks: dict[str, Mark] = {}
         given: dict[EvidenceEntry, list[Candidate]] = {}
         for entry_id, number in seen.numbers.items():
-            entry = known.get(entry_id)
-            if entry is None or entry_id not in seen.rows:
+            if entry_id not in seen.rows:
                 continue
+            entry = known.get(entry_id) or EvidenceEntry(
+                seen.rows[entry_id],
+                0.0,
+                len(known) + number,
+                is_hit=False,
+                facility=self._context.facility,
+            )
             given[entry] = [*entry.candidates()]
             marks[str(number)] = Mark(entry)
             for place, one in enumerate(given[entry], 1):
                 marks[f"{number}.{place}"] = Mark(entry, one)
-        labels = tuple(prepared.marks.labels[one.row.entry_id] for one in given)
-        context = AssembledContext("", labels, is_truncated=False)
+        every = dict.fromkeys((*prepared.entries, *given))
+        # What has no place among the results is cited by its id.
+        labels = {**make_labels([*every]), **prepared.marks.labels}
+        named = tuple(labels[one.row.entry_id] for one in given)
+        context = AssembledContext("", named, is_truncated=False)
         prompt = ModelPrompt([], context, marks, seen.pseudonyms, given)
-        checker = Checker(self._context.facility, self._plan.time.zone)
-        return word_answer(prepared, prompt, text, checker).answer
+        return replace(prepared, marks=replace(prepared.marks, labels=labels)), prompt
 
 
 def tell_failures(answer: Answer, turns: Sequence[TurnRow]) -> Answer:

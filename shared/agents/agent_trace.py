@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from shared.agents.call_outcomes import REPEATED
@@ -65,6 +65,11 @@ def trace_turn(turn: TurnRow, *, with_arguments: bool = True) -> TracedTurn:
         repeated=turn.repeated,
         exit_reason=turn.exit_reason,
     )
+
+
+def tell_turn(turn: TurnRow) -> dict[str, Any]:
+    """Return a turn as an event tells it, with what it cost in all."""
+    return {**asdict(trace_turn(turn)), "tokens": turn.tokens_in + turn.tokens_out}
 
 
 def trace_turns(

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from shared.agents import conversation, tools, turn_rows
 from shared.agents.bounds import Bounds, ExitReason, reserve
+from shared.agents.json_texts import change_texts
 from shared.agents.read_calls import MalformedCallError, WantedCall, read_calls
 from shared.agents.tools import AgentTool
 from shared.agents.turn_rows import Claim, TurnRow
@@ -158,11 +159,7 @@ def ask_model(
 
 def _named(call: WantedCall, pseudonyms: Pseudonyms) -> WantedCall:
     """Return a call with the names of people that its model does not know."""
-    shown = {
-        name: pseudonyms.show(value) if isinstance(value, str) else value
-        for name, value in call.arguments.items()
-    }
-    return replace(call, arguments=shown)
+    return replace(call, arguments=change_texts(call.arguments, pseudonyms.show))
 
 
 def _ask_once(

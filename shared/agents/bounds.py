@@ -26,6 +26,8 @@ ExitReason: TypeAlias = Literal[
 ]
 # Turns in a row in which nothing new was asked for.
 MOST_REPETITIONS = 2
+# So often a turn is taken up again whose word nobody kept: each time it is paid for.
+MOST_TAKEN_UP = 3
 # Kept back of the deadline: what was found is still to be ranked, read and told.
 END_SECONDS = 2.0
 END_SHARE = 0.2
@@ -69,6 +71,10 @@ class Bounds:
             return "step_guard"
         if sum(one.tokens_in + one.tokens_out for one in turns) >= self.tokens:
             return "token_budget"
+        if any(
+            one.turn_no == turn_no and one.repeated > MOST_TAKEN_UP for one in turns
+        ):
+            return "model_unavailable"
         last = before[-MOST_REPETITIONS:]
         if len(last) == MOST_REPETITIONS and all(map(only_repeats, last)):
             return "repeated_calls"

@@ -92,8 +92,13 @@ def carry_out_call(
     clock: Clock,
     ends_at: float,
     now: Callable[[], float],
+    excluded: frozenset[str] = frozenset(),
 ) -> list[Outcome]:
-    """Return what a call comes to; what is wrong with it is raised."""
+    """Return what a call comes to; what is wrong with it is raised.
+
+    Entries of excluded logbooks are kept from the model by whoever tells it of hits;
+    of their values nothing is told here.
+    """
     ends_at = min(ends_at, now() + CALL_SECONDS)
     if tool.module is not None:
         asked = plan_call(plan, tool, arguments, clock)
@@ -107,7 +112,7 @@ def carry_out_call(
             branch = Branch(asked, LISTING_MODULE, ends_at, now)
             return run_pipeline.carry_out_branch(context, branch)
         case tools.FILTER_VALUES:
-            told = _values(context, plan, given, ends_at - now())
+            told = _values(context, plan, given, ends_at - now(), excluded)
         case _:
             told = _time(given["text"], clock)
     took = round((time.perf_counter() - began) * 1000, 3)
@@ -160,9 +165,15 @@ def _of_entry(context: SearchContext, plan: Plan, name: str, ref: str) -> Plan:
 
 
 def _values(
-    context: SearchContext, plan: Plan, given: Mapping[str, Any], seconds: float
+    context: SearchContext,
+    plan: Plan,
+    given: Mapping[str, Any],
+    seconds: float,
+    excluded: frozenset[str],
 ) -> dict[str, Any]:
-    bare = replace(plan, query="", tree=None)
+    unwanted = sorted({*(plan.filters.not_logbooks or ()), *excluded})
+    told = replace(plan.filters, not_logbooks=tuple(unwanted) or None)
+    bare = replace(plan, query="", tree=None, filters=told)
     found = filter_options.list_options(
         bare,
         context,

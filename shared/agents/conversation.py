@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from shared.agents import tools
+from shared.agents.json_texts import change_texts
 from shared.agents.turn_rows import TurnRow
 from shared.answers.choice.sentence_score import SentenceScores
 from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.prompt.fence import as_data, gives_orders
 from shared.answers.prompt.pseudonyms import Pseudonyms
 from shared.answers.question.question import read_part
 from shared.postgres.pool import connection
@@ -142,22 +144,26 @@ def write_messages(
         {"role": "system", "content": system},
         {"role": "user", "content": plan.query},
     ]
-    teller = _Teller(context, plan, seen)
+    pseudonyms = seen.pseudonyms
+    teller = _Teller(context, plan, seen, pseudonyms)
     for turn in turns:
         if turn.model_out is not None and turn.calls:
             messages += teller.tell(turn, native=native)
     if is_last:
         messages.append({"role": "user", "content": LAST_TURN})
-    return _hidden(messages, seen.pseudonyms)
+    return _hidden(messages, pseudonyms)
 
 
 def _hidden(
     messages: list[dict[str, Any]], pseudonyms: Pseudonyms
 ) -> list[dict[str, Any]]:
-    """Return messages without the names of people; the first is our own."""
+    """Return messages without the names of people; the first is our own.
+
+    What tools have told is JSON by now, and was without them before.
+    """
     return [
         {**one, "content": pseudonyms.hide(one["content"])}
-        if one["role"] != "system" and one.get("content")
+        if one["role"] not in {"system", "tool"} and one.get("content")
         else one
         for one in messages
     ]
@@ -178,16 +184,19 @@ def _kept(turns: Sequence[TurnRow]) -> Iterator[dict[str, Any]]:
 class _Teller:
     """Puts what calls have come to into words for a model."""
 
-    def __init__(self, context: SearchContext, plan: Plan, seen: Seen) -> None:
+    def __init__(
+        self, context: SearchContext, plan: Plan, seen: Seen, pseudonyms: Pseudonyms
+    ) -> None:
         self._context = context
         self._plan = plan
         self._seen = seen
+        self._pseudonyms = pseudonyms
 
     def tell(self, turn: TurnRow, *, native: bool) -> list[dict[str, Any]]:
         """Return one turn: what the model said, and what came of it."""
         said = turn.model_out or {}
         results = [
-            json.dumps(self._result(call, turn.outcomes.get(str(n), {})))
+            self._write(self._result(call, turn.outcomes.get(str(n), {})))
             for n, call in enumerate(turn.calls)
         ]
         if not native:
@@ -205,7 +214,7 @@ class _Teller:
                 "type": "function",
                 "function": {
                     "name": call["name"],
-                    "arguments": json.dumps(call["arguments"]),
+                    "arguments": self._write(call["arguments"]),
                 },
             }
             for call in turn.calls
@@ -222,6 +231,11 @@ class _Teller:
             ),
         ]
 
+    def _write(self, value: Mapping[str, Any]) -> str:
+        """Return a value as JSON, whose escapes hide no name from who hides names."""
+        hidden = change_texts(value, self._pseudonyms.hide)
+        return json.dumps(hidden, ensure_ascii=False)
+
     def _result(
         self, call: Mapping[str, Any], kept: Mapping[str, Any]
     ) -> dict[str, Any]:
@@ -229,7 +243,7 @@ class _Teller:
             return {"error": {"code": kept["error_code"], "message": kept["message"]}}
         note = {"note": SAME_CALL} if kept.get("status") == "repeated" else {}
         if kept.get("told") is not None:
-            return {**note, **kept["told"]}
+            return {**note, **change_texts(kept["told"], as_data)}
         items = hits_of(self._plan, kept)
         shown = [one for one in items[:MOST_ENTRIES] if one.entry_id in self._seen.rows]
         query = tools.query_of(call["arguments"]) or self._plan.query
@@ -259,11 +273,15 @@ class _Teller:
         for entry_id, entry in entries.items():
             all_of_it = [*entry.candidates()]
             places = {one.start: n for n, one in enumerate(all_of_it, 1)}
-            best = [one.candidate for one in scored if one.candidate.entry is entry]
-            numbers = sorted(places[one.start] for one in best[:most])
+            best = [
+                one.candidate
+                for one in scored
+                if one.candidate.entry is entry and not gives_orders(one.candidate.text)
+            ]
             # What shares no name with the question is told by how it begins.
-            numbers = numbers or [*range(1, min(most, len(all_of_it)) + 1)]
-            found[entry_id] = [(n, all_of_it[n - 1].text) for n in numbers]
+            best = best or [one for one in all_of_it if not gives_orders(one.text)]
+            numbers = sorted(places[one.start] for one in best[:most])
+            found[entry_id] = [(n, _plain(all_of_it[n - 1].text)) for n in numbers]
         return found
 
     def _entry(
@@ -274,8 +292,13 @@ class _Teller:
         return {
             "entry": number,
             "id": item.entry_id,
-            "title": row.title,
+            "title": "" if gives_orders(row.title) else _plain(row.title),
             "written": timestamp(row.entry_time),
             "source": row.source,
             "sentences": {f"{number}.{n}": text for n, text in sentences},
         }
+
+
+def _plain(text: str) -> str:
+    """Return a text of an entry on one line, as data."""
+    return as_data(" ".join(text.split()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from shared.agents import tools, turn_rows
-from shared.agents.agent_answer import AgentAnswer
+from shared.agents.agent_answer import AgentAnswer, AskedModel
 from shared.agents.bounds import ExitReason
 from shared.agents.call_outcomes import FAILED, REPEATED
 from shared.agents.conversation import read_outcomes
@@ -42,13 +42,15 @@ def end_agent(
     turns: Sequence[TurnRow],
     reason: ExitReason,
     make_cards: MakeCards,
+    asked_model: AskedModel,
 ) -> EndedSearch:
     """Return what an agent came to: with its own words, or those of the entries.
 
-    Whatever ended it, what it has found is ranked and told.
+    Whatever ended it, what it has found is ranked and told; the answer without a model
+    is heard before the one that is worded.
     """
     asked, arrived, failed = gather(plan, turns)
-    worded = AgentAnswer(context, asked, turns, reason)
+    worded = AgentAnswer(context, plan, turns, reason, asked_model)
     beside = Beside(worded.answer_question, make_cards)
     ended = end_search(context, job, asked, arrived, beside)
     is_done = reason == "answered" and not failed

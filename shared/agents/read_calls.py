@@ -12,12 +12,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shared.agents.json_texts import change_texts
+from shared.text.decoding import mend
+
 if TYPE_CHECKING:
     from shared.language_models.completion import Completion
 
 MOST_CALLS = 8
 # Of one call; more is no question.
 MOST_CHARACTERS = 8000
+# No tool takes anything nested, but lists.
+MOST_DEPTH = 20
 _FENCED = re.compile(r"```(?:json|tool_call|tool)?([^`]*)```")
 _TAGGED = re.compile(r"<tool_call>([^<]*)</tool_call>")
 _NAMES, _ARGUMENTS = ("tool", "name", "function"), ("arguments", "args", "parameters")
@@ -59,7 +64,7 @@ def _native(place: int, id_: str, name: str, text: str) -> WantedCall:
         why = f"the arguments have more than {MOST_CHARACTERS} characters"
         return WantedCall(given, name[:64], {}, why)
     try:
-        arguments = json.loads(text or "{}")
+        arguments = _read(text or "{}")
     except (ValueError, RecursionError):
         return WantedCall(given, name[:64], {}, "the arguments are no JSON")
     if not isinstance(arguments, dict):
@@ -79,7 +84,7 @@ def _in_text(text: str, tools: Collection[str]) -> tuple[WantedCall, ...]:
 def _of_block(block: str, tools: Collection[str], first: int) -> list[WantedCall]:
     names_one = any(f'"{one}"' in block for one in tools)
     try:
-        values = json.loads(block[:MOST_CHARACTERS])
+        values = _read(block[:MOST_CHARACTERS])
     except (ValueError, RecursionError) as exc:
         if names_one:
             raise MalformedCallError from exc
@@ -103,7 +108,7 @@ def _call(values: Any, tools: Collection[str], place: int) -> WantedCall | None:
     arguments: Any = next((values[key] for key in _ARGUMENTS if key in values), {})
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
+            arguments = _read(arguments)
         except (ValueError, RecursionError) as exc:
             raise MalformedCallError from exc
     if not isinstance(name, str) or not isinstance(arguments, dict):
@@ -111,3 +116,25 @@ def _call(values: Any, tools: Collection[str], place: int) -> WantedCall | None:
     if name not in tools and not arguments:
         return None
     return WantedCall(f"call_{place}", name[:64], arguments)
+
+
+def _read(text: str) -> Any:
+    """Read JSON of a model; raises `ValueError` for what Postgres would not keep.
+
+    Whoever keeps nothing asks the model once more. NUL and halves of pairs are mended,
+    which JSON may have escaped.
+    """
+    value = json.loads(text)
+    if _is_deep(value, MOST_DEPTH):
+        message = "nested too deep"
+        raise ValueError(message)
+    # Python reads numbers that no JSON has.
+    json.dumps(value, allow_nan=False)
+    return change_texts(value, lambda one: mend(one)[0], keys=True)
+
+
+def _is_deep(value: Any, most: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return most == 0 or any(_is_deep(one, most - 1) for one in inside)

@@ -63,7 +63,14 @@ def run_call(
         given = tool.read(arguments)
         outcomes.extend(
             carry_out_call(
-                process.context, plan, tool, given, clock, ends_at, process.now
+                process.context,
+                plan,
+                tool,
+                given,
+                clock,
+                ends_at,
+                process.now,
+                process.excluded,
             )
         )
 

@@ -35,10 +35,10 @@ class EntryArguments(_Arguments):
 
 
 class ValueArguments(_Arguments):
-    """Which values are listed."""
+    """Which values are listed; never people: their names are kept from models."""
 
-    field: Literal["author", "device", "kind", "logbook", "source", "system", "tag"] = (
-        Field(description="The field.")
+    field: Literal["device", "kind", "logbook", "source", "system", "tag"] = Field(
+        description="The field."
     )
     prefix: str | None = Field(None, max_length=100, description="How they begin.")
     limit: int = Field(20, ge=1, le=50, description="So many, the commonest first.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -47,6 +47,11 @@ class PreparedAnswer:
     marks: Marks
     # Chosen and next best, those of each part; none where the question is refused.
     sentences: Sequence[ScoredSentence] = ()
+    # What stands whoever words it: which slots are not filled, what was not searched,
+    # and by what the values of entries were replaced.
+    unfilled: str = ""
+    unsearched: str = ""
+    values: Mapping[UUID, Sequence[Other]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -108,13 +113,9 @@ def prepare_answer(
         ]
     labels = compose_answer.make_labels(entries, asked.style)
     marks = Marks(labels, asked.style, asked.marked)
-    writer = _Writer(
-        plan,
-        entries,
-        marks,
-        {one.row.entry_id: one.values.superseded_by for one in page},
-        say_unsearched(conclusion.branches),
-    )
+    values = {one.row.entry_id: one.values.superseded_by for one in page}
+    unsearched = say_unsearched(conclusion.branches)
+    writer = _Writer(plan, entries, marks, values, unsearched)
     outside = question_scope.find_outside(plan.query)
     if outside is not None:
         refused = writer.refuse(
@@ -142,7 +143,10 @@ def prepare_answer(
         one for part in answered for one in dict.fromkeys((*part.chosen, *part.best))
     ]
     written = writer.write(answered, began)
-    return PreparedAnswer(written, plan, entries, marks, sentences)
+    unfilled = " ".join(filter(None, map(writer.say_unfilled, answered)))
+    return PreparedAnswer(
+        written, plan, entries, marks, sentences, unfilled, unsearched, values
+    )
 
 
 class _Writer:
@@ -166,7 +170,7 @@ class _Writer:
         """Return the answer to all parts, a paragraph each."""
         chosen = [one for part in parts for one in part.chosen]
         worst = min(parts, key=lambda part: _WORST_FIRST.index(part.judgement.status))
-        said = [self._refusal(part) for part in parts]
+        said = [self.say_unfilled(part) for part in parts]
         paragraphs = map(self._paragraph, parts, said)
         is_blended = len(parts) > 1 and worst.judgement.status == "grounded"
         replaced = any(compose_answer.is_replaced(one, self._values) for one in chosen)
@@ -212,7 +216,8 @@ class _Writer:
         nearest = self._nearest()
         return self._answer(self._beside(said, nearest), nearest, context, began)
 
-    def _refusal(self, part: PartAnswer) -> str:
+    def say_unfilled(self, part: PartAnswer) -> str:
+        """Return which slot of a part is not filled; nothing where all are."""
         if part.judgement.status == "grounded":
             return ""
         return refusal.say_refusal(

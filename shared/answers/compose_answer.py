@@ -76,7 +76,7 @@ def write_sentences(
     """
     return " ".join(
         close_sentence(_plain(one), marks.of(one.candidate.entry))
-        + _replaced(one, values, zone)
+        + say_replaced(one.candidate.text, one.candidate.entry, values, zone)
         for one in order_in_time(chosen)
     )
 
@@ -129,19 +129,18 @@ def list_evidence(chosen: Sequence[ScoredSentence]) -> list[Evidence]:
 
 def is_replaced(one: ScoredSentence, values: Mapping[UUID, Sequence[Other]]) -> bool:
     """Tell whether a newer entry says another value than the sentence states."""
-    return _newer_value(one, values) is not None
+    return _newer_value(one.candidate.text, one.candidate.entry, values) is not None
 
 
 def _newer_value(
-    one: ScoredSentence, values: Mapping[UUID, Sequence[Other]]
+    sentence: str, entry: EvidenceEntry, values: Mapping[UUID, Sequence[Other]]
 ) -> Other | None:
-    row = one.candidate.entry.row
-    others = values.get(row.entry_id, ())
+    others = values.get(entry.row.entry_id, ())
     if not others:
         return None
     said = [
         (found.dimension, round(float(found.value), 9))
-        for found in find_quantities(one.candidate.text, row.language)
+        for found in find_quantities(sentence, entry.row.language)
     ]
     return next(
         (
@@ -153,10 +152,14 @@ def _newer_value(
     )
 
 
-def _replaced(
-    one: ScoredSentence, values: Mapping[UUID, Sequence[Other]], zone: str
+def say_replaced(
+    sentence: str,
+    entry: EvidenceEntry,
+    values: Mapping[UUID, Sequence[Other]],
+    zone: str,
 ) -> str:
-    newer = _newer_value(one, values)
+    """Return what a newer entry says instead of a value of a sentence; or nothing."""
+    newer = _newer_value(sentence, entry, values)
     if newer is None:
         return ""
     unit = UNIT_OF.get(newer.dimension, "")

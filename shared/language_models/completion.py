@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.errors import ModelOutageError, ModelRefusalError
+from shared.text.decoding import mend
 
 # A token has four characters on the average; a model that says more heeds no bound.
 _CHARACTERS_A_TOKEN = 32
@@ -95,9 +96,11 @@ class CompletionReader:
         if self.finish_reason == "content_filter":
             raise ModelRefusalError(reason="content_filter")
         return Completion(
-            text="".join(self._texts),
+            # Whole at last: two halves of a pair may have come in two parts.
+            text=mend("".join(self._texts))[0],
             tool_calls=tuple(
-                ToolCall(**call) for _, call in sorted(self._calls.items())
+                ToolCall(**{name: mend(said)[0] for name, said in call.items()})
+                for _, call in sorted(self._calls.items())
             ),
             finish_reason=self.finish_reason,
             tokens_in=_count(self._usage.get("prompt_tokens")),
@@ -120,7 +123,7 @@ class CompletionReader:
         self._bound(len(text))
         if reason := choice.get("finish_reason"):
             self.finish_reason = str(reason)
-        return text
+        return mend(text)[0]
 
     def _add_call(self, place: int, delta: Mapping[str, Any]) -> None:
         index = int(delta.get("index", place))

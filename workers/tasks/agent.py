@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import ceil
 from uuid import UUID
 
 from shared.agents import agent_trace, end_agent, turn_rows
+from shared.agents.agent_answer import AskedModel
 from shared.agents.ask_model import AgentProcess, ChatModel
 from shared.agents.bounds import Bounds
 from shared.agents.guarded_model import GuardedModel
@@ -28,7 +29,10 @@ from shared.search.jobs import progress
 from shared.search.jobs.job import Job
 from shared.search.query.calendar_settings import make_calendar
 from shared.search.query.plan import Plan
+from shared.search.response import answer_events
 from shared.search.response import end_search as ending
+from shared.search.response.answer import Answer
+from shared.search.response.end_search import EndedSearch
 from workers.runtime import worker_metrics
 from workers.runtime.context import Context
 from workers.runtime.task import attempt as classified
@@ -41,10 +45,11 @@ log = get_logger()
 @task(TAKE_AGENT_TURN)
 def take_agent_turn(ctx: Context, job_id: UUID, turn_no: int) -> None:
     """Take a turn of an agent, or end it; twice is once."""
-    ended = taken(_process(ctx), job_id, turn_no)
+    process = _process(ctx)
+    ended = taken(process, job_id, turn_no)
     _tell_turns(ctx, job_id, turn_no - 1, ended)
     if ended is not None:
-        _end(ctx, ended)
+        _end(ctx, ended, process)
 
 
 def carry_out(ctx: Context, job: Job, plan: Plan, call_no: int) -> None:
@@ -112,11 +117,26 @@ class _Sender:
         fan_out.send_agent_calls(self._ctx.app, job.job_id, numbers, turn_no, headers)
 
 
-def _end(ctx: Context, one: Ending) -> None:
+def _end(ctx: Context, one: Ending, process: AgentProcess) -> None:
     ctx.checkpoint("before_answer", one.job.job_id)
-    ended = end_agent.end_agent(
-        ctx.search_context, one.job, one.plan, one.turns, one.reason, make_cards
+    plain: list[Answer] = []
+    chosen = choose_model(ctx.settings, "agent")
+    asked = AskedModel(
+        f"{chosen.provider}:{chosen.model}" if chosen else None,
+        process.excluded,
+        plain.append,
     )
+    ended = end_agent.end_agent(
+        ctx.search_context,
+        one.job,
+        one.plan,
+        one.turns,
+        one.reason,
+        make_cards,
+        asked,
+    )
+    audience = worded.Audience(ctx.redis, one.job.job_id, _events_until(ctx, one.job))
+    is_told = tell_answer(audience, one.plan, ended, plain)
     ctx.checkpoint("before_store")
     is_first = end_agent.store(
         ctx.pool, one.job, ended, one.reason, one.plan.deadline_ms
@@ -130,6 +150,25 @@ def _end(ctx: Context, one: Ending) -> None:
         if ended.sentences is not None:
             worth = ended.sentences.context
             worker_metrics.answered(worth.status, worth.grade)
+            if share := ended.sentences.model:
+                worker_metrics.model_asked(share)
+    audience.tell(progress.ENDED, {"answered": is_told})
+
+
+def tell_answer(
+    audience: Audience, plan: Plan, ended: EndedSearch, plain: Sequence[Answer]
+) -> bool:
+    """Tell of hits, the answer without a model, then the model's; tell whether."""
+    if ended.answer is None or ended.sentences is None or not plain:
+        return False
+    response = ended.answer.to_json()
+    audience.tell("results", answer_events.without_answer(response))
+    audience.tell("deterministic", answer_events.of_answer(plan, plain[-1]))
+    if ended.sentences.model is not None:
+        audience.tell("llm_status", answer_events.of_model(plan, ended.sentences))
+    actions = answer_events.suggest_actions(response)
+    audience.tell("actions", {"actions": actions})
+    return True
 
 
 def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) -> None:
@@ -148,7 +187,7 @@ def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) ->
             and one.state in {"done", "ended"}
             and jobs.mark_told(ctx.redis, job, f"turn:{one.turn_no}:{one.state}")
         ):
-            told = asdict(agent_trace.trace_turn(one))
+            told = agent_trace.tell_turn(one)
             until = _events_until(ctx, job)
             progress.tell_event(ctx.redis, job_id, "agent_turn", told, until=until)
             worker_metrics.agent_turn_done(one.state)

@@ -12,6 +12,7 @@ from shared.answers.compose_answer import (
     MOST_EVIDENCE,
     cite_sentences,
     close_sentence,
+    say_replaced,
 )
 from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.model_prompt import ModelPrompt
@@ -65,10 +66,14 @@ class WordedAnswer:
 def word_answer(
     prepared: PreparedAnswer, prompt: ModelPrompt, text: str, checker: Checker
 ) -> WordedAnswer:
-    """Return what a model's text comes to."""
+    """Return what a model's text comes to.
+
+    A refusal stands: it rests on slots that no wording fills.
+    """
     sentences = check_text(text, prompt, checker)
     held = [one for one in sentences if one.flaw is None]
-    if not held or len(held) < LEAST_SHARE * len(sentences):
+    is_refused = prepared.answer.context.status == "insufficient"
+    if is_refused or not held or len(held) < LEAST_SHARE * len(sentences):
         return WordedAnswer(sentences, None)
     is_whole = len(held) == len(sentences)
     answer = _compose(prepared, prompt, held, is_whole=is_whole)
@@ -127,21 +132,30 @@ def _compose(
         ]
     tenant = prepared.plan.scope.tenant
     citations = cite_sentences(named, marks.labels, tenant)
-    is_grounded = plain.context.status == "grounded" and not is_unmarked
+    # No wording makes more of an answer than it was.
+    was_grounded = plain.context.status == "grounded"
+    is_lowered = was_grounded and is_unmarked
+    told = " ".join(close_sentence(one.text, "") for one in held)
+    summary = (prepared.unfilled, told, prepared.unsearched)
     worth = replace(
         plain.context,
-        status="clarify" if is_unmarked else plain.context.status,
-        code="fallback_citations" if is_unmarked else plain.context.code,
-        grade="C" if is_whole and is_grounded else "D",
-        summary=" ".join(close_sentence(one.text, "") for one in held),
+        status="clarify" if is_lowered else plain.context.status,
+        code="fallback_citations" if is_lowered else plain.context.code,
+        grade="C" if is_whole and was_grounded and not is_unmarked else "D",
+        summary=" ".join(filter(None, summary)),
         evidence=[_evidence(one) for one in cited[:MOST_EVIDENCE]],
         citations=[one.label for one in citations][:MOST_EVIDENCE],
     )
     return replace(
         plain,
         text=" ".join(
-            close_sentence(one.text, "" if is_unmarked else _mark(one, prepared))
-            for one in held
+            filter(
+                None,
+                (
+                    prepared.unfilled,
+                    *(_write(one, prepared, is_marked=not is_unmarked) for one in held),
+                ),
+            )
         ),
         source="llm",
         citation_mode="fallback_all" if is_unmarked else "cited",
@@ -150,9 +164,15 @@ def _compose(
     )
 
 
-def _mark(one: CheckedSentence, prepared: PreparedAnswer) -> str:
+def _write(one: CheckedSentence, prepared: PreparedAnswer, *, is_marked: bool) -> str:
+    """Return a sentence with its marks, and what a newer entry says otherwise."""
     entries = dict.fromkeys(cited.entry for cited in one.cited)
-    return " ".join(filter(None, map(prepared.marks.of, entries)))
+    marks = " ".join(filter(None, map(prepared.marks.of, entries)))
+    zone = prepared.plan.time.zone
+    replaced = dict.fromkeys(
+        say_replaced(one.text, entry, prepared.values, zone) for entry in entries
+    )
+    return close_sentence(one.text, marks if is_marked else "") + "".join(replaced)
 
 
 def _evidence(one: Candidate) -> Evidence:

@@ -294,7 +294,8 @@ def make_plan(
         question.synthesize, question.synthesis, limits.answers, chosen, scope
     )
     by_model = wanted_answer.is_by_model(synthesis, asked)
-    if by_model:
+    # What an agent may take is said for all its turns, its answer among them.
+    if by_model and chosen.mode.name != modes.AGENT:
         chosen = modes.with_time_for_a_model(chosen)
         first = chosen.mode
     # What is asked for in time is taken whatever the question's words are.

@@ -31,7 +31,9 @@ class AnswerLimits:
 
     def may_word(self, mode: Mode, scope: Scope) -> bool:
         """Tell whether a model may word the answer of a mode for whoever asks."""
-        has_model = mode.category == "llm" if _is_rag(mode) else self.has_writer
+        # An agent's own model words its answer, and is there wherever the mode is.
+        is_own = _is_rag(mode) or mode.name == modes.AGENT
+        has_model = mode.category == "llm" if is_own else self.has_writer
         return self.enabled and has_model and scope.tenant not in self.unmodelled
 
 
@@ -69,7 +71,7 @@ def want_answer(
         message = "No model answers here (`reasoning.provider`)."
         raise ModuleNotEnabledError(message, module_name="synthesize")
     if wanted is None and limits.enabled:
-        if _is_rag(chosen.mode):
+        if _is_rag(chosen.mode) or chosen.mode.name == modes.AGENT:
             wanted = "llm" if is_worded else "deterministic"
         elif chosen.asked in modes.ANSWERED:
             wanted = "deterministic"

@@ -17,6 +17,7 @@ import redis
 
 from shared.access.scope import Scope
 from shared.agents import end_agent, turn_rows
+from shared.agents.agent_answer import AskedModel
 from shared.agents.ask_model import AgentProcess
 from shared.agents.bounds import Bounds
 from shared.agents.run_call import run_call
@@ -87,6 +88,7 @@ class Runner:
     ran: list[int] = field(default_factory=list)
     checkpoint: Callable[[str, UUID], None] = lambda *_: None
     take_answer: Callable[[str], bool] = lambda _: True
+    excluded: frozenset[str] = frozenset()
     deadline_seconds: float = 60.0
     timeout_seconds: float = 5.0
 
@@ -112,6 +114,7 @@ class Runner:
             temperature=0.1,
             send=self,
             take_answer=self.take_answer,
+            excluded=self.excluded,
             checkpoint=self.checkpoint,
         )
 
@@ -181,6 +184,7 @@ class Runner:
             ending.turns,
             ending.reason,
             no_cards,
+            AskedModel("here:tiny", self.excluded),
         )
         end_agent.store(self.asking.pool, job, ended, ending.reason, 60_000)
         return Ended(job, ended, ending.reason, self.turns(job))
@@ -636,3 +640,59 @@ def test_the_scope_of_the_caller_travels(runner: Runner) -> None:
     runner.plan = make_plan(SearchQuery(QUESTION, mode="agent"), ben, limits, CLOCK)
     scripted(runner, calls(call("keyword", query="klystron")), says("It was [1.1]."))
     assert "closed" in runner.run().found
+
+
+def test_what_postgres_refuses_is_asked_and_paid_once(runner: Runner) -> None:
+    scripted(
+        runner,
+        calls(call("keyword", query="klystron \x00\ud800")),
+        says("Its window was cracked [1.1].\x00"),
+    )
+    ended = runner.run()
+    assert ended.reason == "answered"
+    assert ended.turns[0].calls[0]["arguments"] == {"query": "klystron \ufffd\ufffd"}
+    assert len(runner.script.asked) == 2
+
+
+@pytest.mark.requirement("I23")
+def test_a_model_hears_nobody_s_name_and_nothing_of_excluded_logbooks(
+    runner: Runner,
+) -> None:
+    runner.asking.write(
+        EntryDraft(
+            *("api", "mended", "Jörg Müller\nSmith mended the klystron."),
+            authors=("Jörg Müller", "Ann Smith"),
+            logbooks=("RF",),
+        ),
+        EntryDraft(
+            *("api", "hurt", "Somebody was hurt at the klystron."),
+            logbooks=("Safety",),
+        ),
+    )
+    runner.excluded = frozenset({"Safety"})
+    scripted(
+        runner,
+        calls(
+            call("keyword", query="klystron"),
+            call("filter_values", place=1, field="logbook"),
+            call("filter_values", place=2, field="author"),
+        ),
+        calls(call("keyword", query="klystron PERSON_1")),
+        says("The klystron tripped because its window was cracked."),
+    )
+    ended = runner.run()
+    first, second, third = (ended.turns[0].outcomes[str(n)] for n in range(3))
+    assert first["status"] == "ok"
+    assert second["told"]["values"] == [{"value": "RF", "count": 1}]
+    assert third["error_code"] == "validation_failed"
+    # What it called somebody is looked for by the name.
+    assert "Müller" in ended.turns[1].calls[0]["arguments"]["query"]
+    told = [one["content"] or "" for one in runner.script.asked[-1]["messages"]]
+    told += [
+        called["function"]["arguments"]
+        for one in runner.script.asked[-1]["messages"]
+        for called in one.get("tool_calls", ())
+    ]
+    assert "mended the klystron" in "".join(told)
+    for name in ("Müller", "M\\u00fc", "Jörg", "Smith", "hurt", "Safety"):
+        assert name not in "".join(told)

@@ -8,14 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.agents.bounds import Bounds
+from shared.agents.bounds import MOST_TAKEN_UP, Bounds
 from shared.agents.read_calls import (
     MOST_CALLS,
     MOST_CHARACTERS,
+    MOST_DEPTH,
     MalformedCallError,
     read_calls,
 )
-from shared.language_models.completion import Completion, ToolCall
+from shared.agents.turn_rows import TurnRow
+from shared.language_models.completion import (
+    ChatRequest,
+    Completion,
+    CompletionReader,
+    ToolCall,
+)
 
 TOOLS = ("keyword", "semantic")
 ASKED = {"tool": "keyword", "arguments": {"query": "klystron"}}
@@ -32,7 +39,15 @@ def test_a_native_call_is_taken_as_it_is() -> None:
     assert (one.id, one.name, one.arguments) == ("c1", "keyword", ASKED["arguments"])
 
 
-@pytest.mark.parametrize("arguments", ["{", "[1]", "3", "x" * (MOST_CHARACTERS + 1)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *("{", "[1]", "3", "x" * (MOST_CHARACTERS + 1)),
+        # What Python reads as JSON, and Postgres does not.
+        *('{"limit": NaN}', '{"limit": 1e999}'),
+        '{"query": ' + "[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1) + "}",
+    ],
+)
 def test_arguments_that_cannot_be_read_are_told_as_such(arguments: str) -> None:
     (one,), _ = read_calls(said("", ToolCall("", "keyword", arguments)), TOOLS)
     assert one.unreadable
@@ -102,3 +117,42 @@ def test_no_text_is_too_strange(text: str) -> None:
 def test_five_turns_are_eleven_steps_at_most() -> None:
     assert Bounds().steps == 11
     assert [Bounds().is_last(n) for n in (4, 5)] == [False, True]
+
+
+# As a model writes it, escaped or not, and what is kept of it.
+STRANGE = [
+    ("a\\u0000b", "a\ufffdb"),
+    ("a\\ud800b", "a\ufffdb"),
+    ("\\ud83d\\ude00", "\U0001f600"),
+]
+
+
+@pytest.mark.parametrize(("written", "kept"), STRANGE)
+def test_what_postgres_refuses_is_mended_in_arguments(written: str, kept: str) -> None:
+    arguments = f'{{"query": ["{written}"], "{written}": 1}}'
+    block = f'{{"tool": "keyword", "arguments": {arguments}}}'
+    for one in (said("", ToolCall("c", "keyword", arguments)), said(block)):
+        ((call,), _) = read_calls(one, TOOLS)
+        assert call.arguments == {"query": [kept], kept: 1}
+
+
+def test_what_postgres_refuses_is_mended_in_a_model_s_text() -> None:
+    reader = CompletionReader(ChatRequest([], 100))
+    for text in ("a\x00", "b\ud83d", "\ude00", "\ud800"):
+        heard = reader.read({"choices": [{"delta": {"content": text}}]})
+        heard.encode("utf-8")
+    called = {"id": "\x00", "function": {"name": "k\ud800", "arguments": "\x00"}}
+    reader.read({"choices": [{"delta": {"tool_calls": [called]}}]})
+    reader.read({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    whole = reader.completion(None, 1.0)
+    assert whole.text == "a\ufffdb\U0001f600\ufffd"
+    assert whole.tool_calls == (ToolCall("\ufffd", "k\ufffd", "\ufffd"),)
+
+
+def test_a_turn_that_nobody_could_keep_is_not_asked_for_ever() -> None:
+    def stopped(repeated: int) -> str | None:
+        turn = TurnRow(2, "asked", None, [], {}, 0, 0, repeated, None, None)
+        return Bounds().stop_before([turn], 2)
+
+    assert stopped(MOST_TAKEN_UP) is None
+    assert stopped(MOST_TAKEN_UP + 1) == "model_unavailable"
