@@ -156,7 +156,7 @@ def _end(ctx: Context, one: Ending, process: AgentProcess) -> None:
 
 
 def tell_answer(
-    audience: Audience, plan: Plan, ended: EndedSearch, plain: Sequence[Answer]
+    audience: worded.Audience, plan: Plan, ended: EndedSearch, plain: Sequence[Answer]
 ) -> bool:
     """Tell of hits, the answer without a model, then the model's; tell whether."""
     if ended.answer is None or ended.sentences is None or not plain:
