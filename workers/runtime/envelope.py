@@ -47,6 +47,8 @@ _FIXED: Mapping[str, tuple[object, ...]] = {
 _CHORD_OPTIONS = frozenset(
     {"ignore_result", "task_id", "reply_to", "group_id", "group_index", "root_id"}
 )
+# What the body is given besides the job's id: which turn of an agent it is.
+_NUMBERS_OF = {task_names.END_SEARCH: [], task_names.TAKE_AGENT_TURN: [int]}
 _TEXTS = frozenset(
     {"lang", "root_id", "parent_id", "group", "argsrepr", "kwargsrepr", "origin"}
 )
@@ -115,9 +117,10 @@ def check_body(content_type: object, content_encoding: object, body: object) -> 
     match _parsed(raw):
         case [list() as args, dict() as kwargs, dict() as embedded]:
             # A task that calls others would let strangers send any message: ours
-            # have the end of their search called, when they are a chord's header.
+            # have the end of their search called, or the next turn of their agent, when
+            # they are a chord's header.
             chord = embedded.pop("chord", None)
-            if any(embedded.values()) or not (chord is None or _ends_search(chord)):
+            if any(embedded.values()) or not (chord is None or _goes_on(chord)):
                 raise _refuse("asks for more than its task")
             if not all(map(_is_argument, [*args, *kwargs.values()])):
                 raise _refuse("holds arguments that are no ids, names and numbers")
@@ -125,19 +128,20 @@ def check_body(content_type: object, content_encoding: object, body: object) -> 
     raise _refuse("holds no arguments")
 
 
-def _ends_search(chord: object) -> bool:
-    """Tell whether a chord's body is the end of one search, and nothing besides."""
+def _goes_on(chord: object) -> bool:
+    """Tell whether the body of a chord ends a search or takes a turn, and no more."""
     match chord:
         case {
-            "task": task_names.END_SEARCH,
-            "args": [str() as job_id],
+            "task": task_names.END_SEARCH | task_names.TAKE_AGENT_TURN as task,
+            "args": [str() as job_id, *numbers],
             "kwargs": {**kwargs},
             "options": {"queue": queue, **options},
             "immutable": True,
-        } if not kwargs and queue == task_names.QUEUE_OF[task_names.END_SEARCH]:
+        } if not kwargs and queue == task_names.QUEUE_OF[task]:
             headers = options.pop("headers", {})
             return (
                 _is_name(job_id)
+                and [*map(type, numbers)] == _NUMBERS_OF[task]
                 and set(options) <= _CHORD_OPTIONS
                 and all(_fits(str(name), value) for name, value in options.items())
                 and isinstance(headers, dict)

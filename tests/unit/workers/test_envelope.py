@@ -6,6 +6,7 @@ import base64
 import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -94,7 +95,7 @@ def with_chord(chord: object) -> bytes:
     return Writer("embed").item(body.encode())
 
 
-ENDS_SEARCH = {
+ENDS_SEARCH: dict[str, Any] = {
     "task": "answer.end_search",
     "args": ["0190d3f0-0000-7000-8000-000000000001"],
     "kwargs": {},
@@ -113,6 +114,20 @@ ENDS_SEARCH = {
 
 def test_the_header_of_a_chord_may_have_the_end_of_its_search_called():
     check(with_chord(ENDS_SEARCH))
+
+
+JOB = ENDS_SEARCH["args"][0]
+TAKES_TURN = {**ENDS_SEARCH, "task": "answer.take_agent_turn", "args": [JOB, 2]}
+
+
+def test_the_header_of_a_chord_may_have_the_next_turn_of_its_agent_taken():
+    check(with_chord(TAKES_TURN))
+
+
+@pytest.mark.parametrize("args", [[JOB], [JOB, "2"], [JOB, True], [JOB, 2, 3], [2, 2]])
+def test_a_turn_that_no_number_names_is_refused(args):
+    with pytest.raises(MessageRejectedError):
+        check(with_chord({**TAKES_TURN, "args": args}))
 
 
 @pytest.mark.parametrize(
