@@ -118,7 +118,8 @@ class Telemetry:
                 self._write(asked)
             except (DatabaseConnectionError, DatabaseQueryError) as exc:
                 log.warning("search_events_dropped", code=exc.error_code)
-            except Exception as exc:  # noqa: BLE001 - the next one may be written
+            except (AttributeError, LookupError, TypeError, ValueError) as exc:
+                # An answer of another shape than is known: the next may be written.
                 log.warning("search_events_dropped", failure=type(exc).__name__)
 
     def _write(self, asked: AskedQuestion) -> None:

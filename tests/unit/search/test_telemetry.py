@@ -16,7 +16,7 @@ from shared.text.facility.facility import Facility
 from tests.support.waiting import until
 
 
-class UnforeseenError(Exception):
+class UnforeseenError(ValueError):
     """What nobody has thought of."""
 
 
