@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,16 @@ def calls(query: str) -> Reply:
     return streams(part(tool_calls=[given]), part(finish="tool_calls"), usage(30, 10))
 
 
+def by_turn(*replies: Reply) -> Reply:
+    """Reply by how far the conversation has come, however often it is asked."""
+
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        turn = sum(one["role"] == "assistant" for one in body["messages"])
+        replies[turn](handler, body)
+
+    return reply
+
+
 @dataclass
 class World:
     """A system with a scripted model, whose workers take orders."""
@@ -71,9 +82,11 @@ class World:
         """Let an agent run, one of its workers die, and return its job."""
         self.script.asked.clear()
         self.script.replies[:] = [
-            calls("klystron"),
-            calls("window"),
-            says("The klystron tripped because its window was cracked [1.1]."),
+            by_turn(
+                calls("klystron"),
+                calls("window"),
+                says("The klystron tripped because its window was cracked [1.1]."),
+            )
         ]
         deadline_ms = int(DEADLINE_SECONDS * 1000)
         body = {"query": "why did the klystron trip", "mode": "agent"}
