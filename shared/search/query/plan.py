@@ -55,6 +55,10 @@ from shared.vocabulary.expand import ALIKE
 MIN_WINDOW = 50
 
 
+# A list of words is one search; what is asked, told to do or compared is several.
+_TAKEN_APART = frozenset(("multi_question", "sequential", "comparison"))
+
+
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     """A search as it was asked, aliases resolved and texts admitted."""
@@ -280,7 +284,7 @@ def make_plan(
     parts = sub_queries.take_apart(asked, text, facility)
     if is_exact and _is_open(question, chosen):
         chosen = modes.by_words(chosen)
-    elif _is_open(question, chosen) and parts.has_parts:
+    elif _is_open(question, chosen) and parts.strategy in _TAKEN_APART:
         chosen = modes.by_parts(chosen, limits.enabled)
     else:
         chosen = wanted_answer.choose_answering(
