@@ -268,11 +268,11 @@ def test_how_near_is_enough_is_the_request_s_or_the_setting_s(
 
 
 def test_auto_searches_each_part_by_itself_where_several_things_are_asked() -> None:
-    assert _plan("vacuum leak and RF trip", "auto").method == "agentic"
+    assert _plan("vacuum leak vs RF trip", "auto").method == "agentic"
     assert _plan("institutional order flow auction market", "auto").method == "hybrid"
     assert _plan("what happened to the beam and the valve", "auto").method == "hybrid"
     # By time nothing is merged.
-    assert _plan("vacuum leak and RF trip", "auto", sort="newest").method == "keyword"
+    assert _plan("vacuum leak vs RF trip", "auto", sort="newest").method == "keyword"
 
 
 def test_taking_apart_takes_less_than_two_milliseconds() -> None:
