@@ -101,8 +101,7 @@ def test_a_tree_typed_again_is_understood_alike(text: str) -> None:
     again = grammar.parse(tree_text.text_of(first.tree), CLOCK)
     assert _bare(again.tree) == _bare(first.tree)
     # What could not be read is text still; nothing else is left to say.
-    ignored = {"operator_ignored", "comparison_ignored"}
-    assert {note.code for note in again.diagnostics} <= grammar.UNREAD | ignored
+    assert {note.code for note in again.diagnostics} <= grammar.UNREAD
 
 
 @pytest.mark.requirement("S0-22")
