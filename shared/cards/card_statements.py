@@ -17,7 +17,6 @@ from shared.text.reading import incidents
 from shared.text.reading.incidents import Statement
 from shared.times.rfc3339 import timestamp
 
-_QUOTED = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
 # Names of what has no state: a sentence that names one is about another thing.
 _NO_SUBJECT = frozenset({"document", "ticket", "system"})
 
@@ -108,7 +107,7 @@ def state_of(statements: Sequence[CardStatement]) -> State | None:
 @functools.lru_cache(maxsize=4096)
 def _read(text: str, written: datetime, zone: str, own: Own) -> tuple[Statement, ...]:
     # Those of a device that is asked for are asked for again.
-    bare = _QUOTED.sub(lambda line: " " * len(line[0]), text)
+    bare = incidents.blank_quoted_lines(text)
     return tuple(incidents.find_statements(bare, written, zone, own))
 
 

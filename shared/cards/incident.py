@@ -27,8 +27,6 @@ MAX_ENTRIES, MAX_CHARS, MAX_CHARS_IN_ALL, MAX_STEPS = 300, 4_000, 200_000, 500
 
 _REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
 
-_QUOTED = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
-
 _READ: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.entry_time, e.event_time, r.title,
            left(coalesce(r.plain, r.text), %(chars)s) AS text,
@@ -113,7 +111,7 @@ def build_incident(
     titles: set[str] = set()
     for entry in entries:
         zone = zone_of(entry.source)
-        text = _without_quoted(entry.text)
+        text = incidents.blank_quoted_lines(entry.text)
         said = incidents.find_statements(text, entry.entry_time, zone, own)
         headed = _headed(entry, titles, zone, own, {one.step for one in said})
         titles.add(_bare(entry.title))
@@ -125,14 +123,6 @@ def build_incident(
     steps.sort(key=lambda one: one.time)
     is_complete = len(steps) <= MAX_STEPS and not any(one.is_cut for one in entries)
     return Incident(state, steps[-MAX_STEPS:], is_complete)
-
-
-def _without_quoted(text: str) -> str:
-    """Return a text whose quoted lines are blank: whoever answers has not done that.
-
-    Every character stands where it was.
-    """
-    return _QUOTED.sub(lambda line: " " * len(line[0]), text)
 
 
 def _within_bounds(rows: Sequence[IncidentEntry]) -> Iterator[IncidentEntry]:
@@ -170,7 +160,7 @@ def _step(entry: IncidentEntry, text: str, one: Statement) -> TimelineStep:
 
 def _noted(entry: IncidentEntry) -> Iterator[TimelineStep]:
     """Yield how an entry begins that tells of no step: it is part of the thread."""
-    for text in (_without_quoted(entry.text), entry.title):
+    for text in (incidents.blank_quoted_lines(entry.text), entry.title):
         for start, end in incidents.sentences(text):
             quote = incidents.quoted(text, start, end)
             yield TimelineStep(entry.entry_time, "note", entry.entry_id, quote, "entry")

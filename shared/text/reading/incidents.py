@@ -48,6 +48,8 @@ _LEADING = re.compile(
 )
 _WORD = re.compile(r"\S+")
 _LETTERS = re.compile(r"\w+")
+# A line that repeats what another entry says.
+_QUOTED = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
 # A sentence with more is a table.
 _MOST_CLOCKS = 20
 # So many words before a phrase may deny it.
@@ -133,6 +135,14 @@ def state(statements: Sequence[Statement]) -> State | None:
         if not is_earlier:
             last = one
     return last.state if last else None
+
+
+def blank_quoted_lines(text: str) -> str:
+    """Return a text without what it quotes: whoever answers has not done that.
+
+    Every character stands where it was.
+    """
+    return _QUOTED.sub(lambda line: " " * len(line[0]), text)
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
