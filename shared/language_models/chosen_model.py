@@ -24,6 +24,11 @@ class ChosenModel(NamedTuple):
     temperature: float
     max_tokens: int
 
+    @property
+    def name(self) -> str:
+        """Return what it is called where several providers are known."""
+        return f"{self.provider}:{self.model}"
+
 
 class _Named(NamedTuple):
     """What one section names; None: nothing."""
@@ -95,6 +100,12 @@ def has_model(settings: Settings, purpose: Purpose) -> bool:
         return False
     given = settings.api.providers.get(chosen.provider)
     return chosen.provider in WELL_KNOWN or bool(given and given.base_url)
+
+
+def find_excluded_logbooks(settings: Settings, chosen: ChosenModel) -> frozenset[str]:
+    """Return the logbooks of which no text may be sent to a model's provider."""
+    given = settings.api.providers.get(chosen.provider)
+    return frozenset(given.excluded_logbooks if given else ())
 
 
 def make_client(settings: Settings, chosen: ChosenModel) -> ChatClient:

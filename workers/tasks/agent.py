@@ -19,7 +19,11 @@ from shared.agents.take_turn import take_turn as taken
 from shared.answers.worded.model_tier import circuit_of
 from shared.cards.make_cards import make_cards
 from shared.errors import ConfigurationError
-from shared.language_models.chosen_model import choose_model, make_client
+from shared.language_models.chosen_model import (
+    choose_model,
+    find_excluded_logbooks,
+    make_client,
+)
 from shared.log import get_logger
 from shared.messaging import fan_out
 from shared.messaging.task_names import TAKE_AGENT_TURN
@@ -68,8 +72,7 @@ def carry_out(ctx: Context, job: Job, plan: Plan, call_no: int) -> None:
 def _process(ctx: Context) -> AgentProcess:
     settings = ctx.settings
     chosen = choose_model(settings, "agent")
-
-    given = settings.api.providers.get(chosen.provider) if chosen else None
+    excluded = find_excluded_logbooks(settings, chosen) if chosen else frozenset()
 
     def model() -> ChatModel:
         if chosen is None:
@@ -93,7 +96,7 @@ def _process(ctx: Context) -> AgentProcess:
         max_tokens=chosen.max_tokens if chosen else settings.synthesis.max_tokens,
         temperature=settings.reasoning.temperature,
         send=_Sender(ctx),
-        excluded=frozenset(given.excluded_logbooks if given else ()),
+        excluded=excluded,
         take_answer=lambda tenant: worded.quota_of(ctx)(tenant).is_allowed,
         checkpoint=lambda name, _: ctx.checkpoint(name),
     )
@@ -122,7 +125,7 @@ def _end(ctx: Context, one: Ending, process: AgentProcess) -> None:
     plain: list[Answer] = []
     chosen = choose_model(ctx.settings, "agent")
     asked = AskedModel(
-        f"{chosen.provider}:{chosen.model}" if chosen else None,
+        chosen.name if chosen else None,
         process.excluded,
         plain.append,
     )

@@ -130,8 +130,7 @@ def _meta(ctx: ApiContext, sent: SentSynthesis) -> dict[str, Any]:
             settings.quota_per_day,
             settings.quota_per_minute,
         )
-    model = f"{chosen.provider}:{chosen.model}" if chosen else None
-    return {"model": model, "quota": {"remaining": remaining}}
+    return {"model": chosen.name if chosen else None, "quota": {"remaining": remaining}}
 
 
 def _wire(

@@ -30,6 +30,7 @@ from shared.language_models.chosen_model import (
     ChosenModel,
     Purpose,
     choose_model,
+    find_excluded_logbooks,
     make_client,
 )
 from shared.language_models.completion import ChatRequest, Completion
@@ -93,7 +94,7 @@ class ModelTier:
         assembled = time.monotonic()
         share = ModelShare(
             status="ok",
-            model=_name(chosen),
+            model=chosen.name,
             context_truncated=prompt.context.is_truncated,
             assemble_ms=_ms(assembled - began),
         )
@@ -132,12 +133,10 @@ class ModelTier:
 
     def _rules(self, chosen: ChosenModel) -> PromptRules:
         rag = self.settings.pipelines.rag
-        given = self.settings.api.providers.get(chosen.provider)
-        excluded = given.excluded_logbooks if given else ()
         return PromptRules(
             Bounds(rag.max_context_chars, rag.max_chars_per_entry),
             rag.prompt,
-            frozenset(excluded),
+            find_excluded_logbooks(self.settings, chosen),
         )
 
     def _ask(
@@ -222,7 +221,7 @@ _jittered = tenacity.wait_random_exponential(multiplier=0.2, max=1.0)
 def _left_alone(
     plain: Answer, status: ModelStatus, reason: str, chosen: ChosenModel | None = None
 ) -> Answer:
-    name = _name(chosen) if chosen else None
+    name = chosen.name if chosen else None
     return replace(plain, model=ModelShare(status=status, model=name, reason=reason))
 
 
@@ -237,10 +236,6 @@ def _failed(
     is_nonsense = reason in {"malformed", "endless", "too_large"}
     status: ModelStatus = "unavailable" if is_outage and not is_nonsense else "failed"
     return replace(share, status=status, reason=reason, generate_ms=_ms(seconds))
-
-
-def _name(chosen: ChosenModel) -> str:
-    return f"{chosen.provider}:{chosen.model}"
 
 
 def _ms(seconds: float) -> float:
