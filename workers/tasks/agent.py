@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from math import ceil
 from uuid import UUID
 
 from shared.agents import agent_trace, end_agent, turn_rows
@@ -59,7 +58,7 @@ def take_agent_turn(ctx: Context, job_id: UUID, turn_no: int) -> None:
 def carry_out(ctx: Context, job: Job, plan: Plan, call_no: int) -> None:
     """Carry out one call of a turn and keep what it comes to; twice is once."""
     clock = replace(make_calendar(ctx.settings, ctx.facility), now=datetime.now(UTC))
-    until = _events_until(ctx, job)
+    until = worded.kept_until(ctx, job)
     done = run_call(_process(ctx), job, plan, call_no, clock, classified, until)
     if done is None:
         return
@@ -138,7 +137,9 @@ def _end(ctx: Context, one: Ending, process: AgentProcess) -> None:
         make_cards,
         asked,
     )
-    audience = worded.Audience(ctx.redis, one.job.job_id, _events_until(ctx, one.job))
+    audience = worded.Audience(
+        ctx.redis, one.job.job_id, worded.kept_until(ctx, one.job)
+    )
     is_told = tell_answer(audience, one.plan, ended, plain)
     ctx.checkpoint("before_store")
     is_first = end_agent.store(
@@ -191,10 +192,6 @@ def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) ->
             and jobs.mark_told(ctx.redis, job, f"turn:{one.turn_no}:{one.state}")
         ):
             told = agent_trace.tell_turn(one)
-            until = _events_until(ctx, job)
+            until = worded.kept_until(ctx, job)
             progress.tell_event(ctx.redis, job_id, "agent_turn", told, until=until)
             worker_metrics.agent_turn_done(one.state)
-
-
-def _events_until(ctx: Context, job: Job) -> int:
-    return ceil(job.deadline) + ctx.settings.event_retention_minutes * 60

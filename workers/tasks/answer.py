@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import ceil
 from uuid import UUID
 
 from shared.answers.answer_question import Preparing
@@ -66,7 +65,7 @@ def events_until(ctx: Context, job: Job) -> int | None:
     """Return how long its progress is kept; nobody can look on at a direct search."""
     if not job.submitted:
         return None
-    return ceil(job.deadline) + ctx.settings.event_retention_minutes * 60
+    return worded.kept_until(ctx, job)
 
 
 def _by_model(plan: Plan) -> bool:

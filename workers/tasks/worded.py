@@ -6,6 +6,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any
 from uuid import UUID
 
@@ -58,6 +59,11 @@ class Audience:
             self.looked_at = now
             self.is_gone = jobs.is_forgotten(self.client, self.job_id)
         return self.is_gone
+
+
+def kept_until(ctx: Context, job: Job) -> int:
+    """Return until when the events of a job that may be watched are kept."""
+    return ceil(job.deadline) + ctx.settings.event_retention_minutes * 60
 
 
 def word(
