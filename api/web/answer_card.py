@@ -67,21 +67,39 @@ def make_card(
     with connection(ctx.pool) as conn:
         texts = readable_texts.load_readable_texts(conn, scope, sorted(cited))
         files = attachment_rows.load_attachments(conn, scope.tenant, ids)
-    card = compose_card(body, texts)
+    places = _Places(texts)
+    card = compose_card(body, texts, places)
     for entry_id, attached in files.items():
         shown = (one for one in map(attachment_out, attached) if one["thumbnail"])
         if first := next(shown, None):
             card.pictures[str(entry_id)] = first
-    card.things = [_with_addresses(one, texts) for one in things]
+    card.things = [_with_addresses(one, places) for one in things]
     return card
 
 
-def compose_card(body: Mapping[str, Any], texts: Texts) -> AnswerCard:
+class _Places:
+    """Where the sentences of cited texts begin; each text is split once a page."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._starts: dict[tuple[UUID, int], list[int]] = {}
+
+    def find_anchor(self, cited: Mapping[str, Any], start: int | None) -> str:
+        """Return the anchor of what begins there in a cited revision."""
+        name = (UUID(cited["entry_id"]), cited["revision"])
+        if name not in self._starts:
+            self._starts[name] = anchors(self._texts.get(name, ""))
+        return anchor_of(self._starts[name], start)
+
+
+def compose_card(
+    body: Mapping[str, Any], texts: Texts, places: _Places | None = None
+) -> AnswerCard:
     """Put an answer together with what it cites, as far as its words are at hand."""
     card = AnswerCard()
     if not body["answer"]:
         return card
-    finder = _Finder(body, texts)
+    finder = _Finder(body, texts, places or _Places(texts))
     known: dict[str, Reference] = {}
     for paragraph in body["answer"].split("\n\n"):
         pieces: list[str | Reference] = []
@@ -102,25 +120,24 @@ def compose_card(body: Mapping[str, Any], texts: Texts) -> AnswerCard:
     return card
 
 
-def _with_addresses(thing: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
+def _with_addresses(thing: Mapping[str, Any], places: _Places) -> dict[str, Any]:
     """Return a card of a thing whose lines lead to the sentences that they quote."""
     lines = []
     for one in thing["lines"]:
-        text = texts.get((UUID(one["entry_id"]), one["revision"]), "")
-        anchor = anchor_of(anchors(text), one["start"])
+        anchor = places.find_anchor(one, one["start"])
         path = f"{one['permalink']}@{one['revision']}#{anchor}"
         lines.append({**one, "path": path})
     return {**thing, "lines": lines}
 
 
 class _Finder:
-    def __init__(self, body: Mapping[str, Any], texts: Texts) -> None:
+    def __init__(self, body: Mapping[str, Any], texts: Texts, places: _Places) -> None:
         self._cited = {
             f"{one['label']}@{one['revision']}": one for one in body["citations"]
         }
         self._evidence: Sequence[Mapping[str, Any]] = body["context_answer"]["evidence"]
         self._texts = texts
-        self._anchors: dict[tuple[UUID, int], list[int]] = {}
+        self._places = places
 
     def find(self, label: str, said: str, number: int) -> Reference | None:
         """Return the sentence that a mark behind these words stands for."""
@@ -128,10 +145,7 @@ class _Finder:
         if cited is None:
             return None
         quote, start = self._quoted(cited, said)
-        name = (UUID(cited["entry_id"]), cited["revision"])
-        if name not in self._anchors:
-            self._anchors[name] = anchors(self._texts.get(name, ""))
-        anchor = anchor_of(self._anchors[name], start)
+        anchor = self._places.find_anchor(cited, start)
         return Reference(
             number=number,
             quote=quote,
