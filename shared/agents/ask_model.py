@@ -124,11 +124,11 @@ def ask_model(
     """Ask the model, once more where it may then say something of use."""
     native = all((one.model_out or {}).get("native", True) for one in before)
     seen = conversation.see(process.context, plan, before, process.excluded)
+    listed = tools.list_descriptions([*offered.values()])
     for again in range(_ASKED_AT_MOST):
         messages = conversation.write_messages(
             process.context, plan, before, seen, is_last=is_last, native=native
         )
-        listed = tools.list_descriptions([*offered.values()])
         request = ChatRequest(
             messages,
             process.max_tokens,

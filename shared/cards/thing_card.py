@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -61,7 +62,9 @@ def make_thing_card(
     naming = [one for one in entries if one.is_naming]
     spellings = _spellings(thing, naming)
     subject = Subject((thing.title, *thing.aliases, *spellings))
-    told = _read(entries, subject, zone, own)
+    # Threads of entries that are about it, and do not only name it.
+    about = {one.thread_id for one in entries if subject.is_of_entry(one)} - {None}
+    told = _read(entries, subject, about, zone, own)
     newest, title = naming[0], thing.title or (spellings or [thing.canonical])[0]
     others = [one for one in (*thing.aliases, *spellings) if one != title]
     return Card(
@@ -85,18 +88,23 @@ def make_thing_card(
             *([told.fix.line("last_fix")] if told.fix else ()),
             *(one.line("open") for one in told.open_threads),
             *map(_value_line, values),
-            *_lock_lines(entries, subject),
+            *_lock_lines(entries, subject, about),
         ],
     )
 
 
-def _read(entries: Sequence[CardEntry], subject: Subject, zone: str, own: Own) -> _Told:
+def _read(
+    entries: Sequence[CardEntry],
+    subject: Subject,
+    about: AbstractSet[UUID | None],
+    zone: str,
+    own: Own,
+) -> _Told:
     """Read entries newest first: the newest word on each holds."""
     state: State | None = None
     trip: CardStatement | None = None
     fix: CardStatement | None = None
     states: dict[UUID | None, tuple[State, CardStatement]] = {}
-    about = {one.thread_id for one in entries if subject.is_of_entry(one)} - {None}
     for entry in within_bounds(entries[:MOST_STATEMENTS_READ]):
         said = subject.own(
             entry, statements_of(entry, zone, own), is_reply=entry.thread_id in about
@@ -148,9 +156,10 @@ def _value_line(one: CardValue) -> CardLine:
     )
 
 
-def _lock_lines(entries: Sequence[CardEntry], subject: Subject) -> Iterator[CardLine]:
+def _lock_lines(
+    entries: Sequence[CardEntry], subject: Subject, about: AbstractSet[UUID | None]
+) -> Iterator[CardLine]:
     """Yield the newest words on locks, of entries that are about the thing."""
-    about = {one.thread_id for one in entries if subject.is_of_entry(one)} - {None}
     count = 0
     for entry in within_bounds(entries):
         if not (subject.is_of_entry(entry) or entry.thread_id in about):
