@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-from psycopg.rows import class_row
-
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
 from shared.search.query.decomposition.decompose import list_content_words
 from shared.search.query.language import tree_text
 from shared.search.retrieval.engines import branch_query, candidate_rows
@@ -16,6 +12,7 @@ from shared.search.retrieval.module_contract import (
     ModuleResult,
     SearchToolDescriptor,
 )
+from shared.search.retrieval.modules.evidence import weighted_terms
 from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
 from shared.search.retrieval.search_context import SearchContext
 
@@ -67,10 +64,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
         "ranked": RANKED_MATCHES,
         "limit": ask.limit,
     }
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
-        with conn.cursor(row_factory=class_row(Match)) as cur:
-            rows = cur.execute(_NAMED, given, prepare=False).fetchall()
+    rows = weighted_terms.load_rows(ask, context, Match, _NAMED, given)
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, row.score) for row in rows)
     return ModuleResult(hits, as_of)

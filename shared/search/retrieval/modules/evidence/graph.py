@@ -6,11 +6,8 @@ from dataclasses import replace
 from typing import LiteralString
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from shared.messaging.stage_names import METADATA_STAGE
-from shared.postgres import statement_deadline
-from shared.postgres.pool import connection, format_array
+from shared.postgres.pool import format_array
 from shared.search.jobs.outcome import Candidate
 from shared.search.query.ordering import BESIDE, NAMED
 from shared.search.query.weights import ranking_context
@@ -69,10 +66,7 @@ def _of_threads(ask: Ask, context: SearchContext) -> list[Candidate]:
         "seeds": format_array(UUID(one.entry_id) for one in seeds),
         "limit": ask.limit,
     }
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
-        with conn.cursor(row_factory=class_row(Columns)) as cur:
-            rows = cur.execute(_OF_THREADS, given, prepare=False).fetchall()
+    rows = weighted_terms.load_rows(ask, context, Columns, _OF_THREADS, given)
     return [row.candidate(ask.plan.scope.tenant, _KIN) for row in rows]
 
 

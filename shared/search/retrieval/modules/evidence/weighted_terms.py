@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import LiteralString
+from typing import Any, LiteralString, TypeVar
 
 from psycopg.rows import class_row
 
@@ -12,10 +12,13 @@ from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate
 from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
 from shared.search.retrieval.search_context import SearchContext
 from shared.text.analysis.analyser import quote_lexeme
+
+Row = TypeVar("Row", bound=Columns)
 
 # Of what everybody writes about the newest are weighed.
 _WEIGHED: LiteralString = (
@@ -53,12 +56,23 @@ def find_by_terms(
         "ranked": RANKED_MATCHES,
         "limit": ask.limit,
     }
-    with connection(context.pool) as conn:
-        statement_deadline.limit_time(conn, ask.budget_ms)
-        with conn.cursor(row_factory=class_row(Match)) as cur:
-            rows = cur.execute(_WEIGHED, given, prepare=False).fetchall()
+    rows = load_rows(ask, context, Match, _WEIGHED, given)
     tenant = ask.plan.scope.tenant
     return tuple(row.candidate(tenant, row.score) for row in rows)
+
+
+def load_rows(
+    ask: Ask,
+    context: SearchContext,
+    kind: type[Row],
+    statement: LiteralString,
+    given: Mapping[str, Any],
+) -> list[Row]:
+    """Return the rows of a statement, planned with the values at hand."""
+    with connection(context.pool) as conn:
+        statement_deadline.limit_time(conn, ask.budget_ms)
+        with conn.cursor(row_factory=class_row(kind)) as cur:
+            return cur.execute(statement, given, prepare=False).fetchall()
 
 
 def as_result(context: SearchContext, hits: tuple[Candidate, ...]) -> ModuleResult:
