@@ -12,8 +12,9 @@ SAID = {
     "facts_skipped": "Threads, copies and series came too late: none is weighed.",
     "field_unreadable": "The value of a field cannot be read; it is searched as text.",
     "fuzzy_fallback": "No entry has all the words as they are spelt; these nearly so.",
-    "operator_ignored": "An operator has nothing to join and is left out, or is none"
-    " here (`&&`, `||`, `!`) and is text.",
+    "operator_foreign": "A sign of other query languages (`&&`, `||`, `!`) is"
+    " no operator here and is text.",
+    "operator_ignored": "An operator has nothing to join and is left out.",
     "query_truncated": "The question is longer than `max_query_chars`.",
     "quotes_balanced": "A quote has no other to close it and is left out.",
     "relaxed_to_any_term": "No entry has all the words; these have some of them.",

@@ -47,7 +47,9 @@ _ARROWS = frozenset("-=<>")
 _MORE_OF_A_SIZE = 3
 _PUNCTUATION = ",.;!?"
 # What was meant to narrow, and does not.
-UNREAD = frozenset({"date_unreadable", "field_unreadable", "wildcard_refused"})
+UNREAD = frozenset(
+    {"date_unreadable", "field_unreadable", "operator_foreign", "wildcard_refused"}
+)
 
 
 def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
@@ -96,8 +98,8 @@ def _without_refused(
             message = "negates nothing and is left out."
             notes.add("operator_ignored", one.text, one.start, message)
         if one.kind == "word" and _FOREIGN_OPERATOR.match(one.text):
-            message = "is no operator here; write AND, OR, NOT or a minus."
-            notes.add("operator_ignored", one.text, one.start, message)
+            message = "is text and no operator; write AND, OR, NOT or a minus."
+            notes.add("operator_foreign", one.text, one.start, message)
         if one.is_refused:
             why = (
                 "has a ? that stands for a character in names alone, such as HCM0?;"

@@ -94,6 +94,7 @@ def test_any_text_is_understood(text: str) -> None:
 @given(QUESTIONS)
 @example("HCM(3) date:last (week trip)")
 @example('"beam"-loss (what HCM0?)')
+@example("a | b && !c")
 def test_a_tree_typed_again_is_understood_alike(text: str) -> None:
     first = grammar.parse(text, CLOCK)
     # Whether `?` ends the question is seen from what is left out behind it.
