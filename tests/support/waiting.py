@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import httpx
 
 T = TypeVar("T")
 
@@ -54,3 +56,16 @@ class _Pause:
 
 
 _pause = _Pause()
+
+
+def are_worked_on(client: httpx.Client) -> bool:
+    """Say whether every stage is done with every entry that the caller sees."""
+    asked: dict[str, Any] = {"limit": 100}
+    while True:
+        listed = client.get("/v1/entries", params=asked).raise_for_status().json()
+        states = {state for one in listed["items"] for state in one["stages"].values()}
+        if not states <= {"done", "skipped"}:
+            return False
+        if listed["next_cursor"] is None:
+            return True
+        asked["cursor"] = listed["next_cursor"]

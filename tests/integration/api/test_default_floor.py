@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 
 from local import sample
 from tests.support.fixtures.system import System
-from tests.support.waiting import until
+from tests.support.waiting import are_worked_on, until
 
 WORDS = [
     *("klystron", "beam", "vacuum", "injection", "undulator", "interlock"),
@@ -25,16 +26,8 @@ def sampled(running: System) -> Iterator[httpx.Client]:
     with running.client(running.key(tenant="floors", scopes=("admin",))) as client:
         for page in sample.pages():
             client.post("/v1/entries", json={"entries": page}).raise_for_status()
-
-        def is_done() -> bool:
-            listed = client.get("/v1/entries", params={"limit": 100}).json()["items"]
-            return all(
-                stage in {"done", "skipped"}
-                for one in listed
-                for stage in one["stages"].values()
-            )
-
-        until(is_done, within_seconds=180, what="the sample logbook")
+        done = partial(are_worked_on, client)
+        until(done, within_seconds=180, what="the sample logbook")
         yield client
 
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.support.fixtures.system import System
-from tests.support.waiting import until
+from tests.support.waiting import are_worked_on, until
 
 QUERY = "/v1/search/query"
 JOBS = "/v1/search/jobs"
@@ -42,9 +42,9 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     def found() -> bool:
         asked = {"query": "klystron", "mode": "keyword", "limit": 100, **PATIENT}
         body = admin.post(QUERY, json=asked).json()
-        return bool(body.get("total_results") == COUNT)
+        return bool(body.get("total_results") == COUNT) and are_worked_on(admin)
 
-    until(found, within_seconds=60, what="all entries in the index")
+    until(found, within_seconds=60, what="all entries in the index, with meaning")
     return admin
 
 
