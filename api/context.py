@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from api.search.telemetry import Telemetry
     from shared.access.cursors import Signer
     from shared.access.limits import Kind, Limiter
-    from shared.embedding.vectors.semantic_preconditions import Counts
+    from shared.embedding.vectors.semantic_preconditions import EmbeddingCounts
     from shared.messaging.broker_clock import BrokerClock
     from shared.messaging.nudges import Nudger
     from shared.postgres.count_cache import Sparing
@@ -67,7 +67,7 @@ class ApiContext:
     counts: Sparing[Lag]
     entry_counts: Sparing[tuple[int, int]]
     # Of a facility and its live model; None: not to be had in time, which is kept, too.
-    vector_counts: Sparing[Counts | None]
+    vector_counts: Sparing[EmbeddingCounts | None]
     opensearch: OpenSearch | None
     uploads: Uploads
     exports: Exports

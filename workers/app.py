@@ -28,7 +28,7 @@ from workers.runtime import (
     worker_metrics,
 )
 from workers.runtime.context import Resources, database_url
-from workers.runtime.ending import Ending
+from workers.runtime.ending import WorkerEnding
 from workers.runtime.memory_growth import Growth
 from workers.runtime.preload_models import Warm
 
@@ -144,7 +144,7 @@ def _say_farewell() -> None:
     worker_metrics.forget()
 
 
-ending = Ending(_say_farewell)
+ending = WorkerEnding(_say_farewell)
 if kind.pool == "threads":
     # A thread that hangs cannot be ended alone; a child of a prefork pool can.
     resources.on_hung = ending.hung

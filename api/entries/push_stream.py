@@ -70,7 +70,7 @@ class _PushLine:
     text: bytes | None
 
 
-class _Answer(StreamingResponse):
+class _VerdictStream(StreamingResponse):
     """An answer that is written while the body is still being read."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +89,7 @@ def answer(request: Request, ctx: ApiContext, caller: CallerInfo) -> StreamingRe
         message = "A push by lines is idempotent by `external_id`, not by a key."
         raise InvalidRequestError.field("Idempotency-Key", "not_here", message)
     ctx.backlog.check()
-    return _Answer(_verdicts(request, ctx, caller), media_type=MEDIA_TYPE)
+    return _VerdictStream(_verdicts(request, ctx, caller), media_type=MEDIA_TYPE)
 
 
 async def _verdicts(

@@ -56,7 +56,7 @@ class ReleaseProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReleaseStep:
     """What came of a release so far, and where the rest of it begins."""
 
     released: Released
@@ -69,10 +69,10 @@ def release(
     which: Which,
     place: ReleaseProgress,
     limit: int | None,
-) -> Progress:
+) -> ReleaseStep:
     """Release what a filter names from a place on, each step in its own commit."""
     ends = time.monotonic() + _SECONDS
-    done = Progress(Released(0, [], []), place)
+    done = ReleaseStep(Released(0, [], []), place)
     left = limit
     while done.rest is not None and left != 0 and time.monotonic() < ends:
         try:
@@ -86,7 +86,7 @@ def release(
             break
         if left is not None:
             left -= step.released.released + step.released.still_aside
-        done = Progress(_together(done.released, step.released), step.rest)
+        done = ReleaseStep(_together(done.released, step.released), step.rest)
     return done
 
 
@@ -104,18 +104,18 @@ def _step(
     which: Which,
     place: ReleaseProgress,
     left: int | None,
-) -> Progress:
+) -> ReleaseStep:
     most = _ROWS if place.part == _WORK else _READ
     limit = most if left is None else min(left, most)
     if place.part == _ITEMS:
         found = _read(ctx, conn, caller, which, place, limit)
         rest = None if found.last is None else ReleaseProgress(_ITEMS, found.last)
-        return Progress(found, rest)
+        return ReleaseStep(found, rest)
     watched = replace(which, tenant=lag.reach(conn, caller.scope.watched))
     found = quarantine.release(conn, watched, limit=limit, after=place.after)
     if found.last is not None:
-        return Progress(found, ReleaseProgress(_WORK, found.last))
-    return Progress(found, ReleaseProgress(_ITEMS) if which.stage is None else None)
+        return ReleaseStep(found, ReleaseProgress(_WORK, found.last))
+    return ReleaseStep(found, ReleaseProgress(_ITEMS) if which.stage is None else None)
 
 
 def _read(

@@ -34,7 +34,7 @@ from shared.text.words.character_runs import Token
 from shared.text.words.identifiers import normalise_hyphens
 from shared.text.words.numerals import DecimalMark
 from shared.times import event_time
-from shared.times.event_time import Said
+from shared.times.event_time import WrittenTime
 
 # Raised with every change of what is found in an entry; read anew by the chore.
 _VERSION = 11
@@ -223,7 +223,7 @@ def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:
         yield Fact(SHIFT, found, "plan")
 
 
-def _happened(content: Content, text: str, zone: str) -> Said | None:
+def _happened(content: Content, text: str, zone: str) -> WrittenTime | None:
     """When the text says that it happened; the source knows better."""
     if content.event_time is not None:
         return None
@@ -231,7 +231,9 @@ def _happened(content: Content, text: str, zone: str) -> Said | None:
     return event_time.moment(whole, content.entry_time, zone)
 
 
-def _placed_event(content: Content, text: str, happened: Said | None) -> Iterator[Fact]:
+def _placed_event(
+    content: Content, text: str, happened: WrittenTime | None
+) -> Iterator[Fact]:
     if happened is not None:
         begins = len(content.title) + 1
         start, end = happened.start - begins, happened.end - begins
@@ -239,7 +241,7 @@ def _placed_event(content: Content, text: str, happened: Said | None) -> Iterato
         yield from _read_in(content, text, fact, is_text=start >= 0)
 
 
-def _moment(happened: Said) -> Quantity:
+def _moment(happened: WrittenTime) -> Quantity:
     """Return it as filters compare it: no name of metadata is called so."""
     at = datetime.fromisoformat(happened.value).timestamp()
     return Quantity(dated(EVENT), at, "", 0, 0)

@@ -30,7 +30,7 @@ class ChosenModel(NamedTuple):
         return f"{self.provider}:{self.model}"
 
 
-class _Named(NamedTuple):
+class _ModelSection(NamedTuple):
     """What one section names; None: nothing."""
 
     provider: str | None = None
@@ -59,23 +59,25 @@ def choose_model(settings: Settings, purpose: Purpose) -> ChosenModel | None:
     )
 
 
-def _sections(settings: Settings, purpose: Purpose) -> list[_Named]:
+def _sections(settings: Settings, purpose: Purpose) -> list[_ModelSection]:
     """Return the sections that name a model for a purpose, the nearest first."""
     reasoning, synthesis = settings.reasoning, settings.synthesis
     openai = _OPENAI if _is_openai_for_answers(settings) else None
-    of_all = _Named(reasoning.provider, reasoning.model_id, reasoning.temperature)
-    of_answers = _Named(
+    of_all = _ModelSection(
+        reasoning.provider, reasoning.model_id, reasoning.temperature
+    )
+    of_answers = _ModelSection(
         synthesis.provider or openai, synthesis.model, synthesis.temperature
     )
     if purpose == "rag":
         rag = settings.pipelines.rag
-        own = _Named(rag.provider, rag.model, rag.temperature, rag.max_tokens)
+        own = _ModelSection(rag.provider, rag.model, rag.temperature, rag.max_tokens)
     elif purpose == "agent":
         agent = settings.pipelines.agent
         heat = reasoning.temperature
-        own = _Named(agent.provider, agent.model, heat, agent.max_tokens)
+        own = _ModelSection(agent.provider, agent.model, heat, agent.max_tokens)
     else:
-        own = of_answers if synthesis.provider else _Named()
+        own = of_answers if synthesis.provider else _ModelSection()
     return [own, of_all, of_answers]
 
 

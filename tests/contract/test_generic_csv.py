@@ -20,7 +20,7 @@ from tests.contract.reading_files import Poller
 from tests.contract.stubs.generic_csv import CSVStub
 from tests.support.shared_data import LOGBOOKS, needs_shared_data
 from workers.adapters.files.csv_rows import CSVForm, Dialect
-from workers.adapters.files.file_progress import Mark
+from workers.adapters.files.file_progress import FileMark
 from workers.adapters.kit.stub import StubEntry
 
 COLUMNS = {"entry_time": "Opened", "title": "Short text", "category": "Unit"}
@@ -164,7 +164,7 @@ def test_what_follows_an_open_quote_is_held_as_bytes_and_read_on(
     form = CSVForm(Dialect(), lambda: NOON, most)
     with (tmp_path / "a.csv").open("rb") as stream:
         tracemalloc.start()
-        found = list(form.records("a.csv", stream, b"", Mark(0, 0, 0)))
+        found = list(form.records("a.csv", stream, b"", FileMark(0, 0, 0)))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert [record and record.payload for record in found] == [
@@ -188,7 +188,7 @@ def test_whatever_a_spreadsheet_writes_is_read_as_it_was_written(
     csv.writer(text).writerows([("a", "b", "c"), *rows])
     data = text.getvalue().encode()
     form = CSVForm(Dialect(), lambda: NOON)
-    found = form.records("a.csv", io.BytesIO(data), b"", Mark(0, 0, 0))
+    found = form.records("a.csv", io.BytesIO(data), b"", FileMark(0, 0, 0))
     assert [record and tuple(record.payload.values()) for record in found] == rows
 
 

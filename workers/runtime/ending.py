@@ -32,7 +32,7 @@ _FAREWELL_SECONDS = 2.0
 _POLL_SECONDS = 0.1
 
 
-class Ending:
+class WorkerEnding:
     """Ends this process, at the latest, some seconds after it was told to."""
 
     def __init__(self, farewell: Callable[[], None]) -> None:

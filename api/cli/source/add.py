@@ -25,7 +25,7 @@ from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
 from shared.sources.admin.check_source import Checked, check_configured
-from shared.sources.admin.detect_adapter import Candidate, Tried, recognise
+from shared.sources.admin.detect_adapter import AdapterGuess, Tried, recognise
 
 # What an adapter asks for where it cannot tell which field is which.
 _MAPS = frozenset({"args.map", "args.columns"})
@@ -222,7 +222,7 @@ def _readers(said: tuple[str, ...]) -> dict[str, list[str] | None]:
     return found
 
 
-def _unmapped(found: Candidate) -> str:
+def _unmapped(found: AdapterGuess) -> str:
     return (
         f"This is {found.title}: {plain(found.found.why)}. Say which of them is which"
         " field of an entry, as in --map text=PLACE --map entry_time=PLACE; the rest"
@@ -238,7 +238,7 @@ def _found(
     *,
     name: str,
     asks: bool,
-) -> Candidate:
+) -> AdapterGuess:
     tried = recognise(address, given, source=name)
     if adapter is not None:
         return _named(tried, adapter)
@@ -253,7 +253,7 @@ def _found(
     return _named(tried, chosen)
 
 
-def _named(tried: Tried, adapter: str) -> Candidate:
+def _named(tried: Tried, adapter: str) -> AdapterGuess:
     from shared.adapter_contract.contract import Recognition
 
     kind = load_adapter.find_adapter_class(adapter)
@@ -261,7 +261,7 @@ def _named(tried: Tried, adapter: str) -> Candidate:
         if one.adapter == kind.descriptor.name:
             return one
     title = kind.descriptor.title
-    return Candidate(adapter, title, Recognition({}, 1.0, "as you say"))
+    return AdapterGuess(adapter, title, Recognition({}, 1.0, "as you say"))
 
 
 def _nothing(address: str, given: SourceSettings, tried: Tried) -> str:
@@ -309,7 +309,7 @@ def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
     return settings.model_copy(update={"sources": sources})
 
 
-def _show(out: output.Output, found: Candidate, checked: Checked) -> None:
+def _show(out: output.Output, found: AdapterGuess, checked: Checked) -> None:
     out.say(plain(f"This is {found.title}: {found.found.why.rstrip('.')}."))
     for draft in checked.sample:
         time = draft.entry_time

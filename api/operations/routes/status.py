@@ -33,7 +33,10 @@ from shared.embedding.vectors import (
     semantic_preconditions,
     vector_tables,
 )
-from shared.embedding.vectors.semantic_preconditions import Counts, Preconditions
+from shared.embedding.vectors.semantic_preconditions import (
+    EmbeddingCounts,
+    Preconditions,
+)
 from shared.entries.reading import read_entries, unindexed_count
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
@@ -193,10 +196,10 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
 
 def _vectors(
     ctx: ApiContext, tenant: str, live: EmbeddingModel | None
-) -> Counts | None:
+) -> EmbeddingCounts | None:
     """Return the counts, or None: what takes too long costs nothing else its place."""
 
-    def found() -> Counts | None:
+    def found() -> EmbeddingCounts | None:
         try:
             with (
                 request_deadline.hurried(VECTORS_MS / 1000),

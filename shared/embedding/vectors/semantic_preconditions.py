@@ -21,7 +21,7 @@ _ENTRIES: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class EmbeddingCounts:
     """How many entries a facility has, and how many of them have vectors."""
 
     entries: int
@@ -41,7 +41,7 @@ class Preconditions:
     # The model whose table searches read; None: no entry has had a vector yet.
     model: str | None
     # None: they could not be counted in time.
-    counts: Counts | None
+    counts: EmbeddingCounts | None
 
     @property
     def is_filled(self) -> bool:
@@ -60,11 +60,11 @@ def has_pgvector(conn: Connection[TupleRow]) -> bool:
 
 def count(
     conn: Connection[TupleRow], tenant: str, model: EmbeddingModel | None, most_ms: int
-) -> Counts:
+) -> EmbeddingCounts:
     """Count one facility's entries, and those in a model's table; raise if too late."""
     # Each of the two: they read millions of rows, and nobody waits for both.
     limit_time(conn, most_ms // 2)
-    return Counts(
+    return EmbeddingCounts(
         entries=entries(conn, tenant),
         embedded=(
             0

@@ -83,7 +83,7 @@ class _PlacedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Likeness:
     shape: Shape | None = None
     place: SeriesPlace | None = None
 
@@ -170,20 +170,20 @@ def show_moved(conn: Connection[TupleRow], tenant: str) -> list[UUID]:
 
 def _said(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID, entry: _PlacedEntry
-) -> _Said | None:
+) -> _Likeness | None:
     """Return what an entry says as it stands now; None if nobody has read it yet.
 
     What takes time, before others have to wait.
     """
     if entry.deleted:
-        return _Said()
+        return _Likeness()
     key = {"entry_id": entry_id, "tenant": tenant, "revision": entry.revision}
     row = conn.execute(_STREAM, key).fetchone()
     if row is None:
         return None
     pattern = pattern_of(row[0]) if entry.origin == "machine" else None
     there = pattern and SeriesPlace(tenant, entry.source, pattern, entry.at, entry_id)
-    return _Said(shape_of(row[0]), there or None)
+    return _Likeness(shape_of(row[0]), there or None)
 
 
 def _into_series(

@@ -22,7 +22,7 @@ _OF_ONE_ADAPTER = frozenset({"refused", "unexpected_shape", None})
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class AdapterGuess:
     """An adapter that takes the address for its own."""
 
     adapter: str
@@ -34,13 +34,13 @@ class Candidate:
 class Tried:
     """Everything that was found, the likeliest first, and who was asked."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[AdapterGuess, ...]
     asked: tuple[str, ...]
     # Why it could not be looked at, if that is so, each reason once.
     failures: tuple[IngestionError, ...]
 
     @property
-    def winner(self) -> Candidate | None:
+    def winner(self) -> AdapterGuess | None:
         """The one that is clearly it."""
         if not self.candidates:
             return None
@@ -55,7 +55,7 @@ def recognise(url: str, settings: SourceSettings, *, source: str = "new") -> Tri
     Whoever does not know what answers stays silent, so that why nothing answered is
     noted here; a wrong setting is raised.
     """
-    candidates: list[Candidate] = []
+    candidates: list[AdapterGuess] = []
     asked: list[str] = []
     failures: dict[str, IngestionError] = {}
     hurried = settings.model_copy(update={"max_retries": 0, "rate_per_second": 20})
@@ -64,7 +64,7 @@ def recognise(url: str, settings: SourceSettings, *, source: str = "new") -> Tri
         with make_io(source, hurried) as io:
             found, failure = _asked(kind, url, io)
         if found is not None:
-            candidates.append(Candidate(name, title, found))
+            candidates.append(AdapterGuess(name, title, found))
         elif failure is not None and failure.reason not in _OF_ONE_ADAPTER:
             failures.setdefault(str(failure.reason), failure)
         if failure is not None and failure.reason in _OF_THE_ADDRESS:

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from api.operations import quarantine_release
-from api.operations.quarantine_release import Progress, ReleaseProgress
+from api.operations.quarantine_release import ReleaseProgress, ReleaseStep
 from shared.errors import SourceUnreachableError
 from shared.work.quarantine import Released, Which
 
@@ -18,9 +18,9 @@ def test_a_release_that_fails_half_way_tells_what_is_done_and_where_the_rest_beg
     runtime, monkeypatch
 ):
     reached = ReleaseProgress("work", UUID(int=7))
-    steps = [Progress(Released(3, [], ["index"]), reached)]
+    steps = [ReleaseStep(Released(3, [], ["index"]), reached)]
 
-    def step(*_: object) -> Progress:
+    def step(*_: object) -> ReleaseStep:
         if not steps:
             raise SourceUnreachableError
         return steps.pop()

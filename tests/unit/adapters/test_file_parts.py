@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.adapter_contract.contract import FileStat
-from workers.adapters.files.file_progress import FileProgress, Mark
+from workers.adapters.files.file_progress import FileMark, FileProgress
 from workers.adapters.files.repeated_records import Duplicates
 from workers.adapters.files.utf8_text import AsUTF8, Lines
 
@@ -79,7 +79,7 @@ def test_a_cursor_that_cannot_be_read_means_everything(odd) -> None:
 
 
 def test_a_place_is_its_cursor() -> None:
-    mark = Mark.start(FileStat(10, 20, 30), "2:ab", {"asked": "c", "etag": '"7"'})
+    mark = FileMark.start(FileStat(10, 20, 30), "2:ab", {"asked": "c", "etag": '"7"'})
     for place in (
         FileProgress(is_full=False),
         FileProgress(is_full=True, name="a", mark=mark),

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from shared.errors import IngestionError
 from shared.text import decoding
-from workers.adapters.files.file_progress import Mark, Record
+from workers.adapters.files.file_progress import FileMark, Record
 from workers.adapters.files.utf8_text import (
     LEAST_LINE_BYTES,
     OVERSIZED_KEPT,
@@ -98,7 +98,7 @@ class CSVForm:
         name: str,  # noqa: ARG002 - every name is read alike
         stream: BinaryIO,
         first: bytes,
-        start: Mark,
+        start: FileMark,
     ) -> Iterator[Record | None]:
         """Yield the rows as objects; a last one without its end waits for a minute."""
         stream, begin, _ = beginning(stream, first)

@@ -52,7 +52,7 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FileMark:
     """A version of a file, and the place up to which it was read."""
 
     size: int
@@ -120,7 +120,7 @@ class FileProgress:
     is_full: bool = True
     name: str | None = None
     # None: the file is done.
-    mark: Mark | None = None
+    mark: FileMark | None = None
 
     @classmethod
     def of(cls, cursor: Any) -> Self:
@@ -128,7 +128,7 @@ class FileProgress:
         if not isinstance(cursor, dict) or cursor.get("v") != CURSOR_FORMAT:
             return cls()
         name, kept = cursor.get("file"), cursor.get("mark")
-        mark = Mark.of(kept)
+        mark = FileMark.of(kept)
         if not isinstance(name, str | None) or (kept is not None and mark is None):
             return cls()
         return cls(cursor.get("full") is True, name, mark)

@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.adapter_contract.contract import Recognition, SourceIO
 from shared.errors import IngestionError
-from workers.adapters.files.file_progress import HEAD_BYTES, Mark
+from workers.adapters.files.file_progress import HEAD_BYTES, FileMark
 from workers.adapters.files.walk import Format
 
 _MOST_SHOWN = 1000
@@ -22,7 +22,7 @@ def first_record(url: str, io: SourceIO, form: Format) -> tuple[str, Any] | None
             return None
         with io.files.open(names[0]) as stream:
             first = stream.read(HEAD_BYTES)
-        start = Mark.start(io.files.stat(names[0]))
+        start = FileMark.start(io.files.stat(names[0]))
         with io.files.open(names[0]) as stream:
             records = form.records(names[0], stream, first, start)
             record = next(iter(records), None)

@@ -12,7 +12,7 @@ import ijson  # type: ignore[import-untyped]
 
 from shared.errors import IngestionError
 from shared.text import decoding
-from workers.adapters.files.file_progress import Mark, Record, tail_of, whole_digest
+from workers.adapters.files.file_progress import FileMark, Record, tail_of, whole_digest
 from workers.adapters.files.utf8_text import (
     GUESS,
     LEAST_LINE_BYTES,
@@ -53,7 +53,7 @@ class JSONForm:
         return not opened.is_recoded and self._is_lines(name, opened.stream.read())
 
     def records(
-        self, name: str, stream: BinaryIO, first: bytes, start: Mark
+        self, name: str, stream: BinaryIO, first: bytes, start: FileMark
     ) -> Iterator[Record | None]:
         """Yield the records from a place on."""
         begin = 0

@@ -17,9 +17,9 @@ from shared.adapter_contract.contract import (
 from shared.errors import IngestionError
 from workers.adapters.files.file_progress import (
     HEAD_BYTES,
+    FileMark,
     FileProgress,
     Files,
-    Mark,
     Record,
     digest,
     memory_key,
@@ -40,7 +40,7 @@ class Format(Protocol):
         """Tell whether records are only added at its end, and have a place there."""
 
     def records(
-        self, name: str, stream: BinaryIO, first: bytes, start: Mark
+        self, name: str, stream: BinaryIO, first: bytes, start: FileMark
     ) -> Iterator[Record | None]:
         """Yield the records from a place on; a None at the end: it is not yet there."""
 
@@ -68,8 +68,8 @@ class FileWalk:
         self._items: list[RawItem] = []
         self._bytes = 0
         # Files whose last item is in this page, and those of the page before.
-        self._finished: dict[str, Mark] = {}
-        self._stored: dict[str, Mark] = {}
+        self._finished: dict[str, FileMark] = {}
+        self._stored: dict[str, FileMark] = {}
 
     def pages(self, since: Cursor | None) -> Iterator[AdapterPage]:
         """Yield what is new since the cursor; without one, everything."""
@@ -117,7 +117,7 @@ class FileWalk:
         self._finished = {}
 
     def _of_file(
-        self, name: str, place: FileProgress, under_way: Mark | None
+        self, name: str, place: FileProgress, under_way: FileMark | None
     ) -> Iterator[AdapterPage]:
         anew = place.is_full or under_way is not None
         known = under_way or self._known(name)
@@ -135,9 +135,9 @@ class FileWalk:
         begun = self._begun(name, stat, usable, first, grows=grows)
         yield from self._read(name, place, stat, begun, first)
 
-    def _known(self, name: str) -> Mark | None:
+    def _known(self, name: str) -> FileMark | None:
         """Return what was read of a file, as it would be read today."""
-        known = Mark.of(self._io.memory.get(memory_key(name)))
+        known = FileMark.of(self._io.memory.get(memory_key(name)))
         is_same = known is not None and known.read_by == self._read_by != ""
         return known if is_same else None
 
@@ -145,14 +145,14 @@ class FileWalk:
         self,
         name: str,
         stat: FileStat,
-        known: Mark | None,
+        known: FileMark | None,
         first: bytes,
         *,
         grows: bool,
-    ) -> Mark:
+    ) -> FileMark:
         """Return from where a file is read: the known place, if it is still there."""
         answer = self._files.answer
-        start = Mark.start(stat, self._read_by, answer)
+        start = FileMark.start(stat, self._read_by, answer)
         if known is None:
             return start
         if not grows:
@@ -176,13 +176,18 @@ class FileWalk:
         )
 
     def _read(
-        self, name: str, place: FileProgress, stat: FileStat, begun: Mark, first: bytes
+        self,
+        name: str,
+        place: FileProgress,
+        stat: FileStat,
+        begun: FileMark,
+        first: bytes,
     ) -> Iterator[AdapterPage]:
         walk = _FilePass(self._identify, begun, first, stat)
         # Without ids, what comes first has to be counted again.
         can_skip = begun.offset > 0 and not begun.counts_matter
         skipped = begun.count
-        start = begun if can_skip else Mark.start(stat)
+        start = begun if can_skip else FileMark.start(stat)
         with self._files.open(name) as stream:
             fetched_at = self._io.now()
             if can_skip:
@@ -212,7 +217,7 @@ class _FilePass:
     def __init__(
         self,
         identify: Callable[[Any], str | None],
-        begun: Mark,
+        begun: FileMark,
         first: bytes,
         stat: FileStat,
     ) -> None:
@@ -248,11 +253,11 @@ class _FilePass:
         if self._begun.counts_matter and not self._identify(record.payload):
             self._numbered(record.payload, "")
 
-    def mark(self) -> Mark:
+    def mark(self) -> FileMark:
         """Return the place behind the last record."""
         last, begun = self._last, self._begun
         offset = last.end if last else begun.offset
-        return Mark(
+        return FileMark(
             size=self._stat.size,
             mtime_ns=self._stat.mtime_ns,
             inode=self._stat.inode,

@@ -11,7 +11,7 @@ import defusedxml
 from defusedxml import ElementTree
 
 from shared.errors import IngestionError
-from workers.adapters.files.file_progress import Mark, Record
+from workers.adapters.files.file_progress import FileMark, Record
 from workers.adapters.files.utf8_text import GUESS, AsUTF8, beginning
 
 # Roots that are a record themselves: two generations of one family.
@@ -43,7 +43,7 @@ class XMLForm:
         name: str,  # noqa: ARG002 - every name is read alike
         stream: BinaryIO,
         first: bytes,
-        start: Mark,  # noqa: ARG002 - there is but one place to begin
+        start: FileMark,  # noqa: ARG002 - there is but one place to begin
     ) -> Iterator[Record | None]:
         """Yield the records; an empty file is not yet there."""
         if not first.strip():

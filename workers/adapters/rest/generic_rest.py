@@ -32,7 +32,7 @@ from workers.adapters.mapping.map_settings import canonical
 from workers.adapters.mapping.pointer import Pointer
 from workers.adapters.rest import list_answer, paging
 from workers.adapters.rest.cursor import RestCursor
-from workers.adapters.rest.paging import Ask, Pager
+from workers.adapters.rest.paging import Pager, PageRequest
 from workers.adapters.rest.settings import RestArgs
 
 # Entries that are asked for one by one: so many fit between two signs of life.
@@ -241,7 +241,7 @@ class GenericREST:
         return lower
 
     def _conditions(
-        self, known: RestCursor, ask: Ask, window: Window | None
+        self, known: RestCursor, ask: PageRequest, window: Window | None
     ) -> dict[str, str]:
         """Return what has the tail sent news alone; windows and details come whole."""
         if known.answered is None or window is not None or self.args.detail:
@@ -249,7 +249,7 @@ class GenericREST:
         return known.answered.conditions(ask.question, self._source.read_by)
 
     def _ask(
-        self, ask: Ask, conditions: dict[str, str], *, is_resumed: bool
+        self, ask: PageRequest, conditions: dict[str, str], *, is_resumed: bool
     ) -> Reply | None:
         """Ask for a page; None where a remembered place is no longer known."""
         allow = _REFUSED if is_resumed else ()

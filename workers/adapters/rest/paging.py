@@ -24,7 +24,7 @@ _OF_LINK = re.compile(r""";\s*+([\w*-]++)=(?:"([^"]*+)"|([^\s;,"]*+))""")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class PageRequest:
     """One request of a list."""
 
     url: str
@@ -62,14 +62,14 @@ class Pager:
         # Whether it was gone through from its beginning.
         self._is_whole = False
 
-    def ask(self, position: Position, bounds: Mapping[str, str]) -> Ask:
+    def ask(self, position: Position, bounds: Mapping[str, str]) -> PageRequest:
         """Return the request of a page."""
         names, args = self._args.params, self._args
         self._is_whole = self._is_whole or (position is None and not self._came)
         has_address = args.paging == "link_header" or not names.cursor
         if isinstance(position, str) and has_address:
             # The next page's address repeats the bounds by itself.
-            return Ask(position)
+            return PageRequest(position)
         params = {**names.fixed, **bounds}
         if names.limit:
             params[names.limit] = str(self._page_size)
@@ -80,7 +80,7 @@ class Pager:
             params[names.page] = str(number)
         elif isinstance(position, str) and names.cursor:
             params[names.cursor] = position
-        return Ask(self._url, params)
+        return PageRequest(self._url, params)
 
     def after(
         self,

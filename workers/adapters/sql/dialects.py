@@ -25,7 +25,7 @@ class StatementLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class QueriedRows:
     """The answer of a statement, row by row, while it is open."""
 
     columns: tuple[str, ...]
@@ -44,7 +44,7 @@ class Dialect(Protocol):
 
     def run(
         self, conn: Any, text: str, values: Mapping[str, Any], limits: StatementLimits
-    ) -> AbstractContextManager[Rows]:
+    ) -> AbstractContextManager[QueriedRows]:
         """Begin a statement, whose rows are fetched as they are asked for."""
 
     def failure(self, exc: Exception) -> IngestionError:
@@ -65,7 +65,9 @@ class Database:
         self._limits = limits
 
     @contextmanager
-    def rows(self, statement: Statement, values: Mapping[str, Any]) -> Iterator[Rows]:
+    def rows(
+        self, statement: Statement, values: Mapping[str, Any]
+    ) -> Iterator[QueriedRows]:
         """Run a statement; its transaction ends with the block, whatever was read."""
         text = statement.written(self.dialect.style)
         bound = {name: values[name] for name in sorted(statement.parameters)}
@@ -73,7 +75,7 @@ class Database:
             self._open() as conn,
             self.dialect.run(conn, text, bound, self._limits) as answer,
         ):
-            yield Rows(answer.columns, self._in_time(answer.rows))
+            yield QueriedRows(answer.columns, self._in_time(answer.rows))
 
     def writable(self) -> str | None:
         """Return what the login could write."""

@@ -10,7 +10,12 @@ from typing import Any
 
 from shared.errors import ConfigurationError, IngestionError
 from workers.adapters.sql import dialects
-from workers.adapters.sql.dialects import CONNECT_SECONDS, Login, Rows, StatementLimits
+from workers.adapters.sql.dialects import (
+    CONNECT_SECONDS,
+    Login,
+    QueriedRows,
+    StatementLimits,
+)
 from workers.adapters.sql.statement import ParamStyle
 
 _MYSQL_PORT, _ORACLE_PORT = 3306, 1521
@@ -59,13 +64,13 @@ class MySQL:
     @contextmanager
     def run(
         self, conn: Any, text: str, values: Mapping[str, Any], limits: StatementLimits
-    ) -> Iterator[Rows]:
+    ) -> Iterator[QueriedRows]:
         """Begin a statement whose rows stay with the server until asked for."""
         cursor = conn.cursor()
         cursor.arraysize = limits.rows_per_fetch
         cursor.execute(text, dict(values))
         # What was not fetched is not drained: the connection ends with the page.
-        yield Rows(_names(cursor), _fetched(cursor))
+        yield QueriedRows(_names(cursor), _fetched(cursor))
 
     def failure(self, exc: Exception) -> IngestionError:
         """Tell what passes from what stays refused."""
@@ -117,7 +122,7 @@ class Oracle:
     @contextmanager
     def run(
         self, conn: Any, text: str, values: Mapping[str, Any], limits: StatementLimits
-    ) -> Iterator[Rows]:
+    ) -> Iterator[QueriedRows]:
         """Begin a statement; numbers come as text where they would lose digits."""
         cursor = conn.cursor()
         cursor.arraysize = limits.rows_per_fetch
@@ -127,7 +132,7 @@ class Oracle:
             for at, column in enumerate(cursor.description)
             if column[1] is self._driver.DB_TYPE_CHAR
         }
-        yield Rows(_names(cursor), _unpadded(cursor, fixed))
+        yield QueriedRows(_names(cursor), _unpadded(cursor, fixed))
 
     def failure(self, exc: Exception) -> IngestionError:
         """Tell what passes from what stays refused."""

@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 
 from shared.errors import IngestionError
 from workers.adapters.sql import dialects
-from workers.adapters.sql.dialects import CONNECT_SECONDS, Rows, StatementLimits
+from workers.adapters.sql.dialects import CONNECT_SECONDS, QueriedRows, StatementLimits
 from workers.adapters.sql.statement import ParamStyle
 
 # Read as text: Postgres knows years, and infinities, that Python does not.
@@ -94,14 +94,14 @@ class Postgres:
         text: str,
         values: Mapping[str, Any],
         limits: StatementLimits,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[QueriedRows]:
         """Begin a statement behind a server-side cursor."""
         with conn.cursor(name="logchord") as cursor:
             cursor.itersize = limits.rows_per_fetch
             # The statement is the admin's own, as the settings have it.
             cursor.execute(text.encode(), dict(values))
             columns = tuple(column.name for column in cursor.description or ())
-            yield Rows(columns, iter(cursor))
+            yield QueriedRows(columns, iter(cursor))
 
     def failure(self, exc: Exception) -> IngestionError:
         """Tell a login and a statement, which stay refused, from all the rest."""

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from shared.errors import IngestionError
 from workers.adapters.sql import dialects
-from workers.adapters.sql.dialects import Rows, StatementLimits
+from workers.adapters.sql.dialects import QueriedRows, StatementLimits
 from workers.adapters.sql.statement import ParamStyle
 
 # Between two looks at the clock, in instructions of the engine.
@@ -61,13 +61,13 @@ class SQLite:
         text: str,
         values: Mapping[str, Any],
         limits: StatementLimits,
-    ) -> Iterator[Rows]:
+    ) -> Iterator[QueriedRows]:
         """Begin a statement; a single one is a transaction of its own."""
         with closing(conn.cursor()) as cursor:
             cursor.arraysize = limits.rows_per_fetch
             cursor.execute(text, dict(values))
             columns = tuple(column[0] for column in cursor.description or ())
-            yield Rows(columns, iter(cursor))
+            yield QueriedRows(columns, iter(cursor))
 
     def failure(self, exc: Exception) -> IngestionError:
         """Tell a lock, which passes, from a statement that cannot work."""
