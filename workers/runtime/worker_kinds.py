@@ -42,8 +42,9 @@ class WorkerKind:
         options += ["--prefetch-multiplier", str(self.prefetch)]
         # Both make every worker talk to every other, which nothing here relies on.
         options += ["--without-gossip", "--without-mingle"]
-        # Flower lists a worker by its heartbeats, which are events.
-        return ["celery", "-A", "workers.app", "worker", "-E", *options]
+        # `--quiet`: of nine workers the banners alone are 120 lines in a terminal.
+        # `-E`: Flower lists a worker by its heartbeats, which are events.
+        return ["celery", "-A", "workers.app", "--quiet", "worker", "-E", *options]
 
 
 KINDS = (

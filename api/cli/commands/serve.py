@@ -124,7 +124,9 @@ def flower() -> NoReturn:
     os.environ.setdefault("FLOWER_MAX_TASKS", str(_FLOWER_TASKS_KEPT))
     os.environ.setdefault("FLOWER_PURGE_OFFLINE_WORKERS", "60")
     os.environ.pop("FLOWER_UNAUTHENTICATED_API", None)
-    _become("-m", "celery", "-A", "workers.runtime.monitor", "flower")
+    # It would list, in a terminal, what tasks there are and where it is reached.
+    words = ("-A", "workers.runtime.monitor", "flower", "--logging=warning")
+    _become("-m", "celery", *words)
 
 
 def _allow_connections() -> None:

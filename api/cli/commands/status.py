@@ -152,7 +152,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
     if document["workers"]:
         told += ["", "Workers, as they report themselves"]
     told += [
-        f"  {row['kind']:<10} process {row['pid']} on {row['host']}"
+        f"  {row['kind']:<11} process {row['pid']} on {row['host']}"
         f"  {','.join(row['queues']) or '-'}{'  STALE' if row['stale'] else ''}"
         for row in document["workers"]
     ]
@@ -222,4 +222,4 @@ def _process_line(row: dict[str, Any]) -> str:
         state = click.style("down", fg="yellow")
     since = f"  for {row['seconds']} s" if row["alive"] else ""
     restarts = f"  restarted {row['restarts']} times" if row["restarts"] else ""
-    return f"  {row['name']:<10} {state}  process {row['pid'] or '-'}{since}{restarts}"
+    return f"  {row['name']:<11} {state}  process {row['pid'] or '-'}{since}{restarts}"

@@ -80,7 +80,7 @@ def test_flower_hears_of_every_kind_of_worker(kind: worker_kinds.WorkerKind) -> 
 
 def test_a_worker_is_named_after_kind_host_and_process() -> None:
     command = worker_kinds.kind_of(("enhance.metadata", "index")).command()
-    assert command[:4] == ["celery", "-A", "workers.app", "worker"]
+    assert command[:5] == ["celery", "-A", "workers.app", "--quiet", "worker"]
     assert command[command.index("-Q") + 1] == "enhance.metadata,index"
     assert command[command.index("-n") + 1].startswith("enhance@%h-")
     assert "-E" in command
