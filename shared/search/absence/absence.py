@@ -1,4 +1,4 @@
-"""Nothing was found: what was searched, what is unknown, and what came near, in words.
+"""Explains a page without hits: the coverage, unknown times and near misses, in words.
 
 Facility time stands first, UTC beside it. What could not be searched is never said to
 be empty.
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# A source that is asked every minute is always so far behind.
+# A source that is asked every minute is always a little behind: less is not late.
 _LAGGING_SECONDS = 300.0
-# With less time left, what came near is not looked for.
+# With less time left, near misses are not looked for.
 NEAR_MS = 300
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _MOST_SENTENCES = 6
 EMPTY_QUERY = "empty_query"
-# What a branch was skipped for, as a reader understands it.
+# Why a branch was skipped, in words that a reader understands.
 _WHY = {
     EMPTY_QUERY: "there is no word in the question",
     "language": "its model does not know the language of the question",
@@ -48,7 +48,7 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What is known of a search that found nothing; of one that did, little."""
+    """Explains an empty page: coverage, wider filters, and a summary in sentences."""
 
     coverage: dict[str, Any] | None = None
     relaxation: dict[str, Any] | None = None
@@ -65,7 +65,7 @@ def explain_empty_page(
     question: CompiledQuery,
     timeout_ms: int,
 ) -> Absence:
-    """Return what an empty page says; what cannot be read is left out, and said."""
+    """Explain a page without hits; log and leave out a part that cannot be read."""
     left = Deadline.after(timeout_ms)
     covered, near = None, NearMisses()
     try:
@@ -87,7 +87,7 @@ def explain_empty_page(
 
 @contextmanager
 def _part(name: str) -> Iterator[None]:
-    """Go without a part that fails; the others go on."""
+    """Log a failed query and go on without its part of the explanation."""
     try:
         yield
     except DatabaseQueryError as exc:
@@ -97,7 +97,7 @@ def _part(name: str) -> Iterator[None]:
 def build_absence(
     plan: Plan, conclusion: Conclusion, covered: Coverage | None, near: NearMisses
 ) -> Absence:
-    """Return it in the words of the contract."""
+    """Build the explanation of an empty page from what coverage and near misses say."""
     code = _code(plan, conclusion, covered)
     said = list(_sentences(plan, conclusion, covered, near))
     body = None if covered is None else covered.body()
@@ -126,7 +126,7 @@ def build_absence(
 
 
 def asked_back(plan: Plan) -> dict[str, Any] | None:
-    """Return what must be asked of whoever finds something at one of two times."""
+    """Ask the reader which of two times is meant; None where no time comes twice."""
     if not plan.time.asks:
         return None
     return {
@@ -160,7 +160,7 @@ def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
 
 
 def list_unsearched(branches: Sequence[Outcome]) -> list[Outcome]:
-    """Return what was not searched, and by nothing in its place.
+    """Return the branches that did not search and whose fallback did not either.
 
     A branch that had nothing to do is missed only where no other one searched.
     """
@@ -176,7 +176,7 @@ def _asked(branches: Sequence[Outcome]) -> list[Outcome]:
 
 
 def say_unsearched(branches: Sequence[Outcome]) -> str:
-    """Return what could not be searched, in words; of nothing, nothing."""
+    """Name the branches that could not search; empty where all of them searched."""
     failed = list_unsearched(branches)
     return _say_failed("Not everything", failed) if failed else ""
 

@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 log = get_logger()
 
-# In so long it is through, beside the answers, or it is not tried again for a while.
+# How long a count may take beside the answers; after more it rests for a while.
 LONG_SECONDS = 10.0
 REST_SECONDS = 60.0
-# An older count is told until there is another; beyond it says too little.
+# The last count is shown until it is this old; an older one says too little.
 MOST_SECONDS_OLD = 600.0
 _MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class AgedCount(Generic[T]):
-    """What was counted, and how many seconds ago."""
+    """The result of a count, and how many seconds ago it was made."""
 
     found: T
     age: float = 0.0
@@ -35,7 +35,7 @@ class AgedCount(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _LastCount(Generic[T]):
-    """The last count of one thing; what is late is not waited for again."""
+    """The last count of one key; where it was late, no answer waits for it again."""
 
     is_late: bool
     until: float
@@ -50,7 +50,7 @@ class _LastCount(Generic[T]):
 
 
 def not_counted(error: LogchordError) -> None:
-    """Say that an answer goes without a count."""
+    """Log that an answer goes without a count."""
     log.warning("coverage_not_counted", code=error.error_code)
 
 
@@ -70,7 +70,7 @@ class Overtime(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
         beside: Callable[[Callable[[], None]], None] = _beside,
     ) -> None:
-        # How many rows were counted.
+        # Returns how many rows a result stands for.
         self._weigh = weigh
         self._clock = clock
         self._beside = beside
@@ -85,10 +85,10 @@ class Overtime(Generic[T]):
         in_time: float,
         left: float = math.inf,
     ) -> AgedCount[T] | None:
-        """Return what is counted in time, or was before; None: it is late.
+        """Return a count made in time, else the last one kept; None: there is neither.
 
-        `count` is given the seconds that it may take, and raises if they are over.
-        With less left than `in_time` nothing is said of how long it takes.
+        `count` is given the seconds that it may take, and raises when they are over.
+        With less left than `in_time`, running out of time does not mark the key late.
         """
         with self._lock:
             known = self._known.get(key)
@@ -108,7 +108,7 @@ class Overtime(Generic[T]):
         return known.told(now) if known is not None else None
 
     def _is_of_few(self, known: _LastCount[T]) -> bool:
-        """Tell whether what was late then was the machine, and not what is counted."""
+        """Tell whether few rows were counted, so that a busy machine made it late."""
         return known.found is not None and self._weigh(known.found) <= MANY_ROWS
 
     def _counted(

@@ -1,6 +1,6 @@
-"""What was searched: how much, since when, and what of it is unknown.
+"""Measures what was searched: how much, since when, and which times are unknown.
 
-What a source has not brought yet is unknown, and no proof that there is nothing.
+Entries that a source has not brought yet are unknown: that is no proof of absence.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 _UNFILTERED = Filters()
 
 MOST_DOMAINS, MOST_SOURCES, MOST_UNKNOWN = 8, 20, 20
-# Every source is judged, more than are shown.
+# More sources are judged than are shown.
 MOST_JUDGED = 1000
-# Counting takes longer the more there is: without the number an answer is one too.
+# Counting takes longer the more entries there are, and an answer can do without.
 COUNT_MS = 150
-# Beside hits all of it has so long: they are worth more.
+# Beside hits all of the coverage has so long: the hits are worth more.
 BESIDE_HITS_MS, COUNT_BESIDE_HITS_MS = 30, 10
-# Whoever may see none of a source's entries would have them all looked through.
+# The newest visible entry is looked for among so many, or a caller who may see none of
+# a source's entries would have them all read.
 LOOKED_THROUGH = 500
 
 _OF_ALL: LiteralString = (
@@ -82,7 +83,7 @@ _STANDINGS: LiteralString = (
 )
 
 
-# Of a large logbook the last count serves for a moment: a search must not wait for it.
+# The last count of a large logbook serves for a moment, for no search waits for it.
 _counts: Overtime[Counts] = Overtime(lambda counts: sum(counts.values()))
 
 
@@ -101,7 +102,7 @@ class SourceCompleteness:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A time of which it is not known whether there is anything; None: no end."""
+    """An interval in which a source may have more entries; None: it has no such end."""
 
     source: str
     since: datetime | None
@@ -118,9 +119,9 @@ class Coverage:
     counted: AgedCount[Counts] | None
     standings: tuple[SourceCompleteness, ...]
     unknown: tuple[Unknown, ...]
-    # Of what could match, so many wait for a stage; None: not counted in time.
+    # How many entries that could match wait for a stage; None: not counted in time.
     waiting: int | None = 0
-    # Beside hits, all that the caller may see is counted, whatever the filters say.
+    # Whether the search has filters that the count leaves out, as it does beside hits.
     is_narrowed: bool = False
 
     @property
@@ -136,7 +137,7 @@ class Coverage:
         return sum(self.counts.values())
 
     def body(self, candidates: Mapping[str, int] = _NONE) -> dict[str, Any]:
-        """Return it in the words of the contract; `candidates` by kind of an entry."""
+        """Return the coverage as answers show it; `candidates` counts hits by kind."""
         return {
             "domains": self._domains(candidates),
             "sources": self._sources(),
@@ -176,7 +177,7 @@ class Coverage:
     def _sources(self) -> list[dict[str, Any]]:
         known = {one.source: _standing(one) for one in self.standings}
         for source in sorted({source for source, _ in self.counts or {}}):
-            # It is pushed to: nobody but who pushes knows what is missing.
+            # The source is pushed to: only whoever pushes knows what is missing.
             nothing = dict.fromkeys(("complete_from", "complete_to", "lag_seconds"))
             known.setdefault(source, {"source": source, **nothing, "gaps": []})
         return [known[name] for name in sorted(known)][:MOST_SOURCES]
@@ -185,7 +186,7 @@ class Coverage:
 def measure_beside_hits(
     pool: Pool, plan: Plan, branches: Sequence[Outcome], timeout_ms: int
 ) -> Coverage:
-    """Return what a plan that found something looks through, in a moment or not."""
+    """Measure the coverage of a plan that found hits, in a few milliseconds or not."""
     left = Deadline.after(min(timeout_ms, BESIDE_HITS_MS))
     try:
         return measure_coverage(pool, plan, branches, left, beside_hits=True)
@@ -202,7 +203,7 @@ def measure_coverage(
     *,
     beside_hits: bool = False,
 ) -> Coverage:
-    """Return what a plan looks through; what takes too long to count is left open."""
+    """Measure what a plan searches; a number that takes too long to count is None."""
     values = {
         **plan.scope.params,
         **plan.filters.params,
@@ -217,12 +218,12 @@ def measure_coverage(
             request_deadline.hurried(left.left_ms / 1000),
             pipelined_connection(pool) as conn,
         ):
-            # What else there is to say needs time as well.
+            # Half of the time is kept for the parts that follow.
             half = left.left_ms // 2
             left.limit_time(conn, half)
             asked = conn.cursor(row_factory=class_row(SourceCompleteness))
             asked.execute(_STANDINGS, values, prepare=True)
-            # The other half: the first has not run yet.
+            # The other half, for the first statement has not run yet.
             left.limit_time(conn, min(COUNT_MS, left.left_ms - half))
             waits = pending_entries.send_pending_count(
                 conn, plan, pending_entries.list_awaited_stages(branches)
@@ -240,7 +241,7 @@ def measure_coverage(
     if not beside_hits:
         counted = _count(pool, plan, values, left, COUNT_MS)
         return Coverage(counted, tuple(standings), told, late)
-    # By its filters a question is another one each time, and would be counted anew.
+    # Each set of filters would be counted anew, so the count goes without filters.
     is_narrowed = narrows(values)
     plain = replace(plan, filters=_UNFILTERED)
     values |= _UNFILTERED.params
@@ -251,7 +252,7 @@ def measure_coverage(
 def list_unknown_times(
     standing: SourceCompleteness, since: datetime | None, until: datetime | None
 ) -> Iterator[Unknown]:
-    """Yield what a source has not told of an interval yet; of no end, up to now."""
+    """Yield the parts of an interval that a source has not brought yet, up to now."""
     name, now = standing.source, standing.now
     end = now if until is None else min(until, now)
     if since is not None and since >= end:
@@ -272,7 +273,7 @@ def list_unknown_times(
 
 
 def _lateness(one: Unknown) -> float:
-    """Put first what is missing for long: a source is always some seconds behind."""
+    """Sort longer delays first: any source is always some seconds behind."""
     if one.why != "lag" or one.since is None or one.until is None:
         return -math.inf
     return (one.since - one.until).total_seconds()
@@ -297,13 +298,17 @@ def _count(
     left: Deadline,
     in_time_ms: int,
 ) -> AgedCount[Counts] | None:
-    """Return what passes the filters, as it was counted last; None: not in time."""
+    """Return how many entries pass the filters; None: they were not counted in time.
+
+    A large count is kept for a while and serves again.
+    """
     # Most of the planning is for filters.
     is_plain = not narrows(values)
     statement = _COUNTS if is_plain else _COUNTS_NARROWED
 
     def count(seconds: float) -> Counts:
-        # For a connection all of an answer's time may pass, for the count a part of it.
+        # All of the answer's time may pass until there is a connection, but the count
+        # may take its part alone.
         wait = max(seconds, left.left_ms / 1000)
         with request_deadline.hurried(wait), pipelined_connection(pool) as conn:
             statement_deadline.limit_time(conn, max(1, int(seconds * 1000)))
@@ -331,7 +336,7 @@ def _standing(one: SourceCompleteness) -> dict[str, Any]:
 
 
 def stretches(gaps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return when nothing could be read; why may name what a caller may not see."""
+    """Return the times of gaps without their reasons, which may name hidden things."""
     ends = [{"start": one.get("start"), "end": one.get("end")} for one in gaps]
     return [one for one in ends if one["start"] or one["end"]]
 

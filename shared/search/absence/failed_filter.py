@@ -16,7 +16,7 @@ from shared.text import facts
 
 OUTSIDE_WINDOW = "outside_window"
 _NOTHING = Filters()
-# As requests call them, where filters are kept under another name.
+# The names that requests use, where the fields of `Filters` have others.
 _NAMES = {
     "sources": "source",
     "logbooks": "logbook",

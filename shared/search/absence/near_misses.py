@@ -1,4 +1,4 @@
-"""What nearly answered a question that nothing answers, and what kept it out."""
+"""Finds entries that nearly answered a question, and tells what kept them out."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from shared.search.retrieval.query_vectors import unpack_vector
 from shared.text.words.folding import STEMMED_LANGUAGES
 
 MOST = 3
-# Of what lies outside of the filters, so many are counted.
+# How many matches outside of the filters are counted at most.
 MOST_OUTSIDE = 1000
-# Of what is near in meaning, some may be excluded by the question.
+# More are read than shown, for the question may exclude some of them.
 MOST_LOOKED_AT = 4 * MOST
-# The finest that filters tell times apart.
+# The smallest step by which filters tell times apart.
 _STEP = timedelta(milliseconds=1)
 
-# As the question is asked, whatever the filters say; rights always hold.
+# Matches the question without its filters; rights always hold.
 _OUTSIDE: LiteralString = (
     "SELECT e.id, e.entry_time"
     + with_words()
@@ -56,7 +56,7 @@ class Missed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NearMisses:
-    """What came near, as far as the caller may see it."""
+    """The entries that came near, as far as the caller may see them."""
 
     missed: tuple[tuple[Missed, HitRow], ...] = ()
     # How many answer the question and are kept out by filters alone; None: no filters.
@@ -65,7 +65,7 @@ class NearMisses:
     wider: tuple[datetime | None, datetime | None] | None = None
 
     def items(self, tenant: str) -> list[dict[str, Any]]:
-        """Return what came near, as answers show it."""
+        """Return the near misses as answers show them."""
         return [
             {
                 "entry_id": one.entry_id,
@@ -82,7 +82,7 @@ class NearMisses:
 
 
 def can_exist(plan: Plan, conclusion: Conclusion) -> bool:
-    """Tell whether anything can have come near, for all that is known."""
+    """Tell whether there may be near misses: something was cut, or was compared."""
     return bool(conclusion.order.missed) or conclusion.is_compared(plan)
 
 
@@ -93,7 +93,11 @@ def find_near_misses(
     question: CompiledQuery,
     left: Deadline,
 ) -> NearMisses:
-    """Return the nearest: cut by the score, else by filters, else by its meaning."""
+    """Find the entries that came nearest.
+
+    They are those that a score cut, else those that filters keep out, else those whose
+    meaning is not near enough.
+    """
     missed = [_cut(one, plan) for one in conclusion.order.missed[:MOST]]
     outside: int | None = None
     wider = None
@@ -156,7 +160,7 @@ def _wider(
     beyond = [
         time for time in times if (since and time < since) or (until and time >= until)
     ]
-    # What other filters alone keep out is not found in a longer time either.
+    # A longer interval does not find what other filters alone keep out.
     if not beyond:
         return None
 
@@ -166,7 +170,7 @@ def _wider(
         return max(before, after)
 
     nearest = min(beyond, key=lambda time: (off(time), time))
-    # As filters compare it: no finer than they write a time, and before its end.
+    # Filters write times in milliseconds, and the end of an interval is outside of it.
     first = nearest.replace(microsecond=nearest.microsecond // 1000 * 1000)
     behind = first + _STEP
     return (

@@ -1,7 +1,7 @@
-"""What a time that was read out of a question keeps out: how many, and the nearest.
+"""Counts the matches that a time read out of a question keeps out, and the nearest.
 
-A filter is meant as it is given, and such a time is a guess: whoever reads the answer
-is told what they would find without it.
+A filter is meant as it is given, but such a time is a guess: the answer tells its
+reader what the question would find without it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from shared.times.rfc3339 import timestamp
 
 log = get_logger()
 
-# So many are counted, and the nearest is that of these.
+# How many matches are counted at most; the nearest is looked for among them.
 MOST = 1000
-# Of what is left, for a number that no hit depends on.
+# The count may take this share of the time left: no hit depends on the number.
 MS, SHARE = 200, 0.2
 # The finest that filters tell times apart.
 _STEP = timedelta(milliseconds=1)
@@ -51,9 +51,10 @@ _COUNT: LiteralString = (
 def count_outside_time_range(
     context: Lexicon, plan: Plan, left_ms: int
 ) -> dict[str, Any] | None:
-    """Return how many match at other times; None: no time was read, or nobody can say.
+    """Count the matches at other times; None: no time was read, or none can be counted.
 
-    By meaning alone nothing matches or not, and a question that was cut is another one.
+    A search by meaning alone has no such matches, and a question that was cut would
+    count those of another question.
     """
     ms = min(MS, int(SHARE * left_ms))
     if plan.time.elsewhen is None or plan.method == "semantic" or ms <= 0:
@@ -97,13 +98,13 @@ def _counted(ask: Ask, lexicon: Lexicon, plan: Plan) -> dict[str, Any] | None:
 
 
 def _ranges(times: Sequence[Applied]) -> str | None:
-    """Return these intervals as Postgres reads them; none: nothing was said."""
+    """Return intervals as Postgres reads a multirange; None where there are none."""
     if not times:
         return None
     told = [
         f"[{one.since or ''},{one.until or ''})"
         for one in times
-        # Of what ends before it begins, Postgres makes no interval.
+        # Postgres refuses an interval that ends before it begins.
         if one.since is None or one.until is None or one.since < one.until
     ]
     return "{" + ",".join(told) + "}"
@@ -115,9 +116,9 @@ def _wider(
     before: datetime | None,
     after: datetime | None,
 ) -> dict[str, str | None] | None:
-    """Return the interval stretched to the nearest outside; None: no longer one has."""
+    """Return the interval stretched to the nearest match outside; None without one."""
     if since and before and (not (after and until) or since - before <= after - until):
-        # As filters compare it: no finer than they write a time.
+        # Filters write times in milliseconds.
         first = before.replace(microsecond=before.microsecond // 1000 * 1000)
         return {"from": timestamp(first), "to": timestamp(until)}
     if until and after:

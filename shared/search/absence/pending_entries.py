@@ -16,7 +16,7 @@ from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
 from shared.search.retrieval.installed_modules import stages_of
 
-# So many are counted, and no more.
+# How many waiting entries are counted at most.
 MOST = 1000
 
 _SEEN: LiteralString = (
@@ -24,7 +24,7 @@ _SEEN: LiteralString = (
            AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
     + rights.SEEN
 )
-# Due, or put aside on its way. One may wait for two stages.
+# Entries that are due for a stage or quarantined in it; one may wait for two stages.
 _DUE: LiteralString = (
     """
     SELECT count(DISTINCT entry_id)
@@ -49,7 +49,7 @@ _WAITING_NARROWED: LiteralString = _DUE + NARROWED + _PUT_ASIDE + NARROWED + _EN
 
 
 def list_awaited_stages(branches: Sequence[Outcome]) -> list[str]:
-    """Return the stages that an entry must have passed for these to find it."""
+    """Return the stages that an entry must pass before these branches can find it."""
     found: set[str] = set()
     for one in branches:
         if one.status in {"ok", "empty"}:
@@ -61,13 +61,13 @@ def list_awaited_stages(branches: Sequence[Outcome]) -> list[str]:
 def send_pending_count(
     conn: Connection[Any], plan: Plan, waits_for: Sequence[str]
 ) -> Cursor[TupleRow] | None:
-    """Ask how many entries wait, as far as the caller may see them; None: for nothing.
+    """Ask how many visible entries wait for these stages; None where there are none.
 
     The answer is read from the cursor, and may be read later.
     """
     if not waits_for:
         return None
-    # What a stage has not read yet passes no filter of what it would have found.
+    # Filters on what a stage finds are left out: an entry that waits has none of it.
     said = replace(plan.filters, facts=(), people=None, quantity=None, ranges=())
     values = {
         **plan.scope.params,

@@ -1,7 +1,6 @@
 """What keeps one entry out of one branch of a search: asked of that branch alone.
 
-The very module that searched is asked again, of this entry and of all, so that what is
-said is what is done.
+The very module that searched is asked again, so that the reason is the true one.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
-# How far behind the last candidate a place is told.
+# A place further back than this is not told.
 MOST_PLACES = 2000
 _WIDER = frozenset({"fuzzy_fallback", "relaxed_to_any_term"})
 COSINE = "cosine"
@@ -74,7 +73,7 @@ _MATCHED: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class BranchReason:
-    """Why a branch did not bring an entry; without a gate it did."""
+    """Why a branch did not find an entry; without a gate it found the entry."""
 
     branch: str
     gate: str | None
@@ -94,7 +93,7 @@ class Asking:
 
 
 def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> BranchReason:
-    """Return what one branch of the plan makes of the entry, whatever stood in."""
+    """Explain what one branch, or its fallback, makes of the entry."""
     own = [one for one in outcomes if name in {one.name, one.fallback_for}]
     carried_out = [one for one in own if one.status in {"ok", "empty"}]
     if not carried_out:
@@ -133,7 +132,7 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
     wider = {note.code for note in found.diagnostics} & _WIDER
     allowed = {note.code for note in used.diagnostics} & _WIDER
     if not found.hits and language is None:
-        # A listing that keeps to what is not negated cannot tell it apart.
+        # A listing that only excludes words cannot tell such an entry apart.
         return BranchReason(name, "not_indexed", "Its words are not read yet.")
     if not found.hits or not wider <= allowed:
         ask = Ask.lasting(plan, asking.seconds)
@@ -147,7 +146,7 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
 
 
 def _by_evidence(asking: Asking, name: str) -> BranchReason:
-    """Return what a module that bears a question out makes of it."""
+    """Explain what a module of evidence (tags, threads, files) makes of the entry."""
     ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
     hits = find_module(name).execute(ask, asking.context).hits
     entry_id = str(asking.entry_id)
@@ -158,7 +157,10 @@ def _by_evidence(asking: Asking, name: str) -> BranchReason:
 
 
 def _by_another(asking: Asking, name: str) -> BranchReason:
-    """Return what a module of another package makes of it: it says no reason."""
+    """Explain what a module of another package makes of the entry.
+
+    Such a module gives no reason, so only the entry's place and score are known.
+    """
     ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
     found = plugin_module.execute(find_module(name), ask, asking.context)
     if found.skipped:
@@ -206,7 +208,7 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
             said = f"Its cosine is {cosine:.3f}; {used.floor:.3f} is needed."
             return BranchReason(name, "below_similarity", said, cosine, used.floor)
         filters = plan.filters.params
-        # The way that the search went, or it would be told what that did not find.
+        # The vectors are searched as that search did, or it would find other entries.
         how = How(chosen_for=plan.window, bound=bound)
         near = find_nearest(
             conn,
@@ -232,7 +234,7 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
 def _placed(
     asking: Asking, name: str, hits: Sequence[Candidate], score: float
 ) -> BranchReason:
-    """Return its place among all that the branch finds; within the window, no gate."""
+    """Tell the entry's place among a branch's hits; there is no gate in the window."""
     order = sorted(hits, key=lambda hit: (-hit.score, hit.kind, hit.chunk_id))
     entry_id, window = str(asking.entry_id), asking.plan.window
     places = (n for n, hit in enumerate(order, 1) if hit.entry_id == entry_id)
@@ -257,7 +259,7 @@ def _no_match(
     asked: CompiledQuery,
     language: str,
 ) -> BranchReason:
-    """Say which parts of the question it lacks, or has although they are excluded."""
+    """Name the parts of the question that the entry lacks, or has but must not have."""
     known_as = language if language in STEMMED_LANGUAGES else UNSTEMMED
     condition = next(
         (g.condition for g in asked.guards if known_as in g.languages), None
@@ -271,7 +273,7 @@ def _no_match(
     written = [tsquery.write_tsquery(one) for one in parts]
     rows = conn.execute(_MATCHED, {**key, "queries": written}).fetchall()
     if len(rows) < len(parts):
-        # Read a moment ago, and taken back since.
+        # The entry was read a moment ago and has been removed since.
         return BranchReason(
             name, "not_indexed", "Its words are not in the index any more."
         )
@@ -286,7 +288,7 @@ def _no_match(
 
 
 def _called(condition: Condition) -> str:
-    """Return a part of a question as a reader knows it."""
+    """Return a part of a question as its reader wrote it."""
     match condition:
         case Clause(lexemes=lexemes, word=word):
             return f"'{word or ' '.join(lexemes)}'"

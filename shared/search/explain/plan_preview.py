@@ -1,4 +1,4 @@
-"""What a search would do, told before it does: nothing of it is carried out."""
+"""Tells what a search would do, without carrying out any of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def preview_plan(context: SearchContext, plan: Plan) -> dict[str, Any]:
-    """Return the plan as an answer with `debug` tells it, and whom each branch asks."""
+    """Return the plan as `debug` shows it, and the server that each branch asks."""
     sent, notes = engine_queries.before(context, plan) if plan.branches else ({}, ())
     with connection(context.pool) as conn:
         circuits = circuits_seen.load_circuits(conn, plan.scope.tenant)

@@ -19,11 +19,11 @@ from shared.search.ranking import fold
 from shared.search.response import job_answer, withheld_hits
 from shared.search.response.respond import stability_hash
 
-# For all that is compared: later it is not known.
+# The comparison may take so long; with less time it stays unknown.
 LOOK_UP_MS = 500
 
-# Anything at all, whoever may see it: what nobody sees moves scores, too. By the index
-# of changes: of those that wrote last, one that began since then.
+# Looks for any write, for entries that the caller cannot see move scores, too. It reads
+# the index of changes: one of the last writers began after that moment.
 _WRITTEN: LiteralString = """
     SELECT EXISTS (
            SELECT FROM (SELECT e.modified_at
@@ -48,7 +48,7 @@ _SEEN: LiteralString = (
 def compare(
     conn: Connection[TupleRow], scope: Scope, old: StoredJob, new: StoredJob
 ) -> dict[str, Any]:
-    """Return whether both came to the same, and what changed between them."""
+    """Return whether two jobs ended in the same order, and what changed between."""
     statement_deadline.limit_time(conn, LOOK_UP_MS)
     hashes = (hash_of(old), hash_of(new))
     same = None if None in hashes else hashes[0] == hashes[1]
@@ -65,11 +65,11 @@ def compare(
 
 
 def hash_of(job: StoredJob) -> str | None:
-    """Return the hash that a job ended with; None: it has no order."""
+    """Return the stability hash of a job's order; None: the job has no order."""
     if job.ranked is None:
         return None
     kept: str | None = job.ranked.get("stability_hash")
-    # A release before kept none: that of the order as it was ranked.
+    # A job of an earlier release has no hash: it is made of the stored order.
     return kept or stability_hash(_page(job))
 
 
@@ -95,8 +95,8 @@ def _changed(
     if cut[0] != cut[1]:
         yield "deadline", cut[0], cut[1]
     marks = [min((b.as_of for b in one if b.as_of), default=None) for one in told]
-    # What was not searched yet then may be by now; where both are the same, only what
-    # was written since counts.
+    # An entry that could not be searched then may be searched now. Where both orders
+    # are the same, only what was written since counts.
     since = old.created_at if same or not marks[0] else datetime.fromisoformat(marks[0])
     entries = list(_entries(conn, scope, old, new, since))
     yield from entries
@@ -115,7 +115,7 @@ def _entries(
 ) -> Iterator[_Change]:
     """Yield the entries of the pages that were edited, came or went.
 
-    One that others pushed off its page, or let onto it, is what it was.
+    An entry that others pushed off its page, or let onto it, has not changed itself.
     """
     before, after = (
         {item.entry_id: item.revision for item in _page(job)} for job in (old, new)
@@ -125,7 +125,8 @@ def _entries(
     seen = {entry_id: (revision, is_new) for entry_id, revision, is_new in rows}
     scopes = [Plan.from_values(job.plan).scope for job in (old, new)]
     if any(withheld_hits.is_another(one, scope) for one in scopes):
-        # What another key had found and this one cannot see is not named.
+        # Entries that this caller cannot see are not named, though the old job found
+        # them.
         ids = [one for one in ids if one in seen]
     for entry_id in ids:
         first, second = before.get(entry_id), after.get(entry_id)

@@ -34,10 +34,10 @@ from shared.search.response import job_answer
 from shared.search.retrieval.search_context import SearchContext
 
 SECONDS = 2.0
-# What may mend itself is told before what will not.
+# Gates that pass by themselves are told before gates that stay.
 _PASSING = ("not_indexed", "not_embedded", "branch_failed")
 _FURTHEST = ("outside_candidates", "below_similarity", "no_match")
-# What a model says of a hit that it has read.
+# The units of scores that a model gives to hits that it has read.
 _READ = frozenset({LOGIT, LIKENESS})
 
 _SEEN: LiteralString = (
@@ -67,11 +67,11 @@ class WhyNot:
     rank: int | None = None
     value: float | str | None = None
     limit: float | str | None = None
-    # What every branch made of it.
+    # Why each branch did not find the entry.
     branches: tuple[BranchReason, ...] = ()
 
     def body(self) -> dict[str, Any]:
-        """Return it in the words of the contract."""
+        """Return the explanation as answers show it."""
         return {
             "entry_id": self.entry_id,
             "returned": self.gate == "returned",
@@ -94,7 +94,7 @@ class WhyNot:
 
 
 NOT_FOUND = WhyNot("not_found", "There is no such entry that you may see.")
-# Said only where `search.acl_honesty` allows it, and nothing else of the entry.
+# Told only where `search.acl_honesty` allows it; it says nothing else of the entry.
 NOT_VISIBLE = WhyNot("not_visible", "There is such an entry; you may not see it.")
 
 
@@ -135,7 +135,7 @@ def explain(reader: job_answer.JobReader, job: StoredJob, ref: str) -> WhyNot:
         return WhyNot("no_match", "Nothing was asked for.", str(entry.id))
     kept = tuple(_of_each(plan, context, entry.id, branches))
     if cut is not None:
-        # As it was ranked then, whatever a branch would bring now.
+        # The stored ranking says how it was cut, whatever a branch would find now.
         said = cut
     elif any(one.gate is None for one in kept):
         said = _of_now(entry, job)
@@ -156,7 +156,7 @@ def _meant(conn: Connection[TupleRow], scope: Scope, ref: str) -> _MissedEntry |
 
 
 def _is_there(conn: Connection[TupleRow], tenant: str, ref: str) -> bool:
-    """Tell whether an entry is meant that was not deleted, whoever may see it."""
+    """Tell whether the reference names an entry that exists, whoever may see it."""
     ids = [one.entry_id for one in refs.find(conn, tenant, ref)]
     row = conn.execute(_ARE_THERE, {"tenant": tenant, "ids": ids}).fetchone()
     return bool(row and row[0])
@@ -165,7 +165,7 @@ def _is_there(conn: Connection[TupleRow], tenant: str, ref: str) -> bool:
 def _of_filters(
     conn: Connection[TupleRow], plan: Plan, entry: _MissedEntry
 ) -> WhyNot | None:
-    """Return what keeps it out whatever its text is."""
+    """Return why the entry is out whatever its text says: deleted, or by a filter."""
     entry_id = str(entry.id)
     if entry.deleted_at is not None:
         return WhyNot("deleted", "It was deleted in its logbook.", entry_id)
@@ -186,7 +186,7 @@ def _of_filters(
 def _of_window(
     context: SearchContext, plan: Plan, entry: _MissedEntry, order: Order
 ) -> WhyNot | None:
-    """Return where it stands in the order, if it stands in it at all."""
+    """Return the entry's place in the order; None: it is not in the order."""
     runs = fold.group_runs(order.items)
     entry_id = str(entry.id)
     at = next((n for n, run in enumerate(runs) if _holds(run, entry_id)), None)
@@ -200,7 +200,7 @@ def _of_window(
         rows = cur.execute(_SEEN, {**plan.scope.params, "ids": ids}).fetchall()
     seen = {str(row.id) for row in rows if row.deleted_at is None}
     if entry_id not in seen:
-        # Deleted, or closed to the caller, while it was looked for.
+        # The entry was deleted or closed to the caller in the meantime.
         return NOT_FOUND
     first = next(item for item in runs[at] if item.entry_id in seen)
     place = 1 + sum(any(i.entry_id in seen for i in run) for run in runs[:at])
@@ -212,7 +212,7 @@ def _of_window(
         return WhyNot("returned", said, entry_id, place)
     if _has_read(order) and not _READ & first.scores.keys():
         return replace(_unread(plan, place), entry_id=entry_id, rank=place)
-    # A list by time leaves nobody's entries for later, and all score alike.
+    # A list by time postpones no source's entries, and all of them score alike.
     by_score = place if plan.is_listing else _place_by_score(runs, first)
     if by_score <= plan.limit:
         most = ceil(plan.ordering.source_share * plan.limit)
@@ -235,7 +235,7 @@ def _place_by_score(runs: Sequence[Run], item: Ranked) -> int:
 def _of_each(
     plan: Plan, context: SearchContext, entry_id: UUID, told: Sequence[Outcome]
 ) -> Iterator[BranchReason]:
-    """Yield what each branch made of an entry, each asked what it was asked then."""
+    """Explain for each branch why it did not find an entry, by its question of then."""
     for number, name in enumerate(plan.branches):
         if name == FACETS:
             continue
@@ -246,7 +246,7 @@ def _of_each(
 
 
 def _of_branches(kept: Sequence[BranchReason]) -> WhyNot:
-    """Return the gate of no branch that brought it: the one that it came nearest to."""
+    """Return, of the gates that kept an entry out, the one nearest to success."""
     wanted = [*_PASSING, *_FURTHEST]
     first = min(kept, key=lambda one: wanted.index((one.gate or "").partition(":")[0]))
     told = " ".join(dict.fromkeys(one.explanation for one in kept))
@@ -254,7 +254,7 @@ def _of_branches(kept: Sequence[BranchReason]) -> WhyNot:
 
 
 def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:
-    """Return what cut it after it was found: its score, its like, or better ones."""
+    """Return why an entry that a branch found was cut: its score, or better entries."""
     ordering, score = plan.ordering, found.relevance_score
     cosine, threshold = found.validation_score, plan.fan_out.threshold
     if cosine is not None and threshold is not None:
@@ -290,14 +290,14 @@ def _unread(plan: Plan, place: int | None) -> WhyNot:
 
 
 def _has_read(order: Order, *units: str) -> bool:
-    """Tell whether a model has read any of the hits, by what it says of them."""
+    """Tell whether a model has read any of the hits, by the units of their scores."""
     wanted = frozenset(units) or _READ
     found = (*order.items, *order.missed)
     return any(wanted & item.scores.keys() for item in found)
 
 
 def _of_now(entry: _MissedEntry, job: StoredJob) -> WhyNot:
-    """Return why no branch brought then what one of them brings now."""
+    """Explain why no branch found an entry then that one of them finds now."""
     if entry.modified_at >= job.created_at:
         said = "It was written or changed after this search; it can be found now."
         return WhyNot("not_indexed", said)

@@ -24,13 +24,13 @@ MEDIA_TYPES: Mapping[Format, str] = {
     "jsonl": "application/x-ndjson",
     "csv": "text/csv; charset=utf-8",
 }
-# What a spreadsheet takes for a formula, or skips before one.
+# Signs that a spreadsheet takes for a formula, or skips before one.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _BETWEEN = " | "
 
 
 def record(tenant: str, row: HitRow) -> Record:
-    """Return an entry as a file has it."""
+    """Return the fields of an entry that a file has."""
     return {
         "entry_id": str(row.entry_id),
         "source": row.source,
@@ -53,12 +53,12 @@ def record(tenant: str, row: HitRow) -> Record:
 
 
 def heading(form: Format) -> str:
-    """Return what stands before the first entry."""
+    """Return the first line of a file: the column names of CSV, else nothing."""
     return _cells(FIELDS) if form == "csv" else ""
 
 
 def line(form: Format, one: Record) -> str:
-    """Return one entry, or whatever else has the same form of a record."""
+    """Return one entry, or another record of the same form, as a line."""
     return _LINES[form](one)
 
 
@@ -70,7 +70,7 @@ def ending(
     complete: bool = True,
     cut: Sequence[str] = (),
 ) -> str:
-    """Return the last record: whether all that match stand before it, and how many."""
+    """Return the last record: whether the file has all matches, and how many."""
     whole = complete and error is None and not cut
     last: dict[str, Any] = {"complete": whole, "rows": rows}
     if cut:

@@ -25,7 +25,7 @@ _LABEL = re.compile(r"[^\[\]\s@]{1,64}")
 def written(
     form: WindowFormat, query: str, tenant: str, page: ResultPage, *, complete: bool
 ) -> str:
-    """Return the file; its last record says whether all that was found is in it."""
+    """Return a job's hits as a file; its last record says whether all are in it."""
     rows = [shown.row for shown in page]
     if form == "md":
         return _markdown(query, rows, complete=complete)
@@ -50,7 +50,7 @@ def _markdown(query: str, rows: Sequence[HitRow], *, complete: bool) -> str:
 
 
 def _labels(rows: Sequence[HitRow]) -> dict[str, str]:
-    """Return what each entry is cited by: the shortest name that is its own."""
+    """Return the label that each entry is cited by: its shortest unambiguous name."""
     often = Counter(row.external_id for row in rows)
     found: dict[str, str] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""All that match as a file, in memory that does not grow with it.
+"""Writes all matches as a file, in memory that does not grow with it.
 
 The ids are found at once and kept by Postgres, outside of any transaction, so that a
 slow reader holds nothing back; entries are read as they are sent, with the rights of
@@ -49,21 +49,21 @@ _OLDEST: LiteralString = _IDS + "m.entry_time, m.id"
 
 
 class Export:
-    """One file on its way; whoever opened it closes it, at its end or before."""
+    """Writes one file of matches; whoever opens an export must close it."""
 
     def __init__(self, conn: Connection[TupleRow], plan: Plan, form: Format) -> None:
         self._conn = conn
         self._plan = plan
         self._form = form
         self._ids: ServerCursor[TupleRow] | None = None
-        # What was left out of the question, by the codes of diagnostics.
+        # The codes of diagnostics that say what was left out of the question.
         self._cut = list_cuts(plan.diagnostics)
 
     def find(self, ask: Ask, lexicon: Lexicon) -> None:
-        """Find all that match, before anything is sent: what fails fails here."""
+        """Find the ids of all matches before anything is sent: errors come here."""
         plan = self._plan
         if not plan.branches:
-            # Nothing is asked for, and nothing is what matches.
+            # A question without words and filters matches nothing.
             return
         asked = branch_query.build_branch_query(ask, lexicon, "export")
         self._cut = list_cuts((*plan.diagnostics, *asked.diagnostics))
@@ -72,7 +72,8 @@ class Export:
         rest = _OLDEST if plan.sort == "oldest" else _NEWEST
         statement = match_sql.statement(rest, by_words=plan.asks_for_words)
         given = match_sql.params(asked, asked.question)
-        # What is kept is found by the commit, which no limit of a statement bounds.
+        # The commit runs the query of a held cursor, and no limit of a statement
+        # bounds it, so a timer does.
         watch = threading.Timer(ask.budget_seconds, self._conn.cancel)
         watch.start()
         try:
@@ -83,7 +84,7 @@ class Export:
             watch.cancel()
 
     def parts(self) -> Iterator[str]:
-        """Yield the file; where it breaks off, its last record says so."""
+        """Yield the file in parts; where it breaks off, its last record says so."""
         rows = 0
         error = None
         yield formats.heading(self._form)
@@ -93,16 +94,16 @@ class Export:
                 rows += len(lines)
                 yield "".join(lines)
         except LogchordError as exc:
-            # The file has begun: what is missing is told behind what is there.
+            # The file has begun: its last record tells that it broke off.
             log.warning("export_broke_off", code=exc.error_code, rows=rows)
             error = exc.body()["error"]
         yield formats.ending(self._form, rows, error, cut=self._cut)
 
     def close(self) -> None:
-        """Give everything back; Postgres forgets the ids with the connection."""
+        """Close the connection, with which Postgres forgets the ids."""
         self._conn.close()
         if self._ids is not None:
-            # By now a word to the driver alone.
+            # The connection is closed: this frees the driver's cursor alone.
             self._ids.close()
 
     def _batches(self) -> Iterator[list[UUID]]:

@@ -1,7 +1,7 @@
-"""Whether searches found the circuits of their backends open, as stored jobs tell.
+"""Reads from stored jobs whether searches met open circuits of their backends.
 
-A circuit is in the memory of one worker: what its searches came to is all that others
-can know of it.
+A circuit is in the memory of one worker: others know of it only by the outcomes of that
+worker's searches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shared.search.jobs.outcome import CIRCUIT_OPEN
 
 State = Literal["open", "closed"]
 
-# An open circuit lets a probe by each second: what is older says nothing of now.
+# An open circuit lets a probe by each second, so older searches say nothing of now.
 LATELY_SECONDS = 60
 
 _LATELY: LiteralString = """
@@ -35,12 +35,15 @@ _LATELY: LiteralString = """
 
 
 def load_circuits(conn: Connection[Any], tenant: str) -> dict[str, State]:
-    """Return of each module what its last search met; without one it is not there."""
-    # By the clock that jobs are numbered by.
+    """Return by module whether its last search met an open circuit.
+
+    A module that nobody searched lately is left out.
+    """
+    # This machine's clock: jobs get their ids by it.
     since = earliest(int((time.time() - LATELY_SECONDS) * 1000))
     given = {"tenant": tenant, "since": since, "open": CIRCUIT_OPEN}
     seen: dict[str, State] = {}
     for name, reason in conn.execute(_LATELY, given).fetchall():
-        # Else its backend was asked, whatever it said.
+        # With any other reason the backend was asked, so the circuit was closed.
         seen.setdefault(name, "open" if reason == CIRCUIT_OPEN else "closed")
     return seen

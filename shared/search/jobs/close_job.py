@@ -1,4 +1,4 @@
-"""The end of a search job, told once: whoever comes second changes nothing."""
+"""Ends search jobs, each once: whoever comes second changes nothing."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from shared.search.jobs.verdict import FailedSearch
 
 log = get_logger()
 
-# The API answers shortly before the deadline, so whoever is late here is gone.
+# The API answers shortly before the deadline: half a second later nobody waits.
 GRACE_SECONDS = 0.5
 _BATCH = 100
-# The mode whose branches are calls, as many as there come to be.
+# The mode whose branches are the agent's calls; nobody knows beforehand how many.
 _AGENT = "agent"
 
 # A direct query has no row before its end, a submitted one has it from the start.
@@ -70,7 +70,7 @@ class Ending:
 
 
 def close_job(conn: Connection[Any], job: Job, ending: Ending) -> bool:
-    """Store how a job ended, unless somebody has; True for whoever was first."""
+    """Store how a job ended, unless that is stored; True for whoever was first."""
     values = _values(job.job_id, job.tenant, ending)
     if job.submitted:
         return conn.execute(_END, values, prepare=True).fetchone() is not None
@@ -80,25 +80,25 @@ def close_job(conn: Connection[Any], job: Job, ending: Ending) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """How a job was ended past its deadline, and what was never heard of."""
+    """How a job was ended past its deadline, and which branches told nothing."""
 
     state: str
-    # Branches that told nothing; none where nobody can be asked what they told.
+    # Branches without an outcome; empty where Redis cannot tell which ones have any.
     unheard: tuple[str, ...]
     deadline_seconds: float
 
 
 def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> list[Overdue]:
-    """End submitted jobs past their deadline with what is in; return these."""
+    """End submitted jobs past their deadline with the stored outcomes; return them."""
     ended = []
     late = conn.execute(_OVERDUE, {"grace": GRACE_SECONDS, "batch": _BATCH}).fetchall()
     heard: Mapping[int, Sequence[Outcome]] | None = {}
     for job_id, tenant, plan in late:
-        # One that hangs is not asked again: the others' deadlines have passed too.
+        # A Redis that hangs is not asked again: the other jobs are late as well.
         heard = None if heard is None else what_is_in(client, job_id)
         ending = _judged(heard or {}, plan)
         if conn.execute(_END, _values(job_id, tenant, ending)).fetchone() is None:
-            # Its last branch was faster.
+            # The job's own last branch ended it first.
             continue
         log.info("overdue_job_ended", job_id=str(job_id), state=ending.state)
         ended.append(_overdue(ending, heard, plan))
@@ -112,7 +112,7 @@ def _overdue(
 ) -> Overdue:
     names = plan.get("branches", ()) if heard is not None else ()
     if plan.get("method") == _AGENT:
-        # Of its calls nobody here knows which there were.
+        # An agent decides on its calls as it goes: the plan names none to be missed.
         names = ()
     unheard = [name for number, name in enumerate(names) if number not in (heard or {})]
     return Overdue(ending.state, tuple(unheard), plan.get("deadline_ms", 0) / 1000)
@@ -123,9 +123,9 @@ def cancel(
     found: StoredJob,
     arrived: Mapping[int, Sequence[Outcome]],
 ) -> str | None:
-    """End a job with what is in, because its owner says so; return its state.
+    """End a job with the stored outcomes, as its owner wishes; return its state.
 
-    None: it had ended already, once, like any job.
+    None: the job had ended already, and a job ends once.
     """
     told = [outcome for number in sorted(arrived) for outcome in arrived[number]]
     state, error = "partial", None
@@ -140,7 +140,7 @@ def cancel(
 def what_is_in(
     client: redis.Redis, job_id: UUID
 ) -> Mapping[int, Sequence[Outcome]] | None:
-    """Return what has arrived; None while Redis cannot be asked."""
+    """Return the outcomes stored so far, by branch; None while Redis is away."""
     try:
         return jobs.outcomes(client, job_id)
     except CapacityError as exc:
@@ -148,7 +148,8 @@ def what_is_in(
         log.warning("outcomes_not_read", job_id=str(job_id), code=exc.error_code)
         return None
     except (KeyError, TypeError, ValueError) as exc:
-        # Another release's: the job ends all the same, or all behind it never would.
+        # Another release wrote them. The job ends all the same, or it would block all
+        # jobs behind it for ever.
         log.error("outcomes_not_understood", job_id=str(job_id), error=repr(exc))  # noqa: TRY400
         return {}
 
@@ -159,7 +160,8 @@ def _judged(
     try:
         return _with_what_is_in(arrived, plan)
     except (KeyError, TypeError) as exc:
-        # Another release's plan: it ends all the same, or all behind it never would.
+        # Another release made the plan. The job ends all the same, or it would block
+        # all jobs behind it for ever.
         error = InternalError(technical=f"The plan cannot be read: {exc!r}")
         log.error("plan_not_read", technical=error.technical)  # noqa: TRY400
         return Ending("failed", [], None, error.body()["error"])
@@ -168,10 +170,10 @@ def _judged(
 def _with_what_is_in(
     arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
 ) -> Ending:
-    """Return the end of a job whose last branch never came to rank it."""
+    """Build the ending of a job whose last branch did not come to rank its hits."""
     if plan.get("method") == _AGENT:
         return _of_agent(arrived, plan)
-    # Of a branch that was not heard of there is no score, so no unit either.
+    # A branch that was not heard of has no scores, so it has no unit either.
     told = [
         arrived.get(number) or [make_overdue(name, unit="")]
         for number, name in enumerate(plan["branches"])
@@ -185,7 +187,7 @@ def _with_what_is_in(
 def _of_agent(
     arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
 ) -> Ending:
-    """Return the end of an agent's job at its deadline: what its calls have found."""
+    """Build the ending of an agent's job at its deadline from what its calls found."""
     late = SearchTimeoutError(
         timeout_seconds=plan["deadline_ms"] / 1000, operation=_AGENT
     )

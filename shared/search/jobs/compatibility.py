@@ -1,4 +1,4 @@
-"""Plans and outcomes travel between releases: each reads of the other what it knows."""
+"""Plans and outcomes travel between releases: each reads the fields that it knows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 def select_known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that a dataclass of this release has; a newer one's go."""
+    """Return the values that a dataclass of this release has; drop newer ones."""
     return {name: values[name] for name in _names(kind) if name in values}
 
 
 def to_json_value(part: Any) -> Any:
-    """Return a dataclass as JSON takes it, part by part; a set has one order."""
-    # By hand: `asdict` copies all that it holds, for most of the time of a plan.
+    """Return a dataclass or a set as JSON takes it; a set is sorted."""
+    # Not `asdict`: it copies all values, which takes most of the time of making a plan.
     if isinstance(part, frozenset):
         return sorted(part)
     return {name: getattr(part, name) for name in _names(part.__class__)}

@@ -24,7 +24,7 @@ from shared.search.jobs.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One search: who asked, what was planned, and until when it may take."""
+    """One search: its caller, its plan, and its deadline."""
 
     job_id: UUID
     tenant: str
@@ -42,17 +42,17 @@ class Job:
 
     @property
     def created_at(self) -> datetime:
-        """When it was accepted."""
+        """When the job was accepted."""
         return datetime.fromtimestamp(self.created, UTC)
 
     @property
     def deadline_at(self) -> datetime:
-        """When it ends, whatever is in by then."""
+        """When the job ends, however many of its branches have answered by then."""
         return datetime.fromtimestamp(self.deadline, UTC)
 
 
 def open_job(client: redis.Redis, job: Job) -> None:
-    """Keep the job where its branches find it, until well past its deadline."""
+    """Store the job in Redis, where its branches find it, until past its deadline."""
     values = asdict(job)
     del values["job_id"]
     if not job.ends_in_chord:
@@ -77,26 +77,26 @@ def load_job(client: redis.Redis, job_id: UUID) -> Job | None:
 
 
 def forget(client: redis.Redis, job_id: UUID) -> None:
-    """Let no branch of a job begin any more; what is in stays readable."""
+    """Let no branch of a job begin any more; stored outcomes stay readable."""
     with translate_broker_errors():
         client.hdel(redis_keys.job(job_id), "job")
 
 
 def erase_jobs(client: redis.Redis, job_ids: Sequence[UUID]) -> None:
-    """Remove all that is kept of some jobs beside their rows, and what was told."""
+    """Remove the outcomes and events of some jobs from Redis; their rows stay."""
     kept = (redis_keys.job, redis_keys.events)
     with translate_broker_errors():
         client.delete(*(name(one) for one in job_ids for name in kept))
 
 
 def is_forgotten(client: redis.Redis, job_id: UUID) -> bool:
-    """Tell whether nobody waits for a job any more, or Redis was emptied."""
+    """Tell whether Redis has no plan of a job: it was forgotten, or Redis emptied."""
     with translate_broker_errors():
         return not client.hexists(redis_keys.job(job_id), "job")
 
 
 def outcomes(client: redis.Redis, job_id: UUID) -> dict[int, list[Outcome]]:
-    """Return what its branches have come to so far, by their number."""
+    """Return the outcomes that a job's branches stored so far, by branch number."""
     with translate_broker_errors():
         stored: dict[str, str] = client.hgetall(redis_keys.job(job_id))  # type: ignore[assignment]
     return {
@@ -113,7 +113,7 @@ def is_in(client: redis.Redis, job_id: UUID, number: int) -> bool:
 
 
 def mark_told(client: redis.Redis, job: Job, what: str) -> bool:
-    """Say that something of a job is told now; False: it has been before."""
+    """Note that something of a job is told now; False: it was told before."""
     name = redis_keys.job(job.job_id)
     pipe = client.pipeline(transaction=False)
     pipe.hsetnx(name, f"told:{what}", "1")
@@ -123,7 +123,8 @@ def mark_told(client: redis.Redis, job: Job, what: str) -> bool:
     return bool(is_first)
 
 
-# Its times are the database's own: by that clock it ends, with the broker or without.
+# The times are by the database's clock, for by that clock upkeep ends the job, with
+# the broker or without.
 _SUBMIT: LiteralString = """
     INSERT INTO job (id, tenant, subject, key_id, state, request, plan, created_at,
                      deadline_at)
@@ -136,7 +137,7 @@ _SUBMIT: LiteralString = """
 def submit_job(conn: Connection[Any], job: Job, waited: float = 0.0) -> None:
     """Store a submitted job before it is dispatched, so that it always ends.
 
-    It was accepted so many seconds ago, by whoever had to wait for a place for it.
+    `waited` is how many seconds ago it was accepted, where it waited for a place.
     """
     lasts = job.deadline - job.created
     conn.execute(_SUBMIT, {**row_of(job), "lasts": lasts, "waited": waited})
@@ -161,7 +162,7 @@ class StoredJob:
     ended_at: datetime | None
 
 
-# By the index of what has not ended: a few rows.
+# Postgres reads the index of jobs that have not ended: a few rows.
 _BEFORE: LiteralString = """
     SELECT count(*)
       FROM job
@@ -172,7 +173,7 @@ _OWN: LiteralString = """
            error, created_at, deadline_at, ended_at
       FROM job
      WHERE id = %(id)s AND tenant = %(tenant)s AND subject = %(subject)s"""
-# Without what is large: a list shows how jobs fare, not what they found.
+# The large columns are left out: a list shows how jobs fare, not what they found.
 _NEWEST: LiteralString = """
     SELECT id, tenant, subject, state, request, plan, NULL::jsonb AS branches,
            NULL::jsonb AS ranked, cancelled, error, created_at, deadline_at, ended_at
@@ -195,7 +196,7 @@ def find_own_job(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob
 
 
 def before(conn: Connection[Any], found: StoredJob) -> int:
-    """Return how many of its facility were submitted before it and have not ended."""
+    """Return how many earlier jobs of the same tenant have not ended."""
     given = {"id": found.id, "tenant": found.tenant}
     row = conn.execute(_BEFORE, given).fetchone()
     return int(row[0]) if row else 0
@@ -204,7 +205,7 @@ def before(conn: Connection[Any], found: StoredJob) -> int:
 def newest(
     conn: Connection[Any], scope: Scope, *, limit: int, after: UUID | None = None
 ) -> list[StoredJob]:
-    """Return the caller's jobs, the newest first, without what they found."""
+    """Return the caller's jobs, the newest first, without hits."""
     given = {"after": after, "limit": limit}
     owner = {"tenant": scope.tenant, "subject": scope.subject}
     with conn.cursor(row_factory=class_row(StoredJob)) as cur:
@@ -220,9 +221,9 @@ def refuse_expired(job: StoredJob, retention_hours: int, now: datetime) -> None:
 
 
 def row_of(job: Job) -> dict[str, Any]:
-    """Return the columns that every job has."""
+    """Return the columns that a direct job and a submitted one both store."""
     plan = json.loads(job.plan)
-    # Planned by whom no request was given, or by the release before.
+    # A plan that was made without a request, or by the release before, has none.
     request = plan.get("request") or {"query": plan["query"], "mode": plan["asked"]}
     return {
         "request": Jsonb(request),
@@ -230,7 +231,7 @@ def row_of(job: Job) -> dict[str, Any]:
         "tenant": job.tenant,
         "subject": job.subject,
         "key_id": job.key_id,
-        # As it was written down: not once more.
+        # The plan is JSON already: it is not written a second time.
         "plan": Jsonb(plan, dumps=lambda _: job.plan),
         "created_at": job.created_at,
         "deadline_at": job.deadline_at,

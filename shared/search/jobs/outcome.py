@@ -19,13 +19,13 @@ _KEPT_TO_OURSELVES = frozenset(
         *("counts", "counted", "meant", "words", "whole", "part"),
     )
 )
-# Why a branch was skipped whose backend failed too often: nobody was asked.
+# Why a branch was skipped: its backend had failed too often and was not asked.
 CIRCUIT_OPEN = "circuit_open"
-# Why one was that changes the order alone: there was no time for it.
+# Why a branch that changes the order alone was skipped: there was no time for it.
 DEADLINE = "deadline"
 # The branch that counts and finds no hits.
 FACETS = "facets"
-# What is said where a model was to read the hits and did not.
+# The code of a diagnostic: a model was to read the hits and did not.
 RERANK = "rerank"
 
 
@@ -41,7 +41,7 @@ class Candidate:
     origin: str
     entry_time: str
     revision: int
-    # Where the chunk stands in the text of that revision; None: no chunk in particular.
+    # Where the chunk stands in that revision's text; None: no chunk in particular.
     span: tuple[int, int] | None = None
 
 
@@ -56,12 +56,12 @@ class Diagnostic:
     category: str
 
 
-# What part of a question was left out: not all of what was asked for was looked for.
+# Diagnostics that say that a part of the question was left out of the search.
 _CUT = frozenset({"query_truncated", "terms_dropped", "wildcard_capped"})
 
 
 def list_cuts(notes: Iterable[Diagnostic]) -> tuple[str, ...]:
-    """Return the codes of what was cut off a question; none: all of it was asked."""
+    """Return the codes of cuts in a question; empty: the whole question was asked."""
     return tuple(sorted({note.code for note in notes} & _CUT))
 
 
@@ -91,18 +91,18 @@ class Outcome:
     model: str | None = None
     vector: str | None = None
     floor: float | None = None
-    # Whether whatever was found has the very name or phrase that was asked for.
+    # Whether every hit has the very name or phrase that was asked for.
     exact: bool = False
     # How many words its hits were looked for by, and whether each hit has them all.
     words: int = 1
     whole: bool = False
     # The entries among the hits whose very number was asked for.
     meant: tuple[str, ...] = ()
-    # By facet, as the answer says it; of `facets` alone.
+    # The counts by facet, as the answer shows them; only the branch `facets` has them.
     counts: dict[str, Any] | None = None
     # Whether `candidates` are all that match, and no fewer.
     counted: bool = False
-    # Which sub-query it was asked.
+    # The number of the sub-query that the branch was asked.
     part: int = 0
 
     @property
@@ -112,17 +112,17 @@ class Outcome:
 
     @property
     def unsearched(self) -> bool:
-        """Whether its module failed now, or was not asked as it had failed before."""
+        """Whether the module failed now, or was not asked for it had failed before."""
         return self.failed or self.reason == CIRCUIT_OPEN
 
     @property
     def late(self) -> bool:
-        """Whether time cut it: with more of it, the search may come out another."""
+        """Whether time cut this branch: with more time the search may end otherwise."""
         was_skipped = self.status == "skipped" and self.reason == DEADLINE
         return self.status == "timeout" or was_skipped
 
     def values(self, *, with_hits: bool = True) -> dict[str, Any]:
-        """Return all of it as JSON takes it, or all but the hits."""
+        """Return all fields as JSON takes them, or all but the hits."""
         # By hand: `asdict` copies fifty hits field by field, for a third of the time
         # that it takes to tell of a branch.
         values = {name: getattr(self, name) for name in self.__slots__}
@@ -163,12 +163,12 @@ def make_overdue(name: str, unit: str, reason: str | None = None) -> Outcome:
 
 
 def to_json(outcomes: Sequence[Outcome]) -> str:
-    """Return the outcomes of one branch as they travel."""
+    """Return the outcomes of one branch as the JSON that is sent and stored."""
     return json.dumps([item.values() for item in outcomes], separators=(",", ":"))
 
 
 def from_json(text: str) -> list[Outcome]:
-    """Read the outcomes of one branch back."""
+    """Read the outcomes of one branch back from JSON."""
     return [_outcome(item) for item in json.loads(text)]
 
 

@@ -69,7 +69,7 @@ def _make(conn: Connection[TupleRow], name: str, hour: int) -> None:
 
 
 def _current_hour(conn: Connection[TupleRow]) -> int:
-    # The database's: an upkeep whose clock runs ahead must not drop what is kept.
+    # The database's clock: an upkeep whose clock runs ahead must not drop kept jobs.
     row = conn.execute(_HOUR).fetchone()
     assert row is not None
     return int(row[0])

@@ -1,7 +1,7 @@
-"""How far a submitted job is, event by event; whoever comes late reads them again.
+"""The events of a submitted job in a stream, which late watchers read from its start.
 
-An event's number is its place in the job's stream, so that nobody who resumes reads the
-stream from its start.
+An event's number is its place in the stream, so that a watcher who resumes need not
+read the stream from its start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from redis.commands.core import Script
 from shared.messaging.broker_errors import translate_broker_errors
 from shared.search.jobs import redis_keys
 
-# Of a job whose every event was told, and whether its answer was among them.
+# The last event of a job's stream; it says whether the answer was among the events.
 ENDED = "ended"
 
 # Adds one entry of some events; its id is the number of the last of them.
@@ -36,7 +36,7 @@ _TELL = f"{ADD_EVENTS}\nadd_events(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])"
 
 
 class ProgressEvent(NamedTuple):
-    """One thing that workers told of a job: its name, what it says, its number."""
+    """An event of a job: its name, its fields, and its number in the stream."""
 
     name: str
     says: dict[str, Any]
@@ -44,7 +44,7 @@ class ProgressEvent(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What was told of a job behind some event, and how much was told in all."""
+    """The events of a job that follow some number, and the number of the last one."""
 
     last: int
     events: Sequence[ProgressEvent]
@@ -53,7 +53,7 @@ class Progress(NamedTuple):
 def tell_event(
     client: redis.Redis, job_id: UUID, name: str, says: Mapping[str, Any], *, until: int
 ) -> None:
-    """Tell one thing of a job, to whoever looks on and whoever asks later."""
+    """Add one event to a job's stream, for its watchers and for whoever asks later."""
     with translate_broker_errors():
         _script(client)(
             keys=[redis_keys.events(job_id)], args=[name, json.dumps([says]), 1, until]
@@ -69,7 +69,7 @@ def branch_started(
 
 
 def read_progress(client: redis.Redis, job_id: UUID, after: int = 0) -> Progress:
-    """Return what was told of a job behind an event, in that order."""
+    """Return the events of a job that follow the given number, in their order."""
     name = redis_keys.events(job_id)
     pipe = client.pipeline(transaction=False)
     pipe.xrevrange(name, count=1)

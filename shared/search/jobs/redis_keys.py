@@ -1,4 +1,4 @@
-"""Names of what a search in flight keeps in Redis, and how long it lives there."""
+"""Names of the keys of a search in flight in Redis, and how long they live there."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ AFTER_DEADLINE_SECONDS = 120
 
 
 def job(job_id: UUID) -> str:
-    """Return the hash of one job: its plan, and an outcome for each branch."""
+    """Return the key of a job's hash: its plan, and the outcomes of each branch."""
     return f"job:{job_id}"
 
 
 def events(job_id: UUID) -> str:
-    """Return the stream of one job's progress."""
+    """Return the key of the stream with a job's progress."""
     # The release before numbers the events of `events:` otherwise.
     return f"progress:{job_id}"
 
 
 def new_mailbox() -> str:
-    """Return the list on which one API process is told of its jobs."""
+    """Return the key of a new list on which one API process gets its answers."""
     return f"mailbox:{secrets.token_hex(8)}"
 
 

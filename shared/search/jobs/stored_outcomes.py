@@ -21,7 +21,7 @@ MAILBOX_SECONDS = 60
 
 
 class StoredOutcomes(NamedTuple):
-    """What is missing once an outcome is stored; all outcomes when nothing is."""
+    """How many branches are missing; the outcomes of all when none is."""
 
     missing: int
     outcomes: dict[int, list[Outcome]]
@@ -62,9 +62,9 @@ def store_outcomes(
     mailbox: str | None,
     events_until: int | None = None,
 ) -> StoredOutcomes:
-    """Store and count what a branch came to; twice is once.
+    """Store the outcomes of a branch and count it; a second delivery changes nothing.
 
-    With `events_until`, in epoch seconds, whoever looks on is told, and may ask later.
+    With `events_until`, in epoch seconds, an event is added for the job's watchers.
     """
     text = outcome.to_json(outcomes)
     told, events = "", ""

@@ -16,14 +16,14 @@ _FIELD = "synthesis"
 
 @dataclass(frozen=True, slots=True)
 class SynthesisRequest:
-    """Whose hits, or which entries in which order; ids alone."""
+    """The job whose hits are meant, or the entries in their order; ids alone."""
 
     of_job: UUID | None = None
     entry_ids: tuple[UUID, ...] = ()
 
 
 def store_request(client: redis.Redis, job_id: UUID, asked: SynthesisRequest) -> None:
-    """Keep with an open job what its answer is to be made of."""
+    """Store with an open job the hits or entries that its answer is made of."""
     text = json.dumps(
         {
             "of_job": None if asked.of_job is None else str(asked.of_job),
@@ -35,7 +35,7 @@ def store_request(client: redis.Redis, job_id: UUID, asked: SynthesisRequest) ->
 
 
 def load_request(client: redis.Redis, job_id: UUID) -> SynthesisRequest | None:
-    """Return what an answer is to be made of; None: Redis knows it no more."""
+    """Return the hits or entries to make an answer of; None: Redis has lost them."""
     with translate_broker_errors():
         text = client.hget(redis_keys.job(job_id), _FIELD)
     if text is None:

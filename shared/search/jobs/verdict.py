@@ -1,4 +1,4 @@
-"""How a search ended, told by what its branches came to: one rule for everybody.
+"""Judges from the outcomes of its branches how a search ended: one rule for everybody.
 
 The last branch, the API that waited too long and the finisher in upkeep all use it.
 """
@@ -22,7 +22,7 @@ State = Literal["done", "partial", "failed"]
 
 
 class FailedSearch(NamedTuple):
-    """What an error says of the search that failed."""
+    """The question, mode and deadline that the error of a failed search names."""
 
     query: str
     method: str
@@ -44,15 +44,15 @@ def judge(
 
 
 def is_degraded(outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether any part of a search was not done by the module meant for it.
+    """Tell whether the module meant for any part of a search did not carry it out.
 
-    What stands in for a module that is switched off is what was meant.
+    A module that replaces one that is switched off counts as the one meant.
     """
     return any(outcome.unsearched for outcome in outcomes)
 
 
 def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether a search can come out the same: what its deadline cut cannot."""
+    """Tell whether a search can be repeated alike: one that time cut cannot."""
     return state == "done" and not any(one.late for one in outcomes)
 
 

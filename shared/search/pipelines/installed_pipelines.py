@@ -1,6 +1,6 @@
-"""The pipelines that are installed: which, and as the settings switch them on.
+"""The pipelines that are installed, and those that the settings switch on.
 
-One that cannot be loaded costs its own searches alone: the others go on.
+A pipeline that cannot be loaded fails its own searches alone: the others go on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def find_pipelines() -> Mapping[str, PipelineDescriptor | ConfigurationError]:
 
 
 def pipeline(name: str) -> PipelineDescriptor:
-    """Return what is known of a pipeline, or raise why it cannot be used."""
+    """Return the descriptor of a pipeline, or raise why it cannot be used."""
     return plugins.usable(find_pipelines(), name, "pipeline")
 
 
@@ -50,17 +50,17 @@ def modes_of(settings: Settings) -> tuple[Mode, ...]:
 
 
 def parameters(mode: Mode) -> list[ParameterDescriptor]:
-    """Return what a pipeline takes, and what the modules that it asks take."""
+    """Return the parameters of a mode's modules and of its pipeline."""
     one = find_pipelines().get(mode.name)
     own = one.parameters if isinstance(one, PipelineDescriptor) else ()
     return [*modules.list_parameters(mode.families), *own]
 
 
 def mode_of(name: str, families: tuple[str, ...]) -> Mode:
-    """Return the mode of a pipeline that searches these."""
+    """Return the mode of a pipeline that searches the given module families."""
     one = find_pipelines().get(name)
     if not isinstance(one, PipelineDescriptor):
-        # Its one branch says why.
+        # A pipeline that cannot be used is one branch, which fails and says why.
         return Mode(name, families, DEADLINE_MS, name, str(one), is_one=True)
     return Mode(
         name,

@@ -14,7 +14,7 @@ DEADLINE_MS = 3000
 
 @dataclass(frozen=True, slots=True)
 class PipelineDescriptor:
-    """What the rest of the system knows of a pipeline."""
+    """Describes a pipeline to the rest of the system."""
 
     name: str
     label: str
@@ -22,11 +22,11 @@ class PipelineDescriptor:
     # Whether a model reasons in it.
     category: Category
     parameters: tuple[ParameterDescriptor, ...] = ()
-    # Takes (ask, context, modules) and returns a `ModuleResult` with what it names; it
+    # Takes (ask, context, modules) and returns a `ModuleResult` that names entries; it
     # may be a coroutine function. None: its modules are asked at once and ranked as
     # one list.
     execute: Callable[..., Any] | None = None
-    # What a search by it may take where nobody says.
+    # How long a search by it may take where the request does not say.
     deadline_ms: int = DEADLINE_MS
 
     def __post_init__(self) -> None:

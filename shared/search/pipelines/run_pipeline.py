@@ -1,7 +1,7 @@
 """A pipeline with a function of its own: one branch, which asks modules as it likes.
 
-What it names is looked up as a foreign module's is: rights, filters and what the
-question excludes hold behind it.
+Entries that the pipeline names are looked up like those of another package's module:
+rights, filters and the question's exclusions are applied to them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from shared.search.retrieval.module_contract import Ask, SearchToolDescriptor
 from shared.search.retrieval.search_context import SearchContext
 from shared.suggest import hint
 
-# What a module's time leaves the pipeline: to decide, and to look up what it names.
+# The share of the time that a module may not use: the pipeline decides in it, and the
+# entries that it names are looked up.
 KEPT_BACK_SHARE = 0.1
 
 
@@ -35,13 +36,14 @@ class Modules:
     names: tuple[str, ...]
     branch: Branch
     context: SearchContext
-    # What each came to when it was last asked, and its fallback.
+    # The outcomes of each module, and of its fallback, when it was last asked.
     told: dict[str, list[Outcome]] = field(default_factory=dict)
 
     def find(self, module: str, query: str | None = None) -> tuple[Candidate, ...]:
-        """Return what a module finds for the question, or for another one.
+        """Return the hits of a module for the question, or for another `query`.
 
-        The caller's rights and filters hold. What fails, its fallback too, is raised.
+        The caller's rights and filters hold. Raises where the module fails and its
+        fallback too.
         """
         if module not in self.names:
             message = (
@@ -69,7 +71,7 @@ class Modules:
 
 
 def carry_out_branch(context: SearchContext, branch: Branch) -> list[Outcome]:
-    """Return what a branch came to: a search module's, or a pipeline's of its own."""
+    """Carry out a branch of a search module or of a pipeline; return its outcomes."""
     names = context.pipelines.get(branch.name)
     if names is None:
         outcomes = branch_run.carry_out(branch, context)
@@ -81,7 +83,7 @@ def carry_out_branch(context: SearchContext, branch: Branch) -> list[Outcome]:
 def _carry_out_pipeline(
     branch: Branch, context: SearchContext, names: Sequence[str]
 ) -> list[Outcome]:
-    """Return what each of its modules came to, without hits, and last what it did."""
+    """Run a pipeline; return its modules' outcomes without hits, and its own last."""
     described = installed_pipelines.pipeline(branch.name)
     modules = Modules(tuple(names), branch, context)
     as_module = SearchToolDescriptor(
@@ -95,7 +97,7 @@ def _carry_out_pipeline(
     outcomes = branch_run.outcomes_of(found, branch, context)
     own = outcomes[-1]
     asked = [one for told in list(modules.told.values()) for one in told]
-    # Where it failed itself, what its modules have found is nobody's answer.
+    # A pipeline that failed has no answer, so the outcomes of its modules are left out.
     heard = [one for one in asked if one.unsearched or not own.unsearched]
     return [*(replace(one, hits=(), vector=None) for one in heard), *outcomes]
 

@@ -25,7 +25,7 @@ def store_feedback(
     entry_id: UUID | None = None,
     comment: str | None = None,
 ) -> None:
-    """Keep what somebody says of an answer, and of one entry in it."""
+    """Store somebody's verdict on an answer, or on one entry in it."""
     conn.execute(
         _STORE,
         {

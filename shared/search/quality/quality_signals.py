@@ -18,7 +18,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 AlertType = Literal["fallback_loop", "abandoned_fallback"]
-# Whoever does one of these goes on.
+# Events that show that somebody goes on searching.
 _GOES_ON = frozenset({"query", "click", "reformulation", "rescue_action"})
 MOST_EVENTS, MOST_ALERTS = 100_000, 100
 
@@ -71,7 +71,7 @@ class SessionEvent:
 
 @dataclass(frozen=True, slots=True)
 class QualityAlert:
-    """Something that people run into again and again, by the question's key."""
+    """A trouble that people met again and again, by the key of their question."""
 
     type: AlertType
     query_key: str | None
@@ -121,7 +121,7 @@ def load_metrics(
     until: datetime,
     rules: AlertRules,
 ) -> dict[str, float]:
-    """Return the signals of a window; a rate of nothing is 0."""
+    """Return the signals of a window; a rate without any event is 0."""
     values = {"tenant": tenant, "since": since, "until": until}
     with conn.cursor(row_factory=class_row(_Counts)) as cur:
         counts = cur.execute(_COUNTS, values).fetchone()
@@ -143,7 +143,7 @@ def load_metrics(
 def find_alerts(
     events: Iterable[SessionEvent], now: datetime, rules: AlertRules
 ) -> list[QualityAlert]:
-    """Return what the events of sessions alert of, the latest first."""
+    """Find the alerts that the events of sessions give rise to, the latest first."""
     found: dict[tuple[AlertType, str | None], list[datetime]] = defaultdict(list)
     order = sorted(events, key=attrgetter("session_key", "at"))
     for _, of_session in groupby(order, key=attrgetter("session_key")):
@@ -162,7 +162,7 @@ def find_alerts(
 def _visits(
     events: Sequence[SessionEvent], inactivity: timedelta
 ) -> Iterator[list[SessionEvent]]:
-    """Yield the parts of a session between which nobody did anything for too long."""
+    """Split a session where nobody did anything for longer than `inactivity`."""
     visit: list[SessionEvent] = []
     for one in events:
         if visit and one.at - visit[-1].at > inactivity:
@@ -186,7 +186,7 @@ def _alerts(
             in_a_row = in_a_row + 1 if one.is_fallback else 0
             last = one if one.is_fallback else None
             if in_a_row == rules.loop:
-                # Once a row, however long it gets.
+                # One alert for each row of fallback answers, however long it gets.
                 yield "fallback_loop", one
         elif one.type in _GOES_ON:
             last = None

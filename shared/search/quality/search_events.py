@@ -1,4 +1,4 @@
-"""Events of searches: what is kept of each, and how; never a word that was typed."""
+"""Stores events of searches, with keyed hashes and never a word that was typed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shared.search.query.query_log import query_key
 EventType = Literal[
     "query", "click", "zero_result", "answer_frame", "reformulation", "rescue_action"
 ]
-# What is told of an event besides: a name, and a number, a truth or one short word.
+# The value of a detail of an event: a number, a truth or one short word.
 Detail = str | int | float | bool | None
 MAX_DETAILS_BYTES = 1024
 _HASH_CHARS = 16
@@ -46,7 +46,7 @@ class SearchEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventKeys:
-    """Makes the keys by which events of one facility are told apart."""
+    """Makes the keys that stand for questions and sessions in one facility's events."""
 
     secret: bytes
     tenant: str
@@ -58,7 +58,7 @@ class EventKeys:
         return query_key(query, self.secret, self.tenant)
 
     def of_session(self, session_id: str | None) -> str | None:
-        """Return the key of a session: another one for each facility."""
+        """Return the key of a session; each facility has its own for the same id."""
         if session_id is None:
             return None
         text = f"session\0{self.tenant}\0{session_id}".encode("utf-8", "surrogatepass")
@@ -67,7 +67,7 @@ class EventKeys:
 
 
 def answer_details(answer: Mapping[str, Any]) -> dict[str, Detail]:
-    """Return what is kept of an answer: its worth and counts, and none of its text."""
+    """Return the details of an answer to keep: its grade and counts, never its text."""
     worth = answer.get("context_answer") or {}
     return {
         "status": worth.get("status"),
@@ -93,7 +93,7 @@ def fits(details: Mapping[str, Detail]) -> bool:
 def store_events(
     conn: Connection[TupleRow], tenant: str, events: Sequence[SearchEvent]
 ) -> None:
-    """Keep what happened in a facility."""
+    """Store the search events of a facility."""
     rows = [
         {
             "at": one.at.isoformat(),

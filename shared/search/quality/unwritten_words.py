@@ -31,7 +31,7 @@ _NOTE: LiteralString = """
         ON CONFLICT (tenant, word, device, instead) DO UPDATE
        SET asked = u.asked + 1, last_at = now()
     RETURNING u.word, u.asked"""
-# What somebody has written meanwhile is no such word any more.
+# A word that an entry has by now is left out.
 _LIST: LiteralString = """
     SELECT u.word, u.device, u.asked, u.first_at, u.last_at,
            ARRAY (SELECT o.instead FROM unwritten_word o
@@ -51,7 +51,7 @@ _EXPIRE: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class UnwrittenWord:
-    """A word that no entry has, how often it was asked for, what was said instead."""
+    """A word that no entry has, how often it was asked for, and what replaced it."""
 
     word: str
     device: str
@@ -67,7 +67,7 @@ def note_unwritten_words(
     words: Sequence[str],
     devices: Sequence[str],
 ) -> None:
-    """Count words that a question had and no entry has."""
+    """Count the words of a question that no entry has."""
     kept = sorted({one for word in words if (one := _word(word))})
     for device in sorted({*devices}) or [""]:
         if kept:
@@ -82,7 +82,7 @@ def note_other_words(
     instead: str,
     propose_after: int,
 ) -> None:
-    """Count what was said instead of a word, and propose it once that was often."""
+    """Count the word that was used instead; propose it once it was used often."""
     kept = sorted({one for word in words if (one := _word(word))})
     other = _word(instead)
     if not kept or not other or other in kept:

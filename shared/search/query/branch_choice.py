@@ -12,7 +12,7 @@ from shared.search.query.modes import Chosen
 # The order in which fusion, answers and stored jobs name the branches.
 KEYWORD_MODULES = ("os_bm25", "pg_fts")
 KEYWORD = "keyword"
-# The modes in which modules of other packages are asked beside ours.
+# The modes that also ask the modules of other packages.
 _WITH_OTHERS = frozenset({"hybrid", modes.AGENTIC})
 
 
@@ -23,7 +23,7 @@ def branches(
     *,
     opensearch: bool,
 ) -> tuple[str, ...]:
-    """Return the modules to ask, one branch each; refuse what the mode has not."""
+    """Return the modules to ask, one branch each; refuse those that the mode lacks."""
     keyword = engine(KEYWORD, opensearch=opensearch)
     families = (chosen.mode.name,) if chosen.mode.is_one else chosen.mode.families
     names = [engine(one, opensearch=opensearch) for one in families]
@@ -43,14 +43,14 @@ def branches(
 
 
 def engine(family: str, *, opensearch: bool) -> str:
-    """Return the module that searches for a family: for words, one of two."""
+    """Return the module that searches for a family; words have one for each engine."""
     if family != KEYWORD:
         return family
     return KEYWORD_MODULES[0] if opensearch else KEYWORD_MODULES[1]
 
 
 def is_leg(chosen: Chosen, asked: Sequence[str]) -> bool:
-    """Whether words are asked for beside what the mode finds in another way."""
+    """Tell whether the branches search for words beside another way of the mode."""
     several = len(asked) > 1 or chosen.mode.is_one
     return len(chosen.mode.families) > 1 and several
 

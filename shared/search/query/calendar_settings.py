@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def make_calendar(settings: Settings, facility: Facility) -> Clock:
-    """Return how days, shifts and periods are counted, without what is now."""
+    """Return the facility's zone, days, shifts and periods as a clock without `now`."""
     return Clock(
         zone=settings.facility_timezone,
         day_starts=time.fromisoformat(settings.day_starts),

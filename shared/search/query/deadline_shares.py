@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-# The last branch still has to rank, read and answer.
+# The last branch needs this time to rank, read and answer.
 _FINISH_SHARE, _FINISH_SECONDS = 0.2, 0.3
-# If it does not, the API has to do the same.
+# Where the last branch is late, the API does the same in this time.
 _LATE_SHARE, _LATE_SECONDS = 0.1, 0.15
 
 
 def branch_end(deadline: float, deadline_ms: int) -> float:
-    """Return until when branches may search."""
+    """Return the time until which branches may search."""
     return deadline - min(_FINISH_SECONDS, _FINISH_SHARE * deadline_ms / 1000)
 
 
 def answer_end(deadline: float, deadline_ms: int) -> float:
-    """Return until when the API waits for an answer before it ranks what is in."""
+    """Return the time until which the API waits before it ranks stored outcomes."""
     return deadline - min(_LATE_SECONDS, _LATE_SHARE * deadline_ms / 1000)

@@ -1,7 +1,7 @@
-"""What a question names: devices, people, sources, quantities, entries; no I/O.
+"""Finds what a question names: devices, people, sources, quantities, entries; no I/O.
 
-Read by the patterns and lists by which texts are read, and never by what entries hold:
-whoever asks is told of nothing but what they wrote, and of the facility's own lists.
+It uses the patterns and lists by which texts are read, never the stored entries: it
+tells nothing beyond the reader's own words and the facility's lists.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from shared.vocabulary.expand import UNSTEMMED
 
 ENTRY, PERSON, QUANTITY = "entry", "person", "quantity"
 SOURCE, THREAD = "source", "thread"
-# Of more words is nobody's name.
+# Nobody's name has more words.
 _NAME_WORDS = 4
 _WORD = re.compile(r"[^\s,;:!?()]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One thing, as it is written and as it is compared."""
+    """One named thing, as it is written and as it is compared."""
 
     kind: str
     name: str
     canonical: str
-    # Where in the question; None: in a field or a filter.
+    # Where it begins in the question; None: it stands in a field or a filter.
     start: int | None = None
     end: int | None = None
 
 
 def describe_entities(plan: Plan, facility: Facility) -> list[dict[str, object]]:
-    """Return what the question of a plan names, each thing once in a place."""
+    """Describe the things that the question of a plan names, each once in a place."""
     found = [
         *find_entities_in_words(plan, facility),
         *_numbered(plan),
@@ -53,32 +53,35 @@ def describe_entities(plan: Plan, facility: Facility) -> list[dict[str, object]]
 
 
 def find_entities(plan: Plan, facility: Facility) -> Iterator[Entity]:
-    """Yield what its words name, and what its fields and filters ask for."""
+    """Yield the things that a question's words, fields and filters name."""
     yield from find_entities_in_words(plan, facility)
     yield from _filtered(plan)
 
 
 def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[Entity]:
-    """Yield what stands in the words themselves; what is excluded is not meant."""
+    """Yield the things that a question's words name; excluded words do not count."""
     query = normalise_hyphens(plan.query)
     for node in () if plan.tree is None else name_query.wanted_words(plan.tree):
         if isinstance(node, Pattern):
-            # What it stands for is looked up, and only where it is searched for.
+            # The words that a pattern stands for are looked up by the search alone.
             continue
         for begin, _, one in sorted(_in_text(node.text, facility)):
-            # Where several blanks stand, the tree has one.
+            # The tree has one blank where the text may have several.
             at = query.find(one.name, node.start + begin)
             place = (at, at + len(one.name)) if at >= 0 else (None, None)
             yield Entity(one.kind, one.name, one.canonical, *place)
 
 
 def in_text(text: str, facility: Facility) -> list[Entity]:
-    """Return what a text that is no question names."""
+    """Return the things that any text names, in the order of their places."""
     return [one for _, _, one in sorted(_in_text(text, facility))]
 
 
 def _in_text(text: str, facility: Facility) -> list[_Placed]:
-    """Return what a text names; in one place what stands in a list comes first."""
+    """Return the things that a text names.
+
+    Where several may stand in one place, one of the facility's lists comes first.
+    """
     found: list[_Placed] = []
     for ways in (
         _things(text, facility),
@@ -90,7 +93,7 @@ def _in_text(text: str, facility: Facility) -> list[_Placed]:
     return found
 
 
-# From where to where in a text, and what.
+# Where a thing begins and ends in a text, and the thing.
 _Placed = tuple[int, int, Entity]
 
 
@@ -100,14 +103,14 @@ def _is_within(one: _Placed, found: Sequence[_Placed]) -> bool:
 
 def _things(text: str, facility: Facility) -> Iterator[_Placed]:
     for fact in facility.things.found(text):
-        # The system of a device is not named by it.
+        # A fact without a place, as a device's system, is not named in the text.
         if fact.start is not None and fact.end is not None:
             name = text[fact.start : fact.end]
             yield fact.start, fact.end, Entity(fact.field, name, fact.value)
 
 
 def _people(text: str, facility: Facility) -> Iterator[_Placed]:
-    """Yield those of the facility's list, by any form of their names."""
+    """Yield the people of the facility's list, by any form of their names."""
     places = [match.span() for match in _WORD.finditer(text)] if facility.people else []
     after = 0
     for first, (start, _) in enumerate(places):
@@ -135,7 +138,7 @@ def _names(text: str, facility: Facility) -> Iterator[_Placed]:
 
 
 def _numbered(plan: Plan) -> Iterator[Entity]:
-    """Yield the entry that one token alone may be the number of."""
+    """Yield the entry whose number the question may be, where it is one token."""
     called = name_query.numbers(plan.tree)
     if called:
         at = normalise_hyphens(plan.query).find(called[0])
@@ -144,7 +147,7 @@ def _numbered(plan: Plan) -> Iterator[Entity]:
 
 
 def _filtered(plan: Plan) -> Iterator[Entity]:
-    """Yield what fields and filters name, and do not exclude."""
+    """Yield the things that fields and filters ask for; excluded ones do not count."""
     for one in (plan.filters, *([] if plan.tree is None else _fields(plan.tree))):
         yield from _of_filters(one)
 

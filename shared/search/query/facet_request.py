@@ -1,4 +1,4 @@
-"""What is counted beside the hits: values of entries, and when they were written."""
+"""What a search counts beside its hits: values of entries, and times of writing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from shared.search.query.filters import filters
 from shared.times.calendar import Clock
 
 DATE = "date"
-# What an entry says itself, beside what is known of it.
+# Facets that are columns of an entry and not facts about it.
 SAID = (filters.AUTHOR, "logbook", "source")
 BUILT = tuple(sorted((*SAID, *filters.FACTS, filters.HAS_ATTACHMENT, DATE)))
 _CALLED = (*BUILT, *(one for one, name in filters.ALIASES.items() if name in BUILT))
-# Counts stop there in Postgres.
+# How many matches Postgres counts at most.
 MAX_MATCHES = 100_000
 BUDGET_MS = 1000
 
@@ -26,7 +26,7 @@ BUDGET_MS = 1000
 class Counting:
     """Which facets are asked for, and by which clock entries are counted."""
 
-    # As they were called.
+    # By the names that the request uses.
     facets: tuple[str, ...]
     zone: str = "UTC"
     day_starts: str = "00:00:00"
@@ -35,7 +35,7 @@ class Counting:
 
     @property
     def names(self) -> dict[str, str]:
-        """Return the facets by what filters call them, each as it was called."""
+        """Return the request's name of each facet by the name that filters use."""
         return {filters.ALIASES.get(one, one): one for one in self.facets}
 
     @property
@@ -45,12 +45,12 @@ class Counting:
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Counting:
-        """Read it back from the JSON of a plan."""
+        """Read the facets back from the JSON of a plan."""
         return cls(**{**values, "facets": tuple(values["facets"])})
 
 
 def check(names: Sequence[str]) -> None:
-    """Refuse what cannot be counted, and what is named twice."""
+    """Refuse facets that cannot be counted, and those named twice."""
     for place, name in enumerate(names):
         path = f"facets.{place}"
         known = filters.ALIASES.get(name, name)

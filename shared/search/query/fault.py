@@ -13,7 +13,7 @@ _MAX_DELAY_MS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is to go wrong, and in which branch."""
+    """A failure that an admin orders: how a branch is to fail, and which."""
 
     branch: str
     delay_ms: int = 0
@@ -21,7 +21,7 @@ class Fault:
     empty: bool = False
 
     def hits(self, module: str, family: str) -> bool:
-        """Whether it is meant for this module, by its own name or its family's."""
+        """Tell whether the fault names this module, its family, or every branch."""
         return self.branch in {EVERY_BRANCH, module, family}
 
 

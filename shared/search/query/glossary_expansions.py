@@ -1,4 +1,4 @@
-"""What a facility's people have approved, and what of it a question asks for."""
+"""The glossary that a facility has approved, and the pairs that a question needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared.vocabulary.expand import LANGUAGES
 
 
 class Approved:
-    """Made anew when something was decided; a plan takes what its question needs."""
+    """An approved glossary, made anew after each decision; a plan takes its pairs."""
 
     def __init__(self, pairs: Pairs = (), facility: Facility = PLAIN) -> None:
         self.pairs = pairs
@@ -26,9 +26,10 @@ class Approved:
         }
 
     def asked(self, node: Node | None) -> Pairs:
-        """Return what may be meant by words of the question, in any language.
+        """Return the approved pairs whose term a word of the question may begin.
 
-        It may be more than is meant: a word may begin a term that goes on otherwise.
+        It looks in every language, and may return too many: the term may go on with
+        other words.
         """
         if not self.pairs or node is None:
             return ()

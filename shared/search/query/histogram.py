@@ -34,14 +34,14 @@ def buckets(first: datetime, last: datetime, clock: Clock) -> Buckets:
         edges = _edges(marks(day, clock), first, last)
         if edges:
             return Buckets(name, edges)
-    # Of all years that entries may have, ten make a bucket.
+    # Buckets of ten years hold all years that entries may have.
     raise AssertionError
 
 
 def _edges(
     marks: Iterator[datetime], first: datetime, last: datetime
 ) -> tuple[datetime, ...]:
-    """Return the marks around what is counted; nothing where they are too many."""
+    """Return the marks around the counted times; empty where they are too many."""
     edges: list[datetime] = []
     for mark in marks:
         edges = [mark] if mark <= first else [*edges, mark]
@@ -53,7 +53,7 @@ def _edges(
 
 
 def _within_days(minutes: int) -> Callable[[date, Clock], Iterator[datetime]]:
-    # Begun anew with each day, of which some have 23 hours.
+    # The steps begin anew with each day, for some days have 23 hours.
     step = timedelta(minutes=minutes)
 
     def marks(day: date, clock: Clock) -> Iterator[datetime]:

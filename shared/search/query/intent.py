@@ -19,7 +19,7 @@ _ASKING = frozenset(
         *("wessen", "wohin", "woher", "wodurch", "womit", "woran", "wozu"),
     )
 )
-# What may stand before the word that asks: `since when`, `in welchem Sektor`.
+# Words that may stand before the word that asks: `since when`, `in welchem Sektor`.
 _BEFORE = frozenset(
     (
         *("and", "at", "but", "by", "for", "from", "in", "of", "on", "since", "to"),
@@ -27,7 +27,7 @@ _BEFORE = frozenset(
         *("um", "und", "von", "vor", "zu"),
     )
 )
-# Of two sides, a word each at least.
+# A comparison has two sides of at least one word each.
 _AGAINST = re.compile(
     r"\S (?:vs\.?|versus|(?:as )?compared (?:to|with)|in comparison (?:to|with)"
     r"|in contrast to|verglichen mit|im vergleich (?:zu|zum|zur|mit)"
@@ -47,7 +47,7 @@ Intent = Literal[
     "recent",
     "count",
 ]
-# In this order: who asks why something happened asks for more than what happened.
+# The first that fits: who asks why something happened wants more than what happened.
 _FOR: dict[Intent, re.Pattern[str]] = {
     "count": re.compile(
         r"\bhow (?:many|often|frequently)\b|\bnumber of times\b|\bcount of\b"
@@ -79,7 +79,7 @@ _SIGNS = ",.:;\u00bf"
 
 
 def calls_for(node: Node | None, text: str) -> Later | None:
-    """Return the mode that a question is for which is one that asks."""
+    """Return the mode that answers questions, where the text is one; else None."""
     words = " ".join(_typed(node)).casefold()
     if _asks_at(words.split(), 0) or _ends_asking(node, text):
         return "rag"
@@ -87,7 +87,7 @@ def calls_for(node: Node | None, text: str) -> Later | None:
 
 
 def classify_intent(node: Node | None, text: str, *, is_exact: bool) -> Intent:
-    """Return what a question is for; names and phrases alone are what they say."""
+    """Return the intent of a question; `exact` where it has only names and phrases."""
     if is_exact:
         return "exact"
     words = " ".join(_typed(node)).casefold()
@@ -99,9 +99,9 @@ def classify_intent(node: Node | None, text: str, *, is_exact: bool) -> Intent:
 
 
 def _typed(node: Node | None) -> list[str]:
-    """Return what was typed side by side; what is in quotes is one word.
+    """Return the words that were typed side by side; a quoted phrase is one word.
 
-    What AND, OR and NOT join is as exact as it gets: it has no parts.
+    A question with AND, OR or NOT is exact already and has no such words.
     """
     match node:
         case Words(text):
@@ -115,13 +115,13 @@ def _typed(node: Node | None) -> list[str]:
 
 
 def _asks_at(words: list[str], place: int) -> bool:
-    """Whether what begins at a word is a question."""
+    """Tell whether the words from a place on begin a question."""
     first, second, *_ = (*(one.strip(_SIGNS) for one in words[place:][:2]), "", "")
     return first in _ASKING or (first in _BEFORE and second in _ASKING)
 
 
 def _ends_asking(node: Node | None, text: str) -> bool:
-    """Whether a `?` at the end asks, and stands for no character of a name."""
+    """Tell whether the text ends in a `?` that is not a wildcard of a name."""
     last = node.parts[-1] if isinstance(node, And) else node
     is_wild = isinstance(last, Pattern) and last.text.endswith(_ENDS[0])
     return text.rstrip().endswith(tuple(_ENDS)) and not is_wild

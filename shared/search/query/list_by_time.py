@@ -1,4 +1,4 @@
-"""Answers that are lists by time: of all that match, or of what passes the filters."""
+"""Plans of lists by time: of all matches, or of all entries that pass the filters."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 LISTING_MODULE = "newest"
 
-# By time, hits are all that match, however many: each scores 1, and none is left out.
+# Sorted by time, the hits are all matches, however many, and each scores 1.
 Sort = Literal["relevance", "newest", "oldest"]
 
-# `true` is what is done without a word: said of a list it is no mistake to refuse.
+# `rerank: true` is the default: on a list it is noted and not refused.
 _UNRANKED = Diagnostic(
     level="info",
     source="rank",
@@ -24,12 +24,12 @@ _UNRANKED = Diagnostic(
     message="Results stand by time: nothing is reranked.",
     category="search",
 )
-# What chooses or ranks: nothing of a list by time is chosen or ranked.
+# Options that choose or rank hits, which a list by time does not do.
 _RANKING = ("rerank", "similarity_threshold", "strict")
 
 
 def plan_listing(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan | None:
-    """Return the plan as a listing by time, or as nothing at all; None: it ranks."""
+    """Return the plan of a listing by time, or of no branch; None: the search ranks."""
     first: Sort = "oldest" if question.sort == "oldest" else "newest"
     if plan.asks_for_words:
         if question.sort == "relevance" and not question.exhaustive:
@@ -64,7 +64,7 @@ def plan_listing(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan 
 def _refuse_unheard(
     question: SearchQuery, limits: PlanLimits, *, by_words: bool
 ) -> None:
-    """Refuse what a list by time would not heed, by its name."""
+    """Refuse the options that a list by time would ignore, naming each."""
     if question.by_thread:
         message = "A list by time, or of all that match, has every entry of a thread."
         raise InvalidRequestError.field("collapse", "not_by_time", message)

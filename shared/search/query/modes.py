@@ -13,15 +13,15 @@ ALIASES = {"vector": "semantic"}
 RAG = "rag"
 RAG_DEADLINE_MS = 15_000
 LATER = (RAG,)
-# What questions call for that is not there yet, and for which questions.
+# A mode that a question may call for, though it may not be installed.
 Later: TypeAlias = Literal["rag"]
 _FOR: dict[Later, str] = {"rag": "a question"}
 AUTO, AGENTIC, AGENT = "auto", "agentic", "agent"
 AGENT_DEADLINE_MS = 120_000
 MIN_DEADLINE_MS = 100
-# What is answered in sentences unless a request says otherwise.
+# The modes that answer in sentences unless a request says otherwise.
 ANSWERED = frozenset({AUTO, "hybrid", AGENTIC, AGENT})
-# What each sub-query is asked of beside words and meaning, where it is switched on.
+# Modules that each sub-query asks beside words and meaning, where switched on.
 EVIDENCE = ("procedure", "tag", "graph", "attachment_name")
 
 
@@ -34,11 +34,11 @@ class Mode:
     deadline_ms: int
     label: str
     description: str
-    # Whether a model reasons in it, or nothing but search does.
+    # Whether a model reasons in it.
     category: Category = "direct"
-    # Whether one branch of its own name asks the modules, when it likes: a pipeline's.
+    # Whether it is one branch, in which a pipeline asks the modules as it likes.
     is_one: bool = False
-    # Whether it does with those of its families that are on, one of these at least.
+    # Families of which one is enough: the mode then goes without those that are off.
     core: frozenset[str] = frozenset()
 
     def is_on(self, enabled: frozenset[str]) -> bool:
@@ -48,7 +48,7 @@ class Mode:
         return enabled.issuperset(self.families)
 
     def narrowed(self, enabled: frozenset[str]) -> Mode:
-        """Return it with those of its families that are switched on."""
+        """Return the mode with those of its families that are switched on."""
         if not self.core:
             return self
         left = tuple(one for one in self.families if one in enabled)
@@ -95,7 +95,7 @@ MODES = {
 
 
 def make_agent_mode(families: tuple[str, ...], deadline_ms: int) -> Mode:
-    """Return the mode in which a model searches these, turn by turn."""
+    """Return the mode in which a model searches these families, turn by turn."""
     return Mode(
         AGENT,
         families,
@@ -108,9 +108,9 @@ def make_agent_mode(families: tuple[str, ...], deadline_ms: int) -> Mode:
 
 
 def make_rag_mode(families: tuple[str, ...], *, has_model: bool) -> Mode:
-    """Return the mode that answers from what these retrieve; by a model if it has one.
+    """Return the mode that answers from the hits of these families.
 
-    Without a model its answer is the one that needs none.
+    A model words the answer where there is one; else it is put together by rules.
     """
     return Mode(
         RAG,
@@ -123,7 +123,7 @@ def make_rag_mode(families: tuple[str, ...], *, has_model: bool) -> Mode:
     )
 
 
-# What chooses among the others, as it is listed with them.
+# The mode that chooses among the others; it is listed with them.
 AUTOMATIC = replace(
     MODES["hybrid"],
     name=AUTO,
@@ -149,20 +149,20 @@ class Chosen:
 
 
 def is_open(chosen: Chosen) -> bool:
-    """Whether the question may still say which of several modes is used."""
+    """Tell whether the words of the question may still decide on the mode."""
     return chosen.asked == AUTO and chosen.mode.name == "hybrid"
 
 
 def by_words(chosen: Chosen) -> Chosen:
-    """Return how names and phrases are searched for, where nothing else is asked."""
+    """Return mode `keyword` for a question of names and phrases alone."""
     reason = "auto searches by words: names and phrases are all that is asked for"
     return Chosen(chosen.asked, MODES["keyword"], reason)
 
 
 def by_parts(chosen: Chosen, enabled: frozenset[str]) -> Chosen:
-    """Return how a question of several parts is searched, where nothing else is asked.
+    """Return mode `agentic` for a question of several parts.
 
-    As before, where what that takes is switched off.
+    Where its modules are switched off, the choice stays as it is.
     """
     mode = MODES[AGENTIC]
     if not mode.is_on(enabled):
@@ -172,7 +172,7 @@ def by_parts(chosen: Chosen, enabled: frozenset[str]) -> Chosen:
 
 
 def by_rag(chosen: Chosen, rag: Mode) -> Chosen:
-    """Return how a question is answered where a model is configured."""
+    """Return mode `rag` for a question, where a model is configured."""
     reason = "auto answers a question by rag: a model is configured"
     return Chosen(chosen.asked, rag, reason)
 
@@ -184,7 +184,7 @@ def with_time_for_a_model(chosen: Chosen) -> Chosen:
 
 
 def short_of(chosen: Chosen, later: Later | None) -> Chosen:
-    """Return how `auto` searches instead of by a mode that is not built in yet."""
+    """Return the choice of `auto`, telling which missing mode it would have taken."""
     if chosen.asked != AUTO or later is None:
         return chosen
     would = f"for {_FOR[later]} {later} would be used, which is not built in yet"
@@ -197,9 +197,9 @@ def choose(
     outside: frozenset[str] = frozenset(),
     pipelines: Sequence[Mode] = (),
 ) -> Chosen:
-    """Return the mode to use; one that is off or not built in is refused.
+    """Return the mode to use; refuse a mode that is off or not built in.
 
-    A search module of another package is a mode of its own name, too, and a pipeline.
+    Each search module of another package and each pipeline is a mode of its own name.
     """
     name = ALIASES.get(asked, asked)
     available = [m.name for m in MODES.values() if m.is_on(enabled)]

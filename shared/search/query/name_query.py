@@ -1,4 +1,4 @@
-"""What a question says of names alone: whether it asks for nothing else, or for one."""
+"""Tells whether a question asks for names alone, or for one entry by its number."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from shared.text.facility.facility import Facility
 from shared.text.facts import METADATA
 from shared.vocabulary.expand import UNSTEMMED
 
-# Whoever writes more describes something, and reading it would hold up others.
+# A longer question describes something, and reading it would hold up others.
 MAX_CHARACTERS = 200
-# Longer names has no entry.
+# No entry has a longer number.
 MAX_NUMBER_CHARACTERS = 255
 _SIGN = "#"
-# The facts that name something; others, as a level, tell of which sort an entry is.
+# Facts that name a thing; others, as a level, say of which sort an entry is.
 _NAMES = frozenset({"device", "system", "tag"})
 
 
 def names_all(node: Node | None, facility: Facility) -> bool:
-    """Whether nothing else is wanted; what is excluded or a filter does not count."""
+    """Tell whether the question asks for names alone; exclusions and filters aside."""
     found = [] if node is None else [*wanted_words(node)]
     if sum(len(one.text) for one in found) > MAX_CHARACTERS:
         return False
@@ -38,9 +38,9 @@ def names_all(node: Node | None, facility: Facility) -> bool:
 
 
 def numbers(node: Node | None) -> tuple[str, ...]:
-    """Return what an entry may be called where one token is all that is asked for.
+    """Return the numbers that an entry may have, where the question is one token.
 
-    A token without a digit is a word. What is excluded or a filter does not count.
+    A token without a digit is a word. Exclusions and filters do not count as tokens.
     """
     parts = node.parts if isinstance(node, And) else (node,)
     wanted = [one for one in parts if not isinstance(one, Not | Field)]
@@ -54,7 +54,7 @@ def numbers(node: Node | None) -> tuple[str, ...]:
 
 
 def is_named(filters: Filters) -> bool:
-    """Whether what passes is what was named: a thing, a person, an entry or a value."""
+    """Tell whether the filters name a thing, person, entry, thread or value."""
     named = (filters.people, filters.ids, filters.threads)
     return any(one is not None for one in named) or any(
         fact.any_of and (fact.field in _NAMES or fact.field.startswith(METADATA))
@@ -63,7 +63,7 @@ def is_named(filters: Filters) -> bool:
 
 
 def wanted_words(node: Node) -> Iterator[Words | Phrase | Pattern]:
-    """Yield what is asked for in words; nothing that is excluded, and no field."""
+    """Yield the wanted words, phrases and patterns, without exclusions and fields."""
     match node:
         case Words() | Phrase() | Pattern():
             yield node

@@ -1,4 +1,4 @@
-"""From a question to a plan: what is searched, for whom, until when; no I/O."""
+"""Makes the plan of a question: its branches, its scope, its deadline; no I/O."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from shared.vocabulary.expand import ALIKE
 MIN_WINDOW = 50
 
 
-# A list of words is one search; what is asked, told to do or compared is several.
+# Questions, orders and comparisons are searched part by part; a list of words is not.
 _TAKEN_APART = frozenset(("multi_question", "sequential", "comparison"))
 
 
@@ -65,48 +65,48 @@ class SearchQuery:
 
     query: str
     mode: str = "auto"
-    # None: the setting's.
+    # None: the limit of the settings.
     limit: int | None = None
     filters: Mapping[str, object] | None = None
     deadline_ms: int | None = None
     fault: Fault | None = None
     # Fields of `Ordering` that this request sets itself.
     ordering: Mapping[str, object] = field(default_factory=dict)
-    # Where it is asked, what was done there last, and what it goes on from.
+    # The page that asks, what was done there last, and the search it continues.
     ambient: Mapping[str, Any] = field(default_factory=dict)
     session_id: str | None = None
-    # How alike a word must be to one that nobody has written; None: the setting's.
+    # How alike a word must be to replace one that no entry has; None: by the settings.
     fuzzy_threshold: float | None = None
     debug: bool = False
     sort: Sort = "relevance"
-    # By what all that match are counted, too.
+    # Fields by which all matches are counted.
     facets: Sequence[str] = ()
-    # All that match by words and nothing else, counted; no window, no fallback.
+    # Whether all matches by words are found and counted, without window or fallback.
     exhaustive: bool = False
     # The search modules that are asked; None: the mode's.
     modules: Sequence[str] | None = None
-    # Of a thread its best entry alone.
+    # Whether a thread shows its best entry alone.
     by_thread: bool = False
     # For modules of other packages, by name.
     parameters: Mapping[str, object] = field(default_factory=dict)
-    # Whether it says that what is done anyway is to be done: `rerank: true`.
+    # Whether it asks for the default by name: `rerank: true`.
     asks_rerank: bool = False
     # How much the answer tells of its results.
     amount: Amount = WHOLE
     # How an answer in sentences is to look; and whether there is one, None: by mode.
     synthesis: Synthesis = ANSWER
     synthesize: Wanted = None
-    any_word: bool = False  # is enough, although no other branch asks besides
-    read_by_model: bool = False  # if one is installed, although one branch finds all
-    request: Mapping[str, object] | None = None  # as it was given
-    # Of several parts: whether hits are compared with the whole, how near is enough.
+    any_word: bool = False  # one word is enough, though no other branch searches
+    read_by_model: bool = False  # by an installed model, though one branch finds all
+    request: Mapping[str, object] | None = None  # as the caller gave it
+    # Whether hits of sub-queries are compared with the whole question, and the limit.
     validate: bool = True
     validation_threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLimits:
-    """Which settings bound a plan, and what is there to search with."""
+    """The settings that bound a plan, and the modules and pipelines that it may use."""
 
     opensearch: bool = True
     enabled: frozenset[str] = frozenset({"keyword", "semantic", *modes.EVIDENCE})
@@ -159,11 +159,11 @@ class Plan:
     # The question as it was understood, but for the fields that became filters.
     tree: Node | None = None
     intent: Intent = "lookup"
-    # Of a listing: which end it begins with.
+    # The end that a listing begins with.
     sort: Sort = "relevance"
     # Whether the hits are all that match as it is asked, and are counted.
     exhaustive: bool = False
-    # What modules of other packages are given, checked against what they say they take.
+    # Parameters for modules of other packages, checked against their descriptors.
     parameters: Mapping[str, float | str | bool | None] = field(default_factory=dict)
     # Whether words are searched in Postgres because OpenSearch is switched off.
     without_opensearch: bool = False
@@ -173,12 +173,12 @@ class Plan:
     fan_out: FanOut = FLAT
 
     def of_branch(self, number: int) -> Plan:
-        """Return what one branch asks for: the whole question, or a part of it."""
+        """Return the plan that one branch carries out: the whole, or a sub-query's."""
         is_part = number < len(self.fan_out.asks)
         return self.of_part(self.part_of(number)) if is_part else self
 
     def part_of(self, number: int) -> int:
-        """Return which sub-query a branch asks for."""
+        """Return the number of the sub-query that a branch asks for."""
         asks = self.fan_out.asks
         return asks[number] if number < len(asks) else 0
 
@@ -208,12 +208,12 @@ class Plan:
 
     @property
     def is_listing(self) -> bool:
-        """Whether hits stand by time, and none of all that match is left out."""
+        """Whether the hits are all matches, sorted by time."""
         return LISTING_MODULE in self.branches
 
     @property
     def asks_for_words(self) -> bool:
-        """Whether there is anything to find, and not only to filter or exclude."""
+        """Whether the question has words to find, not only filters and exclusions."""
         return tree_text.wants(self.tree)
 
     def to_json(self) -> str:
@@ -237,7 +237,7 @@ class Plan:
         """Read a plan that was parsed already."""
         raw = dict(values)
         fault = raw.pop("fault")
-        # A job planned by the release before has none.
+        # A plan of the release before has no tree.
         asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
         known = {
             **select_known_fields(cls, raw),
@@ -266,7 +266,7 @@ def make_plan(
     clock: Clock = NO_CLOCK,
     facility: Facility = PLAIN,
 ) -> Plan:
-    """Return what is to be done, or refuse what cannot be; the same every time."""
+    """Make the plan of a question, or refuse it; the same input gives the same plan."""
     composed = (*limits.pipelines, *filter(None, (limits.answers.rag,)))
     chosen = modes.choose(question.mode, limits.enabled, limits.outside, composed)
     if chosen.mode.name == modes.AGENT and scope.tenant in limits.answers.unmodelled:
@@ -298,11 +298,11 @@ def make_plan(
         question.synthesize, question.synthesis, limits.answers, chosen, scope
     )
     by_model = wanted_answer.is_by_model(synthesis, asked)
-    # What an agent may take is said for all its turns, its answer among them.
+    # An agent's deadline covers all its turns and its answer.
     if by_model and chosen.mode.name != modes.AGENT:
         chosen = modes.with_time_for_a_model(chosen)
         first = chosen.mode
-    # What is asked for in time is taken whatever the question's words are.
+    # The time that a request asks for is kept, whatever mode its words choose.
     deadline_ms = _deadline_ms(question.deadline_ms, first)
     if question.deadline_ms is None:
         deadline_ms = chosen.mode.deadline_ms
@@ -389,7 +389,7 @@ def _fanned_out(
 
 
 def _is_open(question: SearchQuery, chosen: modes.Chosen) -> bool:
-    """Whether nothing in the request needs the branches of a hybrid search."""
+    """Tell whether the mode is open and the request needs no hybrid search."""
     named = question.ordering.keys() & {"similarity_threshold", "by_model"}
     return modes.is_open(chosen) and question.modules is None and not named
 
@@ -419,7 +419,7 @@ def _ordering(question: SearchQuery, limits: PlanLimits, branches: int) -> Order
     if asked.get("by_model") and not ours.reads(asked.get("late")):
         message = "No such model is installed here (`reranking.model`)."
         raise ModuleNotEnabledError(message, module_name="rerank", available=ours.legal)
-    # Unasked, a model reads what several branches have found.
+    # Without a wish, a model reads the hits where several branches search.
     by_model = ours.by_model and (branches > 1 or question.read_by_model)
     if asked.get("rerank") is False:
         by_model = False
@@ -428,7 +428,7 @@ def _ordering(question: SearchQuery, limits: PlanLimits, branches: int) -> Order
 
 
 def _alike(question: SearchQuery, limits: PlanLimits) -> float | None:
-    """Return how alike a word must be to stand in for another; None: none does."""
+    """Return how alike a word must be to replace a misspelt one; None: none does."""
     asked = question.fuzzy_threshold
     if asked is None:
         return limits.fuzzy_threshold

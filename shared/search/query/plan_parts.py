@@ -21,13 +21,13 @@ class PlanTime:
 
     written: tuple[Applied, ...] = ()
     happened: tuple[Applied, ...] = ()
-    # Whether words of the question said so.
+    # Whether the times were read out of the question's words.
     is_inferred: bool = False
-    # What to ask where they may mean two times.
+    # Questions to the reader, where a wall time may mean two moments.
     asks: tuple[str, ...] = ()
-    # What those words keep out is found by this.
+    # The question without those words, which finds what they keep out.
     elsewhen: Elsewhen | None = None
-    # Of the facility's clocks, for what is said of times.
+    # The zone of the facility's clocks, for sentences about times.
     zone: str = "UTC"
 
 
@@ -36,28 +36,28 @@ class PlanWords:
     """How the words of a question are compared with those of entries."""
 
     max_terms: int = 64
-    # How alike a word must be to the one that nobody has written; None: none stands in.
+    # How alike a word must be to replace one that no entry has; None: none does.
     fuzzy_threshold: float | None = ALIKE
-    # Whether any of them is enough from the first, not only where all find none.
+    # Whether any word is enough at once, not only where all together find nothing.
     any_word: bool = False
     # Whether every hit is named by a field: `device:`, `author:`, and the like.
     by_field: bool = False
-    # What they are searched as by the glossary that was approved by then.
+    # Other forms of the words by the glossary that was approved when the plan was made.
     glossary: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PlanDetail:
-    """What an answer tells beside the order of its hits, and how much of them."""
+    """How much an answer tells: debug, counts, sentences, and how much of each hit."""
 
-    # How it came about.
+    # Whether the answer tells how it came about.
     debug: bool = False
-    # Of a thread its best entry alone.
+    # Whether a thread shows its best entry alone.
     by_thread: bool = False
     amount: Amount = WHOLE
-    # What a branch of its own counts, if anything.
+    # The facets that a branch of its own counts, if any.
     counting: Counting | None = None
-    # How many match that the caller may not see.
+    # Whether the answer tells how many matches the caller may not see.
     acl_honesty: bool = False
     # An answer in sentences, made of the hits; None: the hits alone.
     synthesis: Synthesis | None = None
@@ -65,13 +65,13 @@ class PlanDetail:
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """What is kept of how a plan was made, for whoever compares it with another."""
+    """How a plan was made: kept so that a replay can compare two plans."""
 
-    # As it was given.
+    # The request as it was given.
     request: Mapping[str, object] | None = None
-    # Of the settings that an order depends on.
+    # A hash of the settings that an order depends on.
     config_hash: str = ""
-    # The job that is asked again.
+    # The job that this search replays.
     replay_of: str | None = None
 
 
@@ -94,7 +94,7 @@ def read_time(values: Mapping[str, Any]) -> PlanTime:
 
 
 def read_words(values: Mapping[str, Any]) -> PlanWords:
-    """Read how words are compared back from a plan's JSON."""
+    """Read back from a plan's JSON how words are compared."""
     pairs = values.get("glossary", ())
     glossary = tuple((term, form) for term, form in pairs)
     known = select_known_fields(PlanWords, values)
@@ -102,7 +102,7 @@ def read_words(values: Mapping[str, Any]) -> PlanWords:
 
 
 def read_detail(values: Mapping[str, Any]) -> PlanDetail:
-    """Read what an answer tells back from a plan's JSON."""
+    """Read back from a plan's JSON how much its answer tells."""
     counting, synthesis = values.get("counting"), values.get("synthesis")
     return PlanDetail(
         **{
@@ -115,5 +115,5 @@ def read_detail(values: Mapping[str, Any]) -> PlanDetail:
 
 
 def read_synthesis(values: Mapping[str, Any] | None) -> Synthesis | None:
-    """Read what is wanted of an answer back; a newer release may want more."""
+    """Read back how an answer is written; drop the fields of a newer release."""
     return Synthesis(**select_known_fields(Synthesis, values)) if values else None

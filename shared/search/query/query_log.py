@@ -22,7 +22,7 @@ def make_log_keys(
 
 
 def query_key(query: str, secret: bytes, tenant: str) -> str:
-    """Return the same value for the same question of a facility, and for no other's."""
+    """Return a keyed hash of a question, the same only within one tenant."""
     normalised = " ".join(query.casefold().split())
     text = f"{tenant}\0{normalised}".encode("utf-8", "surrogatepass")
     return hmac.new(secret, text, hashlib.sha256).hexdigest()[:_HASH_CHARS]

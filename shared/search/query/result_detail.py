@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 BRIEF_CHARACTERS = 500
 _TEXTS = ("title", "content")
-# Each is a piece of markup: it is told whole or not at all.
+# Highlights are pieces of markup: each is shown whole or not at all.
 _PIECES = "highlights"
 
 Detail = Literal["brief", "full"]
@@ -16,7 +16,7 @@ Detail = Literal["brief", "full"]
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """What is wanted of each result, and of the text of all of them."""
+    """How much a request wants of each result, and of the text of all results."""
 
     detail: Detail = "full"
     # None: every field.
@@ -25,7 +25,7 @@ class Amount:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Read it back; what the release before planned is whole."""
+        """Read the amount back from a plan's JSON; an older plan wants everything."""
         fields = values.get("fields")
         return cls(
             values.get("detail", "full"),
@@ -37,15 +37,15 @@ class Amount:
 WHOLE = Amount()
 
 
-# Who words an answer: nobody but its entries, or a model.
+# The writer of an answer: rules that quote entries, or a model.
 Writer = Literal["deterministic", "llm"]
 
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """What is wanted of an answer in sentences: from how many hits, and its marks."""
+    """How an answer in sentences is written: its sources, its citations, its writer."""
 
-    # Of the results in `numeric` style; in the other one an answer reads ten.
+    # How many results an answer in `numeric` style reads; one in `id` style reads ten.
     max_sources: int = 5
     marked: bool = True
     # `numeric`: cited by place among the results.
@@ -58,7 +58,7 @@ ANSWER = Synthesis()
 
 @dataclass
 class _TextBudget:
-    """What is left of the text that may be told, and what was left off."""
+    """Counts the characters that may still be shown, and those left off."""
 
     left: int | None
     entries: int = 0
@@ -88,7 +88,7 @@ class _TextBudget:
 def trim_results(
     results: Sequence[Mapping[str, Any]], amount: Amount
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return the results as far as they are wanted, and how much was left off."""
+    """Return the results cut to the wanted amount, and how much was left off."""
     cut = _TextBudget(amount.max_chars)
     most = BRIEF_CHARACTERS if amount.detail == "brief" else None
     found = []

@@ -13,44 +13,44 @@ from shared.search.query.language.tree import And, Node, Pattern, Phrase, Words
 from shared.text.facility.facility import Facility
 from shared.times.calendar import Clock
 
-# Below this cosine to the whole question nothing is kept.
+# Hits below this cosine to the whole question are dropped.
 VALIDATION_THRESHOLD = 0.25
-# So many tasks of one search at most.
+# How many tasks one search may start.
 FANOUT_CAP = 24
 
 
 @dataclass(frozen=True, slots=True)
 class SubQuery:
-    """One of the questions of a search, as it is read."""
+    """One question of a search, with its tree."""
 
     query: str
     tree: Node | None
 
     def to_values(self) -> dict[str, Any]:
-        """Return it as the values of JSON."""
+        """Return the sub-query as the values of JSON."""
         asked = None if self.tree is None else tree.to_values(self.tree)
         return {"query": self.query, "tree": asked}
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> SubQuery:
-        """Read it back."""
+        """Read a sub-query back from a plan's JSON."""
         asked = values["tree"]
         return cls(values["query"], None if asked is None else tree.from_values(asked))
 
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """What is asked for at once; of a flat search nothing is said here."""
+    """The sub-queries of a search and their branches; empty for a flat search."""
 
     sub_queries: tuple[SubQuery, ...] = ()
-    # By branch: which of them it asks for. Branches beyond, as facets, ask for all.
+    # By branch: the number of its sub-query. Later branches, as facets, ask for all.
     asks: tuple[int, ...] = ()
     strategy: str | None = None
     # Cosine to the whole question that a hit must have; None: nobody compares.
     threshold: float | None = None
 
     def to_values(self) -> dict[str, Any]:
-        """Return it as the values of JSON."""
+        """Return the sub-queries and their branches as the values of JSON."""
         return {
             "sub_queries": [one.to_values() for one in self.sub_queries],
             "asks": self.asks,
@@ -60,7 +60,7 @@ class FanOut:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> FanOut:
-        """Read it back."""
+        """Read the sub-queries and their branches back from a plan's JSON."""
         return cls(
             tuple(SubQuery.from_values(one) for one in values["sub_queries"]),
             tuple(values["asks"]),
@@ -79,9 +79,9 @@ def sub_queries_of(plan: Mapping[str, Any]) -> list[str]:
 
 
 def take_apart(node: Node | None, question: str, facility: Facility) -> Decomposition:
-    """Return the parts of what was typed side by side, without its times and fields.
+    """Take apart the words typed side by side, without times and fields.
 
-    What AND, OR and NOT join has none.
+    A question with AND, OR or NOT has no parts.
     """
     words = _typed(node)
     if not words:
@@ -98,9 +98,10 @@ def fan_out(
     clock: Clock,
     cap: int,
 ) -> tuple[FanOut, tuple[str, ...], tuple[Diagnostic, ...]]:
-    """Return the sub-queries, a branch for each and each module, and what was cut off.
+    """Return the sub-queries, their branches, and diagnostics of what was cut off.
 
-    What the question excludes, and the times that it names, hold for each of them.
+    Each sub-query is asked of each module, and keeps the question's exclusions and
+    times.
     """
     beside = _beside(node)
     asked = [SubQuery(found.question, node)]
@@ -108,7 +109,7 @@ def fan_out(
         words = grammar.parse(part, clock).tree
         if words is not None and tree_text.wants(words):
             asked.append(SubQuery(part, And((words, *beside)) if beside else words))
-    # A cut takes the modules that matter least, from the last sub-queries first.
+    # Over the cap, the least important modules of the last sub-queries go first.
     places = [
         (number, place) for place in range(len(modules)) for number in range(len(asked))
     ]

@@ -13,13 +13,13 @@ from shared.search.query.language.tree import Node
 from shared.search.query.modes import Chosen, Later, Mode
 from shared.search.query.result_detail import Synthesis, Writer
 
-# As a request says it; None: by its mode.
+# The writer that a request names, or False for no answer; None: its mode decides.
 Wanted = Writer | Literal[False] | None
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """Which answers there are here, and for whom."""
+    """Which answers in sentences this installation gives, and to which tenants."""
 
     enabled: bool = True
     # Answers from what is retrieved; None: the pipeline is off.
@@ -47,7 +47,7 @@ def choose_answering(
     limits: AnswerLimits,
     scope: Scope,
 ) -> Chosen:
-    """Return the mode that `auto` takes for what is asked."""
+    """Return the mode that `auto` takes for a question, by who may answer it."""
     rag = limits.rag
     is_open = later == modes.RAG and modes.is_open(chosen) and wanted in {None, "llm"}
     if is_open and rag is not None and limits.may_word(rag, scope):
@@ -62,7 +62,7 @@ def want_answer(
     chosen: Chosen,
     scope: Scope,
 ) -> Synthesis | None:
-    """Return what is wanted of an answer; None: the hits alone."""
+    """Return how the answer is to be written; None: the hits alone are wanted."""
     if wanted and not limits.enabled:
         message = "Answers are switched off here (`synthesis.enabled`)."
         raise ModuleNotEnabledError(message, module_name="synthesis")
@@ -79,7 +79,7 @@ def want_answer(
 
 
 def is_by_model(synthesis: Synthesis | None, asked: Node | None) -> bool:
-    """Tell whether a model is to word an answer: where nothing is asked, none is."""
+    """Tell whether a model words the answer; never where no words are asked for."""
     is_wanted = synthesis is not None and synthesis.by == "llm"
     return is_wanted and tree_text.wants(asked)
 

@@ -19,11 +19,11 @@ Calibration = Literal[
 ]
 Confidence = Literal["high", "medium", "low", "none"]
 
-# What a word scores that is worth a half, until it is measured (`score_scale`): so
-# little that what matches is shown.
+# The score that is worth a half, until it is measured (`score_scale`): so low that no
+# match is cut.
 SATURATION = {"bm25": 0.1, "ts_rank": 0.001}
-# The best of hits that have all the words scores at least 0.75: it is no doubtful one,
-# and no sure one by that alone.
+# The best of hits that have all the words scores at least 0.75: it is not doubtful, but
+# not sure by that alone.
 _SHARE_OF_BEST = 1 / 3
 MAP_OF_UNIT: dict[str, Calibration] = {
     "bm25": "bm25_saturating",
@@ -32,15 +32,15 @@ MAP_OF_UNIT: dict[str, Calibration] = {
 }
 
 
-# Of what was judged relevant in two collections, alike in both, 95 % lie above the
+# In two collections alike, 95 % of the entries that were judged relevant lie above the
 # first cosine, three quarters above the second and one quarter above the third.
 COSINE_MAPS = {
     "bge-small-en-v1.5-int8": ((0.6, 0.25), (0.69, 0.5), (0.77, 0.8)),
     "all-MiniLM-L6-v2-int8": ((0.235, 0.25), (0.395, 0.5), (0.595, 0.8)),
-    # Over questions and entries of different languages.
+    # Measured over questions and entries of different languages.
     "use-multilingual-v3": ((0.08, 0.25), (0.2, 0.5), (0.365, 0.8)),
 }
-# The same of the linear score: one of meaning alone is 0.7 of its cosine at most.
+# The same for the linear score, which by meaning alone is 0.7 of the cosine at most.
 LINEAR_MAPS = {
     "bge-small-en-v1.5-int8": ((0.44, 0.25), (0.5, 0.5), (0.7, 0.8)),
     "all-MiniLM-L6-v2-int8": ((0.18, 0.25), (0.33, 0.5), (0.585, 0.8)),
@@ -55,7 +55,7 @@ def clamped(score: float) -> float:
 
 def sigmoid(logit: float, temperature: float) -> float:
     """Return 1 / (1 + e^(-logit / T)): a half at 0, monotone."""
-    # Beyond, it is 0 or 1 anyway, and e^x has no number.
+    # Beyond these the result is 0 or 1 anyway, and e^x would overflow.
     scaled = min(700.0, max(-700.0, logit / temperature))
     return 1.0 / (1.0 + exp(-scaled))
 
@@ -76,11 +76,11 @@ def between(score: float, points: Sequence[tuple[float, float]]) -> float:
 
 
 def half_of(outcome: Outcome, measured: Mapping[str, float]) -> float:
-    """Return the raw score of a branch that is worth a half, by what was measured."""
+    """Return the raw score of a branch that is worth a half, by measured scales."""
     unit, best = outcome.unit, max((hit.score for hit in outcome.hits), default=0.0)
     half = measured.get(unit)
     if outcome.whole and best > 0:
-        # However common its words are in these entries, or among all of the index.
+        # The bound holds however common the question's words are in the index.
         least = _SHARE_OF_BEST * best
         return least if half is None else min(half * outcome.words, least)
     return (half or SATURATION.get(unit, 1.0)) * outcome.words
@@ -89,12 +89,12 @@ def half_of(outcome: Outcome, measured: Mapping[str, float]) -> float:
 def of_branch(
     score: float, unit: str, model: str | None = None, half: float | None = None
 ) -> float:
-    """Return the calibrated score of one branch alone; an unknown unit stands as is."""
+    """Return the calibrated score of one branch; an unknown unit is only clamped."""
     if unit in SATURATION:
         return saturating(score, SATURATION[unit] if half is None else half)
     if unit != "cosine":
         return clamped(score)
-    # What was not fitted stays as it is.
+    # A model without a fitted map keeps its cosine.
     return between(score, COSINE_MAPS.get(model or "", ()))
 
 
@@ -114,7 +114,7 @@ def minmax(scores: Sequence[float], ceiling: float) -> list[float]:
 
 
 def confidence(score: float, ordering: Ordering, *, exact: bool) -> Confidence:
-    """Return how far a hit is to be trusted; what was named exactly, fully."""
+    """Return how far to trust a hit; one that has the exact name is trusted fully."""
     if exact or score >= ordering.high:
         return "high"
     if score >= ordering.medium:

@@ -1,4 +1,4 @@
-"""What is read of candidates before they are ranked; ranking itself reads nothing."""
+"""Facts about candidates, read before they are ranked; ranking itself reads nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shared.search.jobs.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """Whom an entry belongs to: its thread, copies, machine's series and logbooks."""
+    """What an entry belongs to: its thread, copies, machine's series and logbooks."""
 
     thread_id: str | None = None
     group_id: str | None = None
@@ -20,25 +20,26 @@ class Kin:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """By entry; what is not known changes no order."""
+    """Facts by entry; where a fact is missing, the order does not depend on it."""
 
-    # Of what the branch by meaning did not return; an entry without a vector is absent.
+    # Cosines of entries that the branch by meaning did not return; an entry without a
+    # vector is absent.
     cosines: Mapping[str, float] = field(default_factory=dict)
-    # To the question moved towards its best hits; none: it was not moved.
+    # Cosines to the question moved towards its best hits; empty: it was not moved.
     moved: Mapping[str, float] = field(default_factory=dict)
     kin: Mapping[str, Kin] = field(default_factory=dict)
-    # How it is near, of an entry that is: `NAMED` and others of `Ordering.near`.
+    # How an entry is near to the question: `NAMED` and other ways of `Ordering.near`.
     near: Mapping[str, Collection[str]] = field(default_factory=dict)
     # False: they could not be read in time, so nothing can be reranked.
     in_time: bool = True
-    # Of those that a cross-encoder has read, what it said.
+    # The logits of the entries that a cross-encoder has read.
     logits: Mapping[str, float] = field(default_factory=dict)
-    # Why none has read them though it was to, and as a branch of the search.
+    # Why no model has read the entries though one was to, and that as an outcome.
     unread_because: str | None = None
     unread: Outcome | None = None
-    # Of each sub-query, its own.
+    # The facts of each sub-query, by its number.
     parts: tuple[Facts, ...] = ()
-    # The cosine of each to the whole question, and why there is none.
+    # The cosine of each entry to the whole question, or why nobody compared.
     validation: Mapping[str, float] = field(default_factory=dict)
     unvalidated_because: str | None = None
 

@@ -12,17 +12,17 @@ from shared.search.ranking.fusion import Fused
 
 LEAST, MOST = 0.5, 1.5
 LEAST_PRODUCT, MOST_PRODUCT = 0.5, 2.0
-# How many of the best pull at what is linked to them.
+# How many of the best hits pull at entries of their threads.
 STRONG = 10
 _ALONE = Kin()
 _NO_DAY = "1970-01-01"
 
 
 def product(factors: Mapping[str, float]) -> float:
-    """Return all of them as one, within its bounds."""
+    """Return the product of the factors, within its bounds."""
     if not factors:
         return 1.0
-    # In one order: the last digit of a product depends on it.
+    # Multiplied in one order, for the last digit of a product depends on it.
     total = prod(factors[name] for name in sorted(factors))
     return min(MOST_PRODUCT, max(LEAST_PRODUCT, total))
 
@@ -33,7 +33,7 @@ def of_all(
     facts: Facts,
     ordering: Ordering,
 ) -> list[dict[str, float]]:
-    """Return the factors of each hit that are not 1; scores are those before them."""
+    """Return the factors of each hit that are not 1, by scores before any factor."""
     kin = facts.kin
     pulls = _pulls(fused, scores, kin, ordering.gravity_factor)
     scoped = _scopes(fused, facts, ordering)
@@ -74,7 +74,7 @@ def _is_beside_day(entry_time: str, ordering: Ordering) -> bool:
 
 
 def _nearness(hit: Fused, facts: Facts, ordering: Ordering) -> dict[str, float]:
-    """Return the factors of what names a thing, or belongs to what was done before."""
+    """Return the factors of a hit that names a thing or fits what was done before."""
     ways = facts.near.get(hit.shown.entry_id, ())
     found: dict[str, float] = {}
     if NAMED in ways:
@@ -87,7 +87,7 @@ def _nearness(hit: Fused, facts: Facts, ordering: Ordering) -> dict[str, float]:
 
 
 def _is_placed(hit: Fused, facts: Facts, ordering: Ordering) -> bool:
-    """Tell whether a hit is of any place in which the question is asked."""
+    """Tell whether a hit is of a place where the question is asked."""
     if not ordering.places:
         return False
     has = _has(hit, facts.kin)
@@ -95,14 +95,14 @@ def _is_placed(hit: Fused, facts: Facts, ordering: Ordering) -> bool:
 
 
 class _Age:
-    """What the age of an entry costs it: never more than half."""
+    """Reckons the factor of an entry's age, which is never less than a half."""
 
     def __init__(self, ordering: Ordering) -> None:
         self._half_lives = ordering.half_lives if ordering.day else {}
         self._day = datetime.fromisoformat(ordering.day or _NO_DAY).replace(tzinfo=UTC)
 
     def factor(self, kind: str, entry_time: str) -> float:
-        """Return 1 for what is new, 0.75 after one half-life, 0.625 after two."""
+        """Return 1 for a new entry, 0.75 after one half-life, 0.625 after two."""
         half_life = self._half_lives.get(kind)
         if half_life is None:
             return 1.0
@@ -112,7 +112,7 @@ class _Age:
 
 
 def _scopes(fused: Sequence[Fused], facts: Facts, ordering: Ordering) -> list[float]:
-    """Return the factor of each hit; not 1: it fits every part of the page's scope."""
+    """Return the scope factor for hits that fit every part of a scope, 1 for others."""
     wanted = {part: names for part, names in ordering.scope.items() if names}
     if not wanted:
         return [1.0] * len(fused)
@@ -129,7 +129,7 @@ def _scopes(fused: Sequence[Fused], facts: Facts, ordering: Ordering) -> list[fl
 
 
 def _has(hit: Fused, kin: Mapping[str, Kin]) -> dict[str, set[str]]:
-    """Return what a hit has of each part of a scope; of devices nothing is known."""
+    """Return a hit's values by part of a scope; its devices are not known here."""
     return {
         "kinds": {hit.shown.kind},
         "sources": {hit.shown.source},

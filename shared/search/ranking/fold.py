@@ -1,4 +1,4 @@
-"""Copies behind their best, and no source everywhere: the window as it is shown."""
+"""Folds copies behind the best of them, and bounds each source's share of a page."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from math import ceil
 
 from shared.search.ranking.ranked_hits import Ranked
 
-# So many of a series or group stay in the window: should the best be gone when a page
-# is read, the next stands for them all.
+# How many of a series or group stay in the window: should the best be gone when a page
+# is read, the next one stands for them all.
 SPARE_COPIES = 10
 
-# One hit, and those that stand behind it.
+# One hit, and its like that stand behind it.
 Run = tuple[Ranked, ...]
 
 
@@ -22,8 +22,8 @@ def arranged(
 ) -> tuple[Ranked, ...]:
     """Return the first runs of a window, page by page.
 
-    While more than one source has hits, none has more than its share of a page; what
-    that left out comes back where the page stays short, and else on the next.
+    While more than one source has hits, none gets more than its share of a page. Hits
+    over the share come back where the page stays short, and else on the next page.
     """
     together: dict[str, list[Ranked]] = {}
     for item in items:
@@ -32,7 +32,7 @@ def arranged(
     shown: list[Run] = []
     while left and len(shown) < window:
         if len({run[0].source for run in left}) == 1:
-            # Nobody is left for whom to make room.
+            # Only one source has hits left, so there is nobody to make room for.
             shown += left
             break
         page = _page(left, limit, source_share)
@@ -43,7 +43,7 @@ def arranged(
 
 
 def group_runs(items: Sequence[Ranked]) -> list[Run]:
-    """Return the runs of a window: of each, the first that is left is shown."""
+    """Return the runs of a window; of each run the first hit still there is shown."""
     return [tuple(run) for _, run in groupby(items, _key)]
 
 
@@ -63,5 +63,5 @@ def _page(left: Sequence[Run], limit: int, source_share: float) -> list[int]:
 
 
 def _key(item: Ranked) -> str:
-    # Of the last two the series: all of it says the same, and only some has copies.
+    # A series comes before copies: all of it says the same, and only some have copies.
     return item.thread_id or item.series_id or item.group_id or item.entry_id

@@ -11,33 +11,34 @@ from shared.search.query.modes import EVIDENCE
 from shared.search.query.ordering import Ordering
 from shared.search.ranking import calibration
 
-# What is next to a hit bears it out, and is less than a match.
+# A module of evidence supports a hit, and counts less than a match.
 _SHIPPED = dict.fromkeys(EVIDENCE, 0.5)
 
 
 class Fused(NamedTuple):
     """One entry, with its place and its best chunk in each branch."""
 
-    # By branch name, in the order of the plan.
+    # The best chunk by branch name, in the order of the plan.
     hits: Mapping[str, Candidate]
     ranks: dict[str, int]
     contrib: dict[str, float]
-    # By unit: bm25, ts_rank, cosine.
+    # Raw scores by unit: bm25, ts_rank, cosine.
     scores: dict[str, float]
     rrf: float
-    # A branch that knows the passage names the chunk; lexical hits rank as chunk 0.
+    # The chunk of a branch that knows the passage; lexical hits rank as chunk 0.
     shown: Candidate
 
 
 def rrf_contrib(place: int, k: int = 60, weight: float = 1.0) -> float:
-    """Return what the place in one list is worth; the first place is 1."""
+    """Return the contribution of a place in one list; places count from 1."""
     return weight / (k + place)
 
 
 def weights(branches: Sequence[Outcome], ordering: Ordering) -> dict[str, float]:
-    """Return what each list weighs; where it is asked for, what its best hit is worth.
+    """Return the weight of each list; if so set, times the worth of its best hit.
 
-    As it stands, never as a share of the others': so none loses by what another finds.
+    The worth is no share of the other lists' worth, so no list loses by what another
+    one finds.
     """
     given = {
         one.name: ordering.branch_weights.get(one.name, _SHIPPED.get(one.name, 1.0))
@@ -51,10 +52,10 @@ def weights(branches: Sequence[Outcome], ordering: Ordering) -> dict[str, float]
 def fuse(
     branches: Sequence[Outcome], k: int, weights: Mapping[str, float]
 ) -> list[Fused]:
-    """Return every entry that was found, once; in no order."""
+    """Return every entry that a branch found, once, in no particular order."""
     found: dict[str, dict[str, tuple[int, Candidate]]] = {}
     units = {outcome.name: outcome.unit for outcome in branches}
-    # By name: in which order branches arrived must not show.
+    # Sorted by name, for the order in which branches arrived must not show.
     for outcome in sorted(branches, key=lambda outcome: outcome.name):
         for place, hit in enumerate(best_chunks(outcome.hits), start=1):
             found.setdefault(hit.entry_id, {})[outcome.name] = (place, hit)
@@ -71,7 +72,7 @@ def fuse(
             scores[units[name]] = hit.score
             if hit.span and not shown.span:
                 shown = hit
-        # Equal places are equal worth, in whichever lists they are.
+        # `fsum` is exact, so equal places add up alike in whichever lists they are.
         rrf = fsum(contrib.values())
         fused.append(Fused(hits, ranks, contrib, scores, rrf, shown))
     return fused
@@ -85,7 +86,7 @@ def _best(branch: Outcome, ordering: Ordering) -> float:
 
 
 def best_chunks(hits: Iterable[Candidate]) -> list[Candidate]:
-    """Return one hit an entry, its best, in the total order."""
+    """Return the best hit of each entry, sorted by score, kind and chunk id."""
     best: dict[str, Candidate] = {}
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.kind, hit.chunk_id)):
         best.setdefault(hit.entry_id, hit)

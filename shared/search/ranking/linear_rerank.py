@@ -1,6 +1,6 @@
 """The linear rerank: the meaning and the words of every candidate, weighed.
 
-What a module of another package scored counts as words do: by its share in the best.
+A score of another package's module counts as one of words: by its share in the best.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from statistics import median
 from shared.search.query.modes import EVIDENCE
 from shared.search.ranking.fusion import Fused
 
-# One setting for all collections: 0.7 beside 0.3 to 0.6 lost to it on five of them.
-# `calibration.LINEAR_MAPS` is fitted to these.
+# One pair for all collections: 0.7 beside 0.3 beat other shares on five of them.
+# `calibration.LINEAR_MAPS` is fitted to these shares.
 COSINE_SHARE, LEXICAL_SHARE = 0.7, 0.3
 COSINE = "cosine"
-# Of these no score says how many of the words an entry has.
+# The scores of these say nothing of how many of the words an entry has.
 _NO_WORDS = frozenset({COSINE, *EVIDENCE})
-# To the question that was moved towards its best hits.
+# The cosine to the question that was moved towards its best hits.
 MOVED = "moved_cosine"
 
 
@@ -26,10 +26,10 @@ def linear(
     cosines: Mapping[str, float],
     moved: Mapping[str, float] | None = None,
 ) -> list[float]:
-    """Return 0.7 of each hit's cosine and 0.3 of its share in the best words' score.
+    """Return for each hit 0.7 of its cosine plus 0.3 of its share in the best score.
 
-    Its cosine is that to the moved question, where there is one. An entry without a
-    vector takes the median of the lexical hits that have one, or else of all.
+    The cosine is that to the moved question, where there is one. An entry without a
+    vector takes the median of the lexical hits that have a vector, or else of all hits.
     """
     shares = _shares(fused)
     near = moved or {}
@@ -39,7 +39,7 @@ def linear(
         for cosine, share in zip(known, shares, strict=True)
         if cosine is not None and share is not None
     ]
-    # Where none of those has one, whatever is known of others says more than nothing.
+    # Where no lexical hit has a vector, the cosines of other hits are the best guess.
     others = with_words or [cosine for cosine in known if cosine is not None]
     middle = median(others) if others else 0.0
     return [
@@ -52,7 +52,7 @@ def linear(
 def list_best_human_entries(
     fused: Sequence[Fused], cosines: Mapping[str, float], count: int
 ) -> list[str]:
-    """Return so many entries that people wrote, best first by meaning and words."""
+    """Return at most `count` entries that people wrote, best first by linear score."""
     scores = linear(fused, cosines)
     order = sorted(
         range(len(fused)),
@@ -65,10 +65,10 @@ def list_best_human_entries(
 def shift_to_old_maximum(
     fused: Sequence[Fused], cosines: Mapping[str, float], moved: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return the cosines to the moved question, the best as high as it was before.
+    """Shift the cosines to the moved question so that their maximum is the old one.
 
-    A question is always nearer to what it was moved to: left as they are, they would
-    have a question that finds nothing look as if it had found something.
+    A question is always nearer to the hits that it was moved to. Without the shift a
+    question that finds nothing would look as if it had found something.
     """
     own = {hit.shown.entry_id: _cosine(hit, cosines) for hit in fused}
     near = {entry_id: moved[entry_id] for entry_id in own.keys() & moved.keys()}
@@ -85,7 +85,7 @@ def _cosine(hit: Fused, cosines: Mapping[str, float]) -> float | None:
 
 
 def _shares(fused: Sequence[Fused]) -> list[float | None]:
-    """Return each hit's share in the best score; None: by its meaning alone."""
+    """Return each hit's share in the best score; None: meaning alone found it."""
     most: dict[str, float] = {}
     for hit in fused:
         for unit, score in hit.scores.items():

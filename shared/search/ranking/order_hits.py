@@ -14,24 +14,25 @@ from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import MISSED, SCORE_DECIMALS, cut, least_score, rank
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
 
-# What an entry gains by each further sub-query that found it, and at most.
+# The factor of each further sub-query that found an entry, and how many count.
 STEP, MOST_STEPS = 1.1, 3
 MULTI_SOURCE = "multi_source"
 
 
 class _Merged(NamedTuple):
-    """One entry of all sub-queries, and its score beyond 1, as far as it decides."""
+    """One entry merged from all sub-queries, and its score, which may be above 1."""
 
     item: Ranked
     weighed: float
 
 
 def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
-    """Rank what the branches found; pure, whichever of them was heard first."""
+    """Rank the hits of all branches; the order of their arrival does not matter."""
     if not plan.fan_out.sub_queries:
         return rank(branches, facts, plan)
     orders = rank_parts(branches, facts, plan)
-    # As many of each as are asked for: what is far down in all of them is no answer.
+    # As many of each part as the search asks for: an entry far down in all of them is
+    # no answer.
     tops = [
         [*chain.from_iterable(fold.group_runs(order.items)[: plan.limit])]
         for order in orders
@@ -59,7 +60,7 @@ def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
 def rank_parts(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> list[Order]:
     """Return the order of each sub-query's hits, as if it had been asked alone.
 
-    Nothing is cut by its score, nor for other sources, before all stand in one list.
+    Nothing is cut by its score or its source before all parts are in one list.
     """
     ordering = replace(
         plan.ordering, min_relevance_score=0.0, strict=False, source_share=1.0
@@ -77,9 +78,9 @@ def rank_parts(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> list[Or
 def merge(
     parts: Sequence[Sequence[Ranked]], sub_queries: Sequence[str]
 ) -> list[Ranked]:
-    """Return each entry once: its best score, more for each sub-query that found it.
+    """Return each entry once, with a higher score for each sub-query that found it.
 
-    Gathered by their numbers, so that it is the same whichever ended first.
+    Parts are gathered by their numbers, so it does not matter which one ended first.
     """
     found: dict[str, dict[int, Ranked]] = {}
     for number, items in enumerate(parts):
@@ -114,10 +115,10 @@ def _merged(by_part: Mapping[int, Ranked], sub_queries: Sequence[str]) -> Ranked
 
 
 def _by_score(items: Sequence[Ranked], facts: Facts, plan: Plan) -> list[Ranked]:
-    """Return the entries with the score that all of them share, best first."""
+    """Return the entries by scores on one scale, best first."""
     boosts = [one.factors.get(MULTI_SOURCE, 1.0) for one in items]
     if items and all(one.calibration == "fused_minmax" for one in items):
-        # Nothing weighed them: their places do.
+        # No model or vector weighed the entries, so their places in the lists do.
         raw = [one.fused * factors.product(one.factors) for one in items]
         most = max(one.relevance_score for one in items)
         weighed = calibration.minmax(raw, most)
@@ -142,7 +143,7 @@ def _by_score(items: Sequence[Ranked], facts: Facts, plan: Plan) -> list[Ranked]
 
 def _shown(item: Ranked, score: float, plan: Plan) -> Ranked:
     shown = round(calibration.clamped(score), SCORE_DECIMALS)
-    # What has the very name was trusted before, and is still.
+    # An entry with the exact name was trusted before the merge, and still is.
     named = item.confidence == "high"
     trusted = calibration.confidence(shown, plan.ordering, exact=named)
     return replace(item, relevance_score=shown, confidence=trusted)
@@ -151,9 +152,9 @@ def _shown(item: Ranked, score: float, plan: Plan) -> Ranked:
 def _validated(
     items: Sequence[Ranked], facts: Facts, plan: Plan
 ) -> tuple[list[Ranked], list[Ranked]]:
-    """Return what is near enough to the whole question, and what is not.
+    """Split entries by whether they are near enough to the whole question.
 
-    Of what nobody could compare nothing is left out.
+    An entry that could not be compared is kept.
     """
     threshold = plan.fan_out.threshold
     kept: list[Ranked] = []
@@ -175,7 +176,7 @@ def _beyond(
     rejected: Sequence[Ranked],
     facts: Facts,
 ) -> tuple[Beyond, ...]:
-    """Return what was found and stands in no window, by the first gate that it met."""
+    """List the entries found that are in no window, each with the gate it met first."""
     within = {one.entry_id for one in window}
     found: dict[str, Beyond] = {}
     for one in rejected:

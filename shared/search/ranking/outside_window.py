@@ -1,4 +1,4 @@
-"""What was found and stands in no window: kept for whoever asks why."""
+"""Lists the entries found that are in no window, for whoever asks why."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def list_hits_behind_window(
     window: int,
     read: Collection[str],
 ) -> tuple[Beyond, ...]:
-    """Return all of `items` that are not in the first runs of a window, and why.
+    """Return the items that are not in the first runs of a window, and why not.
 
-    `left_out` was cut by its score, `read` by a model; the other runs follow a window,
-    and what is in none of them stands behind its like.
+    `left_out` was cut by its score, `read` are those that a model has read. Other runs
+    follow the window; an item in no run stands behind its like.
     """
     cut = {item.entry_id for item in left_out}
     within = {item.entry_id for run in runs[:window] for item in run}

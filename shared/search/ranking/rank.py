@@ -1,4 +1,4 @@
-"""Rank what the branches found: pure, the same wherever and whenever it runs."""
+"""Ranks the hits of all branches: pure, so the same wherever and whenever it runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from shared.search.ranking.outside_window import list_hits_behind_window
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 
 SCORE_DECIMALS = 12
-# What a model says of a hit that it has read: a cross-encoder; piece by piece.
+# Units of a model's scores: of a cross-encoder, and of one that compares pieces.
 LOGIT, LIKENESS = "rerank_logit", "late_interaction"
-# Scores from 0 to 1, which can be halved with a likeness; sums of places cannot.
+# Maps to scores from 0 to 1, which can be averaged with a likeness; sums of places
+# cannot.
 SHARED_SCALES = frozenset({"linear_map", "cosine_map", "bm25_saturating"})
-# Of what scores too low, so many are remembered.
+# How many of the hits with too low a score are remembered.
 MISSED = 3
 _ALONE = Kin()
 
@@ -36,21 +37,21 @@ class _Scored(NamedTuple):
     """Every hit's score before factors and after them, by the named map."""
 
     before: list[float]
-    # Not clamped yet: of two beyond 1 the better one still comes first.
+    # Not clamped: of two scores above 1 the better one still comes first.
     after: list[float]
     map: Calibration
     factors: list[dict[str, float]]
-    # By entry, where the question was moved.
+    # The cosine to the moved question by entry, where the question was moved.
     moved: Mapping[str, float] = {}
-    # Whose cosines these are, which is whose map.
+    # The model of the cosines, which has a map of its own.
     model: str | None = None
     is_listed: bool = False
 
     def shown(self, number: int, *, by_model: bool) -> float:
-        """Return one score from 0 to 1; none is above that of what stands before it."""
+        """Return the shown score of a hit, 0 to 1, not above that of one before it."""
         if self.is_listed:
             return 1.0
-        # As far as it decides the order.
+        # Rounded as it is where it decides the order.
         after = round(self.after[number], SCORE_DECIMALS)
         if self.map == "linear_map" and not by_model:
             return calibration.of_linear(after, self.model)
@@ -58,7 +59,7 @@ class _Scored(NamedTuple):
 
 
 def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
-    """Fuse, rerank, calibrate and cut; never sees text, never does I/O."""
+    """Fuse, rerank, calibrate and cut the hits; it reads no text and does no I/O."""
     searched = [
         outcome
         for outcome in branches
@@ -82,16 +83,16 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     places = sorted(
         range(len(fused)),
         key=lambda n: (
-            # Who asks for an entry by its number wants that one.
+            # Whoever asks for an entry by its number wants that entry first.
             shown[n].entry_id not in meant,
-            # What a model has read stands before what it has not.
+            # Hits that a model has read stand before all others.
             not read[n],
             -round(scored.after[n], SCORE_DECIMALS),
             shown[n].kind,
             shown[n].chunk_id,
         ),
     )
-    # Behind them the order of before stands, and no score above the least of theirs.
+    # Other hits keep their order behind them, with no score above the least of those.
     by_model = any(read) and not ordering.late
     most = (scored.shown(n, by_model=by_model) for n in places if read[n])
     lowest = min(most, default=1.0)
@@ -103,7 +104,7 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     items = [_first(one) if one.entry_id in meant else one for one in items]
     kept, left_out, suppressed = cut(items, plan, least)
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
-    # A list by time leaves nobody's entries for later.
+    # A list by time postpones no source's entries.
     share = 1.0 if plan.is_listing else ordering.source_share
     runs = fold.group_runs(fold.arranged(kept, len(kept), plan.limit, share))
     window = tuple(chain.from_iterable(runs[: plan.window]))
@@ -125,7 +126,7 @@ def _scored(
     reranked: bool,
 ) -> _Scored:
     if plan.is_listing:
-        # A list by time: nothing is weighed, and each is all that was asked for.
+        # In a list by time nothing is weighed: each hit matches in full.
         places = [hit.rrf * (plan.rrf_k + 1) for hit in fused]
         return _Scored(places, places, "none", [{} for _ in fused], is_listed=True)
     named: Calibration
@@ -159,7 +160,7 @@ def _scored(
 def _by_model(
     scored: _Scored, fused: Sequence[Fused], facts: Facts, temperature: float
 ) -> _Scored:
-    """Return the scores with those of the hits that a model has read in their place."""
+    """Replace the scores of hits that a cross-encoder has read by its own."""
     before, after = list(scored.before), list(scored.after)
     for number, hit in enumerate(fused):
         logit = facts.logits.get(hit.shown.entry_id)
@@ -170,9 +171,10 @@ def _by_model(
 
 
 def _by_pieces(scored: _Scored, fused: Sequence[Fused], facts: Facts) -> _Scored:
-    """Return the scores, half of them by how like each text is, piece by piece.
+    """Average the scores with the likeness of each text that was compared by pieces.
 
-    Any two texts are somewhat alike: the likest counts as much as the best score.
+    Any two texts are somewhat alike, so likenesses are scaled: the highest counts as
+    much as the best score.
     """
     before, after = list(scored.before), list(scored.after)
     read = {
@@ -185,13 +187,13 @@ def _by_pieces(scored: _Scored, fused: Sequence[Fused], facts: Facts) -> _Scored
         half = (before[number] + likeness - shift) / 2
         weight = factors.product(scored.factors[number])
         before[number] = half
-        # What counts less is further down below 0, too, where the unlikest are.
+        # A weight below 1 moves a hit down below 0 as well, where the unlikest are.
         after[number] = half * weight if half > 0 else half / weight
     return scored._replace(before=before, after=after)
 
 
 def _only_unit(plan: Plan, searched: Sequence[Outcome]) -> str | None:
-    """Return what all scores are of, where one branch alone has found what there is."""
+    """Return the unit of all scores, where one branch found the hits; else None."""
     if len(plan.searching) == 1:
         return searched[-1].unit
     units = {one.unit for one in searched if one.hits}
@@ -201,7 +203,7 @@ def _only_unit(plan: Plan, searched: Sequence[Outcome]) -> str | None:
 def _alone(
     fused: Sequence[Fused], model: str | None, halves: Mapping[str, float]
 ) -> list[float]:
-    """Return the calibrated scores of hits that one branch has found."""
+    """Return the calibrated scores of hits that a single branch has found."""
     return [
         max(
             calibration.of_branch(s, unit, model, halves[unit])
@@ -239,7 +241,7 @@ def _ranked(
     if not listed:
         named = not exact.isdisjoint(hit.hits)
         if named:
-            # What has the very name is never too little; none before it has less.
+            # A hit with the exact name is never cut, and no hit before it scores less.
             score = max(score, least or 0.0)
         trusted = calibration.confidence(score, plan.ordering, exact=named)
     return Ranked(
@@ -266,12 +268,12 @@ def _ranked(
 
 
 def _first(item: Ranked) -> Ranked:
-    """Return what was asked for by its number: no score says more than that."""
+    """Return an entry that was asked for by its number, with the full score of 1."""
     return replace(item, relevance_score=1.0, calibration="none", confidence="high")
 
 
 def least_score(plan: Plan, *, by_model: bool) -> float | None:
-    """Return what a hit must score; None: whatever it does."""
+    """Return the least score that a hit must have; None: any score will do."""
     least = plan.ordering.min_relevance_score
     if by_model and least is None:
         return plan.ordering.least_by_model
@@ -281,10 +283,10 @@ def least_score(plan: Plan, *, by_model: bool) -> float | None:
 def cut(
     items: Sequence[Ranked], plan: Plan, least: float | None
 ) -> tuple[list[Ranked], list[Ranked], Suppressed]:
-    """Leave out what scores too low, and what strictness does not trust enough."""
+    """Leave out hits that score too low, and doubtful ones where ranking is strict."""
     ordering = plan.ordering
     if plan.is_listing or (least is None and not ordering.strict):
-        # All of a list score 1.
+        # All hits of a list by time score 1.
         return list(items), [], Suppressed(threshold=least)
     kept: list[Ranked] = []
     left_out: list[Ranked] = []
@@ -302,7 +304,10 @@ def cut(
 
 
 def _notes(facts: Facts, *, reranked: bool, wanted: bool) -> tuple[Diagnostic, ...]:
-    """Say what this order lacks, and why; equal questions may differ by that alone."""
+    """Note what could not be used for this order, and why.
+
+    Two answers to the same question may differ by that alone.
+    """
     if facts.unread_because:
         said = f"No model has read the results: {facts.unread_because}."
         code = "rerank_skipped"

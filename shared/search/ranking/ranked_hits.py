@@ -18,13 +18,13 @@ class Ranked:
     revision: int
     relevance_score: float
     rrf: float
-    # By branch name.
+    # The entry's place by branch name.
     ranks: dict[str, int]
     contrib: dict[str, float]
-    # By unit: bm25, ts_rank, cosine.
+    # Raw scores by unit: bm25, ts_rank, cosine.
     scores: dict[str, float]
     span: tuple[int, int] | None
-    # Below here: absent in what an older release has stored.
+    # A ranking that an older release has stored lacks the fields below.
     source: str = ""
     calibration: Calibration = "none"
     confidence: Confidence = "none"
@@ -35,30 +35,30 @@ class Ranked:
     series_id: str | None = None
     # Only where threads are shown by one entry each.
     thread_id: str | None = None
-    # Of a question of several parts: which of them found it, and its cosine to the
-    # whole; None: nobody compared.
+    # For a question of several parts: the sub-queries that found the entry, and its
+    # cosine to the whole question; None: nobody compared.
     sub_queries: tuple[str, ...] = ()
     validation_score: float | None = None
 
     @property
     def found_by(self) -> list[str]:
-        """Name the sub-queries that found it; of a single one, the branches."""
+        """Name the sub-queries that found the entry; without any, the branches."""
         return list(self.sub_queries or self.ranks)
 
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """One entry that was found and stands in no window: what kept it out of it."""
+    """An entry that was found and is in no window, with what kept it out."""
 
     entry_id: str
     relevance_score: float
     confidence: Confidence
-    # Behind the window, or among all where its score left it out; None: its like stand
-    # in the window for it.
+    # Its place behind the window, or among all hits where its score cut it; None: its
+    # like stand in the window for it.
     place: int | None = None
-    # Whether a model has read others, and not this one.
+    # Whether a model has read other hits and not this one.
     unread: bool = False
-    # Its cosine to the whole question, where that left it out.
+    # Its cosine to the whole question, where it was too low.
     validation_score: float | None = None
 
 
@@ -73,18 +73,18 @@ class Suppressed:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Hits, best first, and how they came to stand so."""
+    """Hits, best first, and how they came to be in this order."""
 
     items: tuple[Ranked, ...] = ()
     reranked: bool = False
     suppressed: Suppressed = Suppressed()
     notes: tuple[Diagnostic, ...] = ()
-    # The best of what was left out.
+    # The best of the hits that were left out.
     missed: tuple[Ranked, ...] = ()
-    # Everything else that was found; nothing of a list by time.
+    # All other entries that were found; empty for a list by time.
     beyond: tuple[Beyond, ...] = ()
-    # Of several parts: entries found at all, those compared with the whole question and
-    # kept, and those left out.
+    # For a question of several parts: how many entries were found, how many of them
+    # were compared with the whole question and kept, and how many were left out.
     found: int = 0
     validated: int = 0
     rejected: int = 0

@@ -1,4 +1,4 @@
-"""An answer in sentences beside the hits: what it says, of whom, and how sure it is."""
+"""An answer in sentences beside the hits: its text, its citations, how sure it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Status = Literal["grounded", "clarify", "insufficient"]
 Grade = Literal["A", "B", "C", "D"]
 AnswerSource = Literal["deterministic", "llm"]
 CitationMode = Literal["cited", "fallback_all", "none"]
-# `off`: there was nothing for a model to word, or none may read it.
+# `off`: there was nothing for a model to word, or no model may read it.
 ModelStatus = Literal["ok", "off", "quota", "unavailable", "failed"]
 
 
@@ -35,7 +35,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A sentence that an answer rests on, and where it stands."""
+    """A sentence that an answer rests on, and its place in an entry."""
 
     entry_id: str
     revision: int
@@ -65,11 +65,11 @@ class ContextAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShare:
-    """What a model had to do with an answer, whether or not its words stand."""
+    """A model's part in an answer, whether or not its words were taken."""
 
     status: ModelStatus
     model: str | None = None
-    # Why it has no part in the answer; one of the client's reasons, or ours.
+    # Why the model has no part in the answer: a reason of its client, or ours.
     reason: str | None = None
     grounding_score: Annotated[float | None, "Of its sentences, how many hold."] = None
     removed: Annotated[int, "How many of its sentences do not."] = 0
@@ -78,14 +78,14 @@ class ModelShare:
     tokens_in: int | None = None
     tokens_out: int | None = None
     first_ms: float | None = None
-    # What putting the prompt together took, and the model.
+    # How long the prompt took to put together, and the model to answer.
     assemble_ms: float = 0.0
     generate_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer, whoever worded it."""
+    """An answer in sentences, by rules or by a model."""
 
     text: str | None
     source: AnswerSource | None
@@ -97,12 +97,12 @@ class Answer:
     model: ModelShare | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON takes it."""
+        """Return the answer as JSON takes it."""
         return asdict(self)
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Read it back; what a newer release says besides is left out."""
+        """Read an answer back; fields of a newer release are left out."""
         known = select_known_fields(cls, values)
         known["citations"] = [
             Citation(**select_known_fields(Citation, one)) for one in known["citations"]

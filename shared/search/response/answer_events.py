@@ -1,4 +1,4 @@
-"""A response in the events of a stream: its hits, then its answer, then what to do."""
+"""Turns a response into events of a stream: hits, then answer, then suggestions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def of_body(response: Mapping[str, Any]) -> list[Told]:
     told = [("results", without_answer(response))]
     worth = {name: response[name] for name in _OF_ANSWER}
     if response["answer_source"] == "llm":
-        # The answer without a model is not kept beside it.
+        # An answer by a model replaced the one by rules, which is not kept.
         told.append(("llm_status", {"status": "ok", **worth, **_of_model(response)}))
     elif response["context_answer"] is not None:
         told.append(("deterministic", worth))
@@ -44,7 +44,7 @@ def of_body(response: Mapping[str, Any]) -> list[Told]:
 
 
 def without_answer(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a response as it is before there is an answer."""
+    """Return a response with empty answer fields, as before there is an answer."""
     return {
         **response,
         "answer": None,
@@ -58,7 +58,7 @@ def without_answer(response: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_answer(plan: Plan, answer: Answer) -> dict[str, Any]:
-    """Return what the events of an answer say: before a model's, and after."""
+    """Return the fields of an answer's event, by rules or after a model."""
     fields = answer_fields(plan, answer)
     return {
         "answer": answer.text,
@@ -70,14 +70,14 @@ def of_answer(plan: Plan, answer: Answer) -> dict[str, Any]:
 
 
 def of_model(plan: Plan, answer: Answer) -> dict[str, Any]:
-    """Return what is told when a model has had its say, whatever came of it."""
+    """Return the fields of the event that tells how a model fared with the answer."""
     fields = answer_fields(plan, answer)
     status = fields["llm_status"]
     return {"status": status, **of_answer(plan, answer), **_of_model(fields)}
 
 
 def suggest_actions(response: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return what a reader may do next: links and queries, and no control action."""
+    """Suggest what a reader may do next: links and queries, never a control action."""
     return list(_actions(response))[:MOST_ACTIONS]
 
 

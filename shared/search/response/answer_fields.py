@@ -1,4 +1,4 @@
-"""An answer in the fields of a response, and what is said of the model behind it."""
+"""Fills the fields of a response from an answer, and tells of the model behind it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, ModelShare
 
-# Where a model was to word the answer and nobody got as far as asking it.
+# A model was to word the answer, but was not asked in time.
 _NOT_ASKED = ModelShare(status="unavailable", reason="not_asked")
 
 
@@ -42,7 +42,7 @@ def answer_fields(plan: Plan, answer: Answer | None) -> dict[str, Any]:
 
 
 def share_of(plan: Plan, answer: Answer) -> ModelShare | None:
-    """Return what a model had to do with an answer; None: none was to word it."""
+    """Return the model's part in an answer; None: no model was to word it."""
     wanted = plan.detail.synthesis
     if answer.model is None and wanted is not None and wanted.by == "llm":
         return _NOT_ASKED
@@ -50,7 +50,7 @@ def share_of(plan: Plan, answer: Answer) -> ModelShare | None:
 
 
 def model_notes(plan: Plan, answer: Answer | None) -> list[Diagnostic]:
-    """Return what a reader should know of a model that has no part in the answer."""
+    """Tell a reader why a model has no part in the answer, or read less than found."""
     share = share_of(plan, answer) if answer else None
     if share is None:
         return []
@@ -71,7 +71,7 @@ def model_notes(plan: Plan, answer: Answer | None) -> list[Diagnostic]:
 
 
 def is_of_model(note: Diagnostic) -> bool:
-    """Tell whether a diagnostic is of the model that was to word the answer."""
+    """Tell whether a diagnostic is about the model that was to word the answer."""
     return note.source.startswith("rag.")
 
 

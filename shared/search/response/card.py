@@ -1,4 +1,4 @@
-"""What is shown of one thing beside hits: each line of it is cited."""
+"""A card that is shown beside hits about one thing, with a citation on each line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LineKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardLine:
-    """One thing that a card tells, and the entry that says so."""
+    """One line of a card, and the entry that says so."""
 
     kind: LineKind
     text: Annotated[str, "Word for word as the entry has it; of a value, the value."]
@@ -68,7 +68,7 @@ class Card:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Read it back; what a newer release says besides is left out."""
+        """Read a card back; fields of a newer release are left out."""
         lines = [
             CardLine(**select_known_fields(CardLine, one)) for one in values["lines"]
         ]

@@ -1,4 +1,4 @@
-"""The end of a search, one row: conclude, read page, mark passages, answer, respond.
+"""Ends a search in one row: conclude, read page, mark passages, answer, respond.
 
 It runs with the last branch of a flat search, in the body of a chord, and in the API
 when both are late.
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 LATE_READ_MS = 400
-# Of what is left, at most so much goes into the facts: the page is worth more.
+# The share of the time left that reading facts may take: the page is worth more.
 FACTS_SHARE = 0.4
 
 
@@ -69,7 +69,7 @@ class AnswerQuestion(Protocol):
         timeout_ms: int,
         /,
     ) -> Answer | None:
-        """Return the answer; None: the plan asks for none, or there is none."""
+        """Return the answer; None: the plan asks for none, or none can be made."""
 
 
 def no_answer(*_: object) -> None:
@@ -77,7 +77,7 @@ def no_answer(*_: object) -> None:
 
 
 class MakeCards(Protocol):
-    """What is shown of the things that a page is about, read beside it."""
+    """Makes the cards about the things of a page."""
 
     def __call__(
         self, context: SearchContext, plan: Plan, page: ResultPage, timeout_ms: int, /
@@ -92,7 +92,7 @@ def no_cards(*_: object) -> tuple[()]:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What higher rooms make of a page: an answer in sentences, and cards."""
+    """The makers, from higher rooms, of an answer in sentences and of cards."""
 
     answer_question: AnswerQuestion = no_answer
     make_cards: MakeCards = no_cards
@@ -108,9 +108,9 @@ class EndedSearch:
     conclusion: Conclusion
     answer: SearchAnswer | None
     error: LogchordError | None
-    # As it is kept with the job.
+    # The answer in sentences as it is stored with the job.
     sentences: Answer | None = None
-    # What was asked for in the end, where the plan did not say so from the start.
+    # The plan that was carried out in the end, where it is not the first one.
     asked: Plan | None = None
 
     @property
@@ -120,7 +120,7 @@ class EndedSearch:
 
     @property
     def ending(self) -> Ending:
-        """Return what is stored of it; not before whoever waits is told."""
+        """Return the job's ending to store, once whoever waits has the answer."""
         error = self.error.body()["error"] if self.error else None
         digest = self.answer.stability_hash if self.answer else None
         return Ending(
@@ -147,7 +147,7 @@ def end_search(
     arrived: Mapping[int, Sequence[Outcome]],
     beside: Beside = HITS_ALONE,
 ) -> EndedSearch:
-    """End a search with what has arrived; a failed read is the job's error.
+    """End a search with the outcomes that arrived; a failed read is the job's error.
 
     At its deadline a search gets a moment more to read the page, and no longer.
     """
@@ -196,7 +196,7 @@ def _conclude(
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],
 ) -> tuple[Conclusion, float]:
-    """Rank what has arrived by what is known of it; return how long reading took."""
+    """Read facts and rank the outcomes that arrived; return how long reading took."""
     began = time.perf_counter()
     outcomes = [outcome for branch in arrived.values() for outcome in branch]
     facts_ms = int(_left_ms(context, job) * FACTS_SHARE)
@@ -232,20 +232,20 @@ def store(pool: Pool, job: Job, ended: EndedSearch) -> bool:
         with pipelined_connection(pool) as conn:
             return close_job.close_job(conn, job, ended.ending)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        # A submitted job stays open and the finisher ends it; a direct one is told.
+        # Upkeep ends a submitted job that stays open; a direct one has its answer.
         log.warning("job_not_stored", job_id=str(job.job_id), code=exc.error_code)
         return False
 
 
 def reword(plan: Plan, ended: EndedSearch, answer: Answer) -> EndedSearch:
-    """Return a search that is over with another answer to the same hits."""
+    """Return an ended search with another answer to the same hits."""
     assert ended.answer is not None
     response = reword_response(plan, ended.answer, answer)
     return replace(ended, answer=response, sentences=answer)
 
 
 def as_data(error: LogchordError) -> dict[str, Any]:
-    """Return an error as it travels to whoever answers with it."""
+    """Return an error as JSON, as the mailbox carries it to the API."""
     return {
         "message": error.message,
         "code": error.error_code,
@@ -257,7 +257,7 @@ def as_data(error: LogchordError) -> dict[str, Any]:
 
 
 def as_error(values: Mapping[str, Any]) -> LogchordError:
-    """Return the error that travelled."""
+    """Read an error back from the JSON in which it was sent."""
     return LogchordError(**{**values, "severity": Severity(values["severity"])})
 
 

@@ -1,8 +1,8 @@
-"""What a search asks of its engines: told with `debug`, and before it is asked.
+"""Describes the queries that a search sends to its engines: for `debug`, and previews.
 
-Compiled once more of what was looked up, without the words that no hit has which the
-caller may see: these are named to nobody. Before anything is searched nothing was
-looked up, so that what patterns stand for is not told.
+The question is compiled again without looked-up words that no visible hit has, for
+these are named to nobody. A preview has looked up nothing, so it does not tell the
+words behind patterns.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from shared.vocabulary.expand import LANGUAGES
 
 log = get_logger()
 
-# Of what is left, for the little that it asks.
+# How much of the time left this may take: it asks little.
 _MOST_MS = 200
 _BEFORE_SECONDS = 2.0
 
@@ -52,9 +52,9 @@ def describe_engine_queries(
     known: Known,
     left_ms: int,
 ) -> Mapping[str, object]:
-    """Return names, terms, phrases and what both engines were given.
+    """Return the names, terms, phrases and queries of both engines.
 
-    If it is too late, names alone.
+    If it is too late, return the names alone.
     """
     ask = Ask.lasting(plan, min(left_ms, _MOST_MS) / 1000)
     named = {"entities": entities.describe_entities(plan, context.facility)}
@@ -77,7 +77,7 @@ def describe_engine_queries(
 def before(
     context: Lexicon, plan: Plan
 ) -> tuple[Mapping[str, object], tuple[Diagnostic, ...]]:
-    """Return what will be asked first, and what is left out of it; nobody searches."""
+    """Describe the queries of a search before it runs, and what they leave out."""
     ask = Ask.lasting(plan, _BEFORE_SECONDS)
     told: dict[str, object] = {
         "entities": entities.describe_entities(plan, context.facility)
@@ -106,7 +106,7 @@ def _by_index(name: str) -> bool:
 def _compiled(
     ask: Ask, lexicon: Lexicon, known: Known
 ) -> tuple[Ask, BranchQuery] | None:
-    """Return the question of a branch by words; None: it is not to be had in time."""
+    """Compile the question of a branch by words; None: time was over."""
     try:
         languages = WrittenIn().load_languages(
             lexicon.pool, ask.plan.scope.tenant, ask.budget_ms
@@ -121,7 +121,7 @@ def _compiled(
 def _without_patterns(
     told: Mapping[str, Any], *, is_in_phrase: bool
 ) -> dict[str, object]:
-    """Return what holds the words that patterns stand for, without these."""
+    """Return the parts that hold the words behind patterns, with these removed."""
     unknown = {"terms": None, "idents": None}
     terms = [
         {**one, **unknown} if one["how"] == "pattern" else one for one in told["terms"]
@@ -156,7 +156,7 @@ def _queries(
 
 def _body(ask: Ask, question: CompiledQuery) -> dict[str, Any]:
     body = os_bm25.body(ask, question)
-    # Of this moment, and not of the branch.
+    # The time limit is one of this moment and not the branch's.
     del body["timeout"]
     found: dict[str, Any] = json.loads(json.dumps(body, default=str))
     return found
@@ -165,7 +165,7 @@ def _body(ask: Ask, question: CompiledQuery) -> dict[str, Any]:
 def _parts(
     question: CompiledQuery, known: Known, facility: Facility
 ) -> dict[str, object]:
-    """Return what is asked for and excluded, language by language."""
+    """Return the wanted and excluded terms and phrases, language by language."""
     spelt = {
         spelling: want.text
         for want, found in known.items()

@@ -1,4 +1,4 @@
-"""Answers of jobs that ended: their entries are read again, with today's rights."""
+"""Reads answers of ended jobs: their entries are read again, with today's rights."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ _ANSWERED = ("done", "partial")
 
 @dataclass(frozen=True, slots=True)
 class JobReader:
-    """Who reads a stored job, and by what."""
+    """Who reads a stored job, and the context to read it with."""
 
     context: SearchContext
     scope: Scope
-    # Whether they may know that there is what they may not see.
+    # Whether the reader may be told how many matches they may not see.
     acl_honesty: bool = False
     make_cards: MakeCards = no_cards
-    # Answers where whoever was to end the job never came to.
+    # Makes the answer where whoever was to end the job did not get to it.
     answer_question: AnswerQuestion = no_answer
 
     def plan_of(self, stored: StoredJob) -> Plan:
-        """Return a job's plan for them: who asks now decides what is seen."""
-        # What an agent has asked for is known at its end.
+        """Return a job's plan with the reader's scope: it decides what is seen."""
+        # An agent's questions are known at its end only, so they stand in the ranking.
         asked = (stored.ranked or {}).get("asked", {})
         plan = Plan.from_values({**stored.plan, **asked})
         detail = replace(plan.detail, acl_honesty=self.acl_honesty)
@@ -78,7 +78,7 @@ class JobReader:
 def job_body(
     reader: JobReader, stored: StoredJob, running: Sequence[Outcome]
 ) -> dict[str, Any]:
-    """Return a job as its owner sees it, with its answer once it has one."""
+    """Return a job as its owner sees it, with its answer once there is one."""
     branches = branches_of(stored) if stored.ended_at else list(running)
     asked = sub_queries_of({**stored.plan, **(stored.ranked or {}).get("asked", {})})
     answer = read_answer(reader, stored)
@@ -91,7 +91,7 @@ def job_body(
 
 
 def job_line(stored: StoredJob, *, is_running: bool = False) -> dict[str, Any]:
-    """Return how a job fares, without what it found."""
+    """Return the state of a job, without its hits."""
     waits = "running" if is_running else "queued"
     return {
         "job_id": str(stored.id),
@@ -136,7 +136,7 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
 def read_hits(
     reader: JobReader, stored: StoredJob
 ) -> tuple[Plan, Conclusion, ResultPage]:
-    """Return what a job that ended found, its page read again."""
+    """Return the plan and the conclusion of an ended job, and its page read again."""
     plan = reader.plan_of(stored)
     branches = _counted_again(reader, plan, branches_of(stored))
     order = order_of(reader, stored, plan, branches)
@@ -153,7 +153,7 @@ def read_hits(
 def _counted_again(
     reader: JobReader, plan: Plan, branches: Sequence[Outcome]
 ) -> list[Outcome]:
-    """Return the branches with today's facets; without, if they take too long."""
+    """Return the branches with today's facets, or without if they take too long."""
     if not any(one.name == FACETS and not one.failed for one in branches):
         return list(branches)
     ask = Ask.lasting(plan, READ_MS / 1000)
@@ -172,7 +172,7 @@ def results(
 ) -> dict[str, Any]:
     """Return a page of a job's window from a place on, its entries read again.
 
-    Of a job that has not ended there is none yet; its cursor begins the window.
+    A job that has not ended has no page yet; its cursor begins the window.
     """
     plan = reader.plan_of(stored)
     if limit is not None:
@@ -197,7 +197,7 @@ def results(
         "state": stored.state if stored.ended_at else "running",
         "items": items,
         "cut": cut,
-        # What the caller could see then, and not any more.
+        # How many hits of the page the caller could see then and cannot see now.
         "removed": max(0, at - place - len(page)) if stored.ended_at else 0,
         "next_cursor": reader.context.signer().make([at], owned) if more else None,
         "error": stored.error,
@@ -205,14 +205,14 @@ def results(
 
 
 def window(reader: JobReader, stored: StoredJob) -> tuple[Plan, ResultPage, bool]:
-    """Return all of a job's window, read again, and whether it holds all there was."""
+    """Return a job's whole window, read again, and whether it holds all hits found."""
     plan = reader.plan_of(stored)
     if stored.state not in _ANSWERED:
         return plan, [], False
     branches = branches_of(stored)
     runs = fold.group_runs(order_of(reader, stored, plan, branches).items)
     whole = replace(plan, limit=len(runs))
-    # No file says which of its values are the newest.
+    # A file does not tell which values are the newest, so they are not read.
     page = read_page(reader.context.pool, whole, runs, READ_MS, with_values=False)
     found_all = is_under_window(plan, branches) and not is_cut(plan, branches)
     return plan, page, stored.state == "done" and found_all
@@ -221,7 +221,7 @@ def window(reader: JobReader, stored: StoredJob) -> tuple[Plan, ResultPage, bool
 def _listed(
     reader: JobReader, stored: StoredJob, plan: Plan, after: Sequence[Any]
 ) -> dict[str, Any]:
-    """Return a page by time, found now: there may be more than any window holds."""
+    """Return a page by time, searched now: a list may be longer than any window."""
     first, *behind = after
     place = (
         ListingPosition(datetime.fromisoformat(behind[0]), UUID(behind[1]))
@@ -263,7 +263,7 @@ def _listed(
 
 
 def _further(item: Ranked, place: int, plan: Plan) -> Ranked:
-    """Return a hit of a later page, worth what its place in the whole list is."""
+    """Return a hit of a later page, with the contribution of its place in the list."""
     worth = rrf_contrib(place, plan.rrf_k)
     return replace(
         item, ranks={LISTING_MODULE: place}, contrib={LISTING_MODULE: worth}, rrf=worth
@@ -271,7 +271,7 @@ def _further(item: Ranked, place: int, plan: Plan) -> Ranked:
 
 
 def branches_of(stored: StoredJob) -> list[Outcome]:
-    """Return what the branches of a job came to."""
+    """Return the stored outcomes of a job's branches."""
     return outcome.from_json(json.dumps(stored.branches or []))
 
 
@@ -291,7 +291,7 @@ def order_of(
 
 
 def read_order(values: Mapping[str, Any]) -> Order:
-    """Return an order as a job keeps it; what an older release left out is nothing."""
+    """Read an order back from a stored job; fields that it lacks are empty."""
     return Order(
         items=tuple(_ranked(item) for item in values["window"]),
         reranked=values.get("reranked", False),

@@ -1,7 +1,7 @@
-"""Hits outside of a time that was read out of a question, where none lie inside.
+"""Finds hits outside of a time that was read out of a question, where none lie inside.
 
-Such a time is a guess: it must not empty a page. What is asked for is searched once
-more without it, by the branches that can be asked in time, and the best few stand
+Such a time is a guess and must not empty a page. The question is searched once more
+without it, by the branches that can be asked in time, and the best few hits are shown
 beside the empty page.
 """
 
@@ -33,20 +33,20 @@ from shared.search.retrieval.search_context import SearchContext
 log = get_logger()
 
 MOST = 3
-# So much of what is left: the page says other things, too.
+# The share of the time left that this may take: the page has other parts.
 SHARE = 0.6
-# With less time left nothing is asked again.
+# With less time left nothing is searched again.
 LEAST_MS = 150
-# Of that, what goes into searching; the rest reads facts and texts.
+# The share of that time that the search may take; the rest is for facts and texts.
 _SEARCH_SHARE = 0.6
 REASON = "outside_time"
-# From, and before.
+# The beginning of an interval, and its end, which lies outside.
 Interval: TypeAlias = tuple[str, str]
 _MEANING = "semantic"
 
 
 class _Nearest(NamedTuple):
-    """How far from the time asked for an entry was written."""
+    """An entry, and how far from the time asked for it was written."""
 
     off: timedelta
     entry_id: str
@@ -55,9 +55,9 @@ class _Nearest(NamedTuple):
 def find_outside_hits(
     context: SearchContext, plan: Plan, conclusion: Conclusion, left_ms: int
 ) -> Overflow | None:
-    """Return the best hits at other times; None: no time was read, or nothing is there.
+    """Return the best hits at other times; None: no time was read, or no hit is there.
 
-    Hits that scored too low lie inside all the same: then there is nothing to add.
+    Where hits inside scored too low, None as well: the time is not to blame.
     """
     ms = int(SHARE * left_ms)
     elsewhen = plan.time.elsewhen
@@ -65,7 +65,7 @@ def find_outside_hits(
         return None
     left = Deadline.after(ms)
     try:
-        # A date without a year is first that of another year.
+        # A date without a year is first looked for in earlier years.
         for asked in filter(None, (elsewhen.in_earlier_years, elsewhen)):
             without = replace(
                 plan,
@@ -81,7 +81,7 @@ def find_outside_hits(
             if found is not None:
                 return replace(found, time=year)
     except LogchordError as exc:
-        # The answer stands without it.
+        # The answer is good without these hits.
         log.warning("other_times_not_searched", code=exc.error_code)
     return None
 
@@ -89,7 +89,7 @@ def find_outside_hits(
 def _latest_year(
     outcomes: Mapping[str, list[Outcome]], years: Sequence[Interval]
 ) -> Interval | None:
-    """Return the latest of these times in which anything was written."""
+    """Return the latest of these intervals in which a hit was written."""
     times = [
         datetime.fromisoformat(hit.entry_time)
         for branch in outcomes.values()
@@ -102,7 +102,7 @@ def _latest_year(
 def _within(
     outcomes: Mapping[str, list[Outcome]], year: Interval | None
 ) -> dict[str, list[Outcome]]:
-    """Return the outcomes with the hits of one year alone; None: with all of them."""
+    """Return the outcomes with the hits of one year alone; None: with all hits."""
     if year is None:
         return dict(outcomes)
     return {
@@ -125,7 +125,10 @@ def _lies(moment: datetime, within: Interval) -> bool:
 def _searched(
     context: SearchContext, plan: Plan, conclusion: Conclusion, left: Deadline
 ) -> dict[str, list[Outcome]]:
-    """Return what each branch comes to, by its name; the vector is the search's own."""
+    """Search again without the time; return the outcomes by branch name.
+
+    The branch by meaning uses the vector of the first search.
+    """
     seconds = _SEARCH_SHARE * left.left_ms / 1000
     found: dict[str, list[Outcome]] = {}
     for name in plan.branches:
@@ -160,7 +163,7 @@ def _overflow(
     first = next((run for run in runs if nearest and _has(run, nearest)), None)
     best = runs[:MOST]
     if first is not None and first not in best:
-        # The nearest in time is always among them.
+        # The hit nearest in time is always among them.
         best = [*best[: MOST - 1], first]
     page = read_page(context.pool, plan, best, max(1, left.left_ms), with_values=False)
     marker = make_marker(context, plan, conclusion, page)

@@ -1,4 +1,4 @@
-"""A stored answer, shown again: pinned to the revisions that it read."""
+"""Shows a stored answer again, pinned to the revisions that it read."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def read_pinned_answer(
 ) -> Answer | None:
     """Return a job's answer as its reader may see it now, or None.
 
-    An entry that was changed or removed since is marked. One that is purged, or that
-    they may see no more, takes the answer with it: its words are in it.
+    An entry that was changed or removed since is marked. Where one was purged, or the
+    reader may not see it any more, the answer is withheld: it has words of that entry.
     """
     if stored is None:
         return None
     answer = Answer.from_values(stored)
     if not answer.citations:
-        # Without marks nobody knows whose words they are.
+        # Without citations nobody knows whose words an answer has.
         return None if answer.context.evidence else answer
     with connection(pool) as conn:
         statement_deadline.limit_time(conn, timeout_ms)

@@ -1,4 +1,4 @@
-"""The last step of a search: everything that is known becomes one answer."""
+"""The last step of a search: puts hits and all other parts into one answer."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def respond(
 
 
 def _meta(plan: Plan, order: Order, hits: Sequence[Hit]) -> dict[str, int]:
-    """Return how many were found, compared with the whole question, and left out."""
+    """Count the entries that were found, compared with the question, and left out."""
     runs = len(fold.group_runs(order.items))
     found = max(order.found, runs)
     return {
@@ -128,7 +128,7 @@ def _meta(plan: Plan, order: Order, hits: Sequence[Hit]) -> dict[str, int]:
 
 
 def reword(plan: Plan, response: SearchAnswer, answer: Answer) -> SearchAnswer:
-    """Return a response with another answer to the same hits: a model's."""
+    """Return a response with a model's answer to the same hits in place of its own."""
     told = {
         **response.timings_ms,
         **(
@@ -150,7 +150,7 @@ def reword(plan: Plan, response: SearchAnswer, answer: Answer) -> SearchAnswer:
 
 
 def worth_of(plan: Plan, answer: Answer | None) -> Mapping[str, Any] | None:
-    """Return what the answer is worth; a time that comes twice is asked back."""
+    """Return how good the answer is, or the question back about an ambiguous time."""
     told = absence.asked_back(plan)
     if told is not None or answer is None:
         return told
@@ -158,14 +158,14 @@ def worth_of(plan: Plan, answer: Answer | None) -> Mapping[str, Any] | None:
 
 
 def nothing_asked(plan: Plan) -> SearchAnswer:
-    """Return the answer to a question that no backend needs to hear: it is no job."""
+    """Return the answer to an empty question, for which no backend is asked."""
     empty = Conclusion("done", (), Order(), degraded=False)
     parts = response_parts.parts_without_reading(plan, empty)
     return respond(plan, None, empty, [], parts, {"total": 0.0})
 
 
 def stability_hash(items: Sequence[Hit | Ranked]) -> str:
-    """Return a digest of the order: equal for equal calls with nothing written."""
+    """Return a digest of the order, the same for equal calls if nothing is written."""
     told = [
         [item.kind, item.chunk_id, round(item.relevance_score, HASH_DECIMALS)]
         for item in items
@@ -174,7 +174,7 @@ def stability_hash(items: Sequence[Hit | Ranked]) -> str:
 
 
 def times_of(plan: Plan) -> dict[str, object]:
-    """Return what the question and the filters say of the time."""
+    """Return the times that were applied, and whether they were read out of words."""
     written = [
         {**_applied(one, "entry_time"), **_day_ends(one, plan)}
         for one in plan.time.written
@@ -184,7 +184,7 @@ def times_of(plan: Plan) -> dict[str, object]:
 
 
 def _day_ends(one: Applied, plan: Plan) -> dict[str, str]:
-    """Return the end of a day that was named, where the next day counts with it."""
+    """Return the end of a named day, where the interval takes in the next day, too."""
     ends = {until: since for since, until in plan.ordering.beside_day.items()}
     end = ends.get(one.until or "")
     return {"day_ends": timestamp(datetime.fromisoformat(end))} if end else {}
@@ -204,7 +204,7 @@ def _applied(one: Applied, field: str) -> dict[str, object]:
 
 
 def is_under_window(plan: Plan, searched: Sequence[Outcome]) -> bool:
-    """Tell whether no branch found as much as it may."""
+    """Tell whether every branch found fewer hits than the window holds."""
     return all(outcome.kept < plan.window for outcome in searched)
 
 
@@ -215,7 +215,7 @@ def is_cut(plan: Plan, branches: Sequence[Outcome]) -> bool:
 
 
 def _total(plan: Plan, conclusion: Conclusion) -> TotalCandidates:
-    """Return how many match, if all were counted that could be hits."""
+    """Return how many entries match, exactly if a branch by words counted them."""
     by_words = plan.method == "keyword" and not is_cut(plan, conclusion.branches)
     for one in conclusion.branches:
         if by_words and one.counted:
@@ -226,7 +226,7 @@ def _total(plan: Plan, conclusion: Conclusion) -> TotalCandidates:
 def _is_complete(
     plan: Plan, heard: Sequence[Outcome], *, whole: bool, state: str
 ) -> bool:
-    """Whether all that match are here, or on the pages that follow."""
+    """Tell whether all matches are on this page or on those that follow."""
     if is_cut(plan, heard):
         return False
     if not plan.exhaustive:
@@ -245,7 +245,7 @@ def _diagnostics(
 def _thresholds(
     plan: Plan, searched: Sequence[Outcome], order: Order
 ) -> dict[str, float]:
-    """Return what admitted candidates, and what cut them, where something did."""
+    """Return the thresholds that admitted candidates or cut them, by name."""
     floor = next((b.floor for b in searched if b.floor is not None), None)
     notes = {note.code for b in searched for note in b.diagnostics}
     applied = {
@@ -259,11 +259,11 @@ def _thresholds(
 
 
 def _score_thresholds(plan: Plan, order: Order) -> dict[str, float | None]:
-    """Return what cut hits by their score: a least one, and what `strict` asks for."""
+    """Return the thresholds that cut hits by score: the least score, and `strict`'s."""
     ordering, least = plan.ordering, order.suppressed.threshold
     if least is None or not ordering.strict:
         return {"min_relevance_score": least}
-    # Of both together only the higher one is kept with the order.
+    # The order keeps only the higher of both thresholds.
     given = ordering.min_relevance_score
     if given is None and least > ordering.medium:
         given = least

@@ -1,4 +1,4 @@
-"""What a response says besides its hits: why a page is empty, what was sent, hidden."""
+"""Builds the parts of a response besides its hits: absence, hidden count, overflow."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from shared.sources.known_sources import SourceBehind
 
 log = get_logger()
 
-# Of what is left, for a number that no hit depends on.
+# How much of the time left this count may take: no hit depends on it.
 HIDDEN_MS, HIDDEN_SHARE = 300, 0.3
-# With less time left, that nothing was found is told and no more: it must not be late.
+# With less time left an empty page is not explained by queries: it must not be late.
 LEAST_MS = 200
-# Of the sources that are behind, so many are named.
+# How many of the sources that are behind are named.
 MOST_BEHIND = 20
 
 
@@ -47,15 +47,15 @@ class ResponseParts(NamedTuple):
     absence: Absence = PRESENT
     # How many match that the caller may not see; None: not counted.
     hidden: int | None = None
-    # What words of the question were taken for, and with `debug` what was sent.
+    # The expansions of the question's words, and with `debug` the queries sent.
     became: Became = visible_expansions.NOTHING
     sent: Mapping[str, object] = MappingProxyType({})
-    # Which of the sources that were searched are not up to date.
+    # The searched sources that are not up to date.
     behind: Sequence[SourceBehind] = ()
-    # What lies outside of a time that was read, where nothing lies inside, or beyond
-    # the scope of the page.
+    # Hits outside of a time that was read, where none lie inside, or beyond the scope
+    # of the page.
     overflow: Overflow | None = None
-    # Made by a higher room.
+    # Cards, made by a higher room.
     cards: Sequence[Card] = ()
 
 
@@ -123,7 +123,7 @@ def _build_parts(
         context.pool, plan, conclusion, marker.question, left.left_ms
     )
     if outside is not None:
-        # Filters are meant: what they keep out stands in the summary.
+        # Filters are meant, so the matches that they keep out stand in the summary.
         absent = replace(absent, relaxation=outside)
     if overflow is not None and absent.context_answer is not None:
         said = (
@@ -151,7 +151,7 @@ def _expansions(
     hits: Sequence[Hit],
     marker: Highlighter,
 ) -> Became:
-    """Return what the question's words were taken for: of most there is nothing."""
+    """Return the expansions of the question's words; most questions have none."""
     facility = synonyms.add_synonyms(context.facility, plan.words.glossary)
     if not hits or not (marker.known or facility.glossary):
         return visible_expansions.NOTHING
@@ -165,7 +165,7 @@ def _expansions(
 
 
 def _count_hidden(context: SearchContext, plan: Plan, timeout_ms: int) -> int | None:
-    """Return the number where it may be told, and can be in time."""
+    """Count the hidden matches; None where the number must not be told or is late."""
     ms = min(HIDDEN_MS, int(HIDDEN_SHARE * timeout_ms))
     if not plan.detail.acl_honesty or not plan.branches or ms <= 0:
         return None
@@ -177,7 +177,7 @@ def _count_hidden(context: SearchContext, plan: Plan, timeout_ms: int) -> int | 
 
 
 def parts_without_reading(plan: Plan, conclusion: Conclusion) -> ResponseParts:
-    """Return what is known without asking anybody."""
+    """Build the parts of a response without any query."""
     if conclusion.ranked:
         return ResponseParts()
     return ResponseParts(absence.build_absence(plan, conclusion, None, NearMisses()))

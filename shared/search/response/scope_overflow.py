@@ -1,6 +1,6 @@
-"""Hits beyond the scope of a page that are as good as the best within it.
+"""Finds hits beyond the scope of a page that are as good as the best within it.
 
-A scope is a bias and no filter: what it moves down the page must not be overlooked.
+A scope is a bias and no filter: a hit that it moves down must not be overlooked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shared.search.retrieval.search_context import SearchContext
 log = get_logger()
 
 MOST = 3
-# With less time left the page stands without them.
+# With less time left the page is shown without them.
 LEAST_MS = 50
 _FACTOR = "scope"
 
@@ -38,7 +38,7 @@ class ScopeRivals(NamedTuple):
 def find_scope_overflow(
     context: SearchContext, plan: Plan, conclusion: Conclusion, left_ms: int
 ) -> Overflow | None:
-    """Return the best hits beyond the scope; None: there is none, or it leads."""
+    """Return the best hits beyond the scope; None: none is as good as those within."""
     ordering = plan.ordering
     if not any(ordering.scope.values()) or plan.is_listing or left_ms < LEAST_MS:
         return None
@@ -69,7 +69,7 @@ def find_scope_overflow(
 def choose_rivals(
     items: Sequence[Ranked], band: float, lead: float
 ) -> ScopeRivals | None:
-    """Return what scores more than the best within the scope, or nearly as much."""
+    """Choose the hits that score more than the best within the scope, or nearly so."""
     within = [one.relevance_score for one in items if _FACTOR in one.factors]
     outside = sorted(
         (one for one in items if _FACTOR not in one.factors),

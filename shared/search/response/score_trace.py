@@ -1,4 +1,4 @@
-"""How an answer came about, for whoever asks with `debug`: its plan, its scores."""
+"""Tells with `debug` how an answer came about: its plan, and the steps of scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.search.results.hit import Hit
 def trace_scores(
     plan: Plan, conclusion: Conclusion, hits: Sequence[Hit], sent: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the plan with what was sent, and the steps that each hit's score took."""
+    """Return the plan with the queries sent, and the steps of each hit's score."""
     fused = {item.entry_id: item.fused for item in conclusion.ranked}
     return {
         "plan": {**planned(plan), **sent},
@@ -27,7 +27,7 @@ def trace_scores(
 
 
 def planned(plan: Plan) -> dict[str, Any]:
-    """Return what a plan says of itself, whether it is carried out or not."""
+    """Return the parts of a plan that `debug` shows, carried out or not."""
     ordering = plan.ordering
     return {
         "query": plan.query,
@@ -55,7 +55,7 @@ def planned(plan: Plan) -> dict[str, Any]:
 
 
 def _boosts(ordering: Ordering) -> dict[str, float]:
-    """Return what counts for hits of this question alone, each by its factor."""
+    """Return the factors that this question's context gives to some of its hits."""
     applies = {
         "entity_proximity": (NAMED in ordering.near, ordering.entity_factor),
         "scope": (any(ordering.scope.values()), ordering.scope_factor),

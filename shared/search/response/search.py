@@ -1,4 +1,4 @@
-"""A whole search in one call and one process: every branch, then the end."""
+"""Carries out a whole search in one process: every branch, then the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def search(
 ) -> SearchAnswer:
     """Carry out the branches one after the other, and end the search with them.
 
-    No broker is asked and no job is kept. An error of the whole search is raised.
+    It uses no broker and keeps no job. Raises where the whole search fails.
     """
     if not plan.branches:
         return nothing_asked(plan)
@@ -38,7 +38,7 @@ def search(
 
 
 def make_job(context: SearchContext, plan: Plan) -> Job:
-    """Return a job of this moment, for a search that nobody submits."""
+    """Make a job that begins now, for a search that nobody submits."""
     now = context.now()
     return Job(
         job_id=uuid7(),
@@ -57,7 +57,7 @@ def make_job(context: SearchContext, plan: Plan) -> Job:
 def carry_out_branches(
     context: SearchContext, plan: Plan, deadline: float
 ) -> dict[int, list[Outcome]]:
-    """Return what the branches of a plan come to, by their number."""
+    """Carry out the branches of a plan; return their outcomes by branch number."""
     ends_at = deadline_shares.branch_end(deadline, plan.deadline_ms)
     return {
         number: run_pipeline.carry_out_branch(

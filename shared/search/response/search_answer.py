@@ -35,19 +35,19 @@ class TotalCandidates:
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """Hits beside the page: what was asked for, and not quite so."""
+    """Hits beside the page, which lie outside of the time or the scope asked for."""
 
     items: Sequence[Hit]
     reason: str
-    # How near in score they are to the page's best; None: nothing is compared.
+    # How near in score they are to the page's best; None: scores are not compared.
     band: float | None = None
-    # Of these the one that was written nearest to the time asked for.
+    # The hit that was written nearest to the time asked for.
     nearest: str | None = None
-    # In an earlier year: from when to when all of them were written.
+    # The interval of an earlier year in which all of them were written.
     time: tuple[str, str] | None = None
 
     def to_json(self, amount: Amount) -> dict[str, Any]:
-        """Return it in the words of the contract, its hits as far as wanted."""
+        """Return the overflow as answers show it, its hits cut to the wanted amount."""
         items, _ = trimmed(self.items, amount)
         return {
             "items": items,
@@ -59,7 +59,7 @@ class Overflow:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Overflow:
-        """Read it back."""
+        """Read an overflow back."""
         known = select_known_fields(cls, values)
         items = [Hit.from_values(one) for one in values["items"]]
         told = values.get("time")
@@ -69,7 +69,7 @@ class Overflow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswer:
-    """What a search found, what was searched, and how fresh it was."""
+    """The answer to a search: its hits, the branches searched, and their freshness."""
 
     job_id: Annotated[str | None, "Null where nothing was asked for: that is no job."]
     state: State
@@ -159,7 +159,8 @@ class SearchAnswer:
         Mapping[str, Any] | None,
         "Of an agent: why it ended, what it cost, and the answer without a model.",
     ] = None
-    # How much of it is told, and whether `hidden_count` is: not told themselves.
+    # How much of the answer is shown, and whether `hidden_count` is; neither is a field
+    # of the response.
     amount: Amount = WHOLE
     counts_hidden: bool = False
     overflow: Annotated[
@@ -177,7 +178,7 @@ class SearchAnswer:
         return self.results
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer in the words of the contract, as far as it is wanted."""
+        """Return the answer as the contract has it, cut to the wanted amount."""
         results, cut = trimmed(self.results, self.amount)
         values = {
             name: getattr(self, name)
@@ -206,7 +207,7 @@ class SearchAnswer:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> SearchAnswer:
-        """Read a whole answer back; what a newer release says besides is left out."""
+        """Read a whole answer back; fields of a newer release are left out."""
         known = select_known_fields(cls, values)
         overflow = values.get("overflow")
         return cls(
@@ -230,7 +231,7 @@ class SearchAnswer:
 
 
 def _answer_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Read an answer's fields; the release before says less of it."""
+    """Read the fields of an answer in sentences; an older release stored fewer."""
     cited = values["citations"]
     return {
         "answer_source": values.get("answer_source"),
@@ -249,18 +250,18 @@ def _interval(since: str, until: str) -> dict[str, str]:
 def trimmed(
     hits: Sequence[Hit], amount: Amount
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return hits as far as they are wanted, and how much was left off."""
+    """Return hits cut to the wanted amount, and how much was left off."""
     return result_detail.trim_results([one.to_json() for one in hits], amount)
 
 
 def branch_body(outcome: Outcome, sub_queries: Sequence[str]) -> dict[str, Any]:
-    """Return how a branch fared, and which question it searched."""
+    """Return the outcome of a branch, with the question that it searched."""
     number = outcome.part if outcome.part < len(sub_queries) else 0
     return {**outcome.summary(), "sub_query": sub_queries[number]}
 
 
 def _outcome(values: Mapping[str, Any], asked: Sequence[str]) -> Outcome:
-    # What its scores are called is not told.
+    # The unit of its scores is not a field of a response.
     own = values.get("sub_query")
     part = asked.index(own) if own in asked else 0
     return Outcome(**{"unit": "", "part": part, **select_known_fields(Outcome, values)})

@@ -1,4 +1,4 @@
-"""A response that took long, held against what its caller may see by now."""
+"""Checks a response that took long against what its caller may see by now."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _GONE = "An entry that the answer rested on was removed, or closed to you, meanw
 
 
 def see_answer_again(pool: Pool, plan: Plan, answer: Answer) -> Answer:
-    """Return an answer as it may be shown now: pinned, or without its words.
+    """Return an answer as it may be shown now: marked, or without its words.
 
-    A model takes seconds: what it was given may be deleted, edited or closed by then.
+    A model takes seconds: entries that it was given may be deleted, edited or closed by
+    then.
     """
     rests_on = {one.entry_id for one in answer.citations}
     rests_on |= {one.entry_id for one in answer.context.evidence}
@@ -67,7 +68,7 @@ def see_answer_again(pool: Pool, plan: Plan, answer: Answer) -> Answer:
 
 
 def see_hits_again(pool: Pool, plan: Plan, response: SearchAnswer) -> SearchAnswer:
-    """Return a response without the hits that are gone by now."""
+    """Return a response without the hits that the caller cannot see any more."""
     ids = [UUID(one.entry_id) for one in response.results]
     try:
         with connection(pool) as conn:

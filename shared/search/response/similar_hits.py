@@ -1,4 +1,4 @@
-"""Entries most like one: what happened before, as an answer shows hits."""
+"""Finds the entries most like a given one, as an answer shows hits."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from shared.search.query.plan import Plan
     from shared.search.retrieval.search_context import SearchContext
 
-# What each step may take.
+# How long each step may take.
 STEP_MS = 2000
 
 
 def find_similar_hits(
     context: SearchContext, plan: Plan, entry_id: UUID
 ) -> dict[str, Any]:
-    """Return the entries most like one that the caller may see, best first."""
+    """Return the visible entries that are most like a given one, best first."""
     with connection(context.pool) as conn:
         entry = read_entries.require_entry(
             read_entries.load_entry(conn, plan.scope, entry_id)
         )
         statement_deadline.limit_time(conn, STEP_MS)
         found = similar_entries.find(conn, plan, entry)
-    # Nothing was asked in words, so nothing is too weak: the nearest are told, and how
-    # near they are.
+    # There is no question in words, so no entry is too weak: the nearest are shown with
+    # their scores.
     ordering = replace(
         plan.ordering,
         rerank=False,

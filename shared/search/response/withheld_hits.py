@@ -1,6 +1,6 @@
-"""A job read by another key of its owner: no more than that key could have found.
+"""Withholds from another key of a job's owner what that key could not have found.
 
-A key that is kept to a logbook must not learn how many entries match elsewhere.
+A key that is bound to a logbook must not learn how many entries match elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SEEN: LiteralString = (
      LIMIT %(most)s"""
 )
 _OF_TEXT = frozenset(("results", "deterministic", "llm_chunk", "llm_status", "actions"))
-# What a model asked for, and how many entries it found by that.
+# The event of an agent's turn: its queries, and how many entries they found.
 _OF_AGENT = "agent_turn"
 _UNCOUNTED: Mapping[str, Any] = {"candidates": None, "kept": None}
 
@@ -42,12 +42,12 @@ _Rows = Sequence[dict[str, Any]]
 
 
 def is_anothers(stored: StoredJob, reader: Scope) -> bool:
-    """Tell whether who reads may see other entries than whoever asked."""
+    """Tell whether the reader may see other entries than whoever asked."""
     return is_another(Plan.from_values(stored.plan).scope, reader)
 
 
 def is_another(asked: Scope, reader: Scope) -> bool:
-    """Tell whether one of two scopes may show what the other does not."""
+    """Tell whether one of two scopes may show entries that the other does not."""
     return _sight(asked) != _sight(reader)
 
 
@@ -59,7 +59,7 @@ def _sight(scope: Scope) -> tuple[str, frozenset[str] | None, frozenset[str]]:
 
 
 def for_reader(pool: Pool, reader: Scope, stored: StoredJob) -> StoredJob:
-    """Return a job as if what its reader cannot see had never been found."""
+    """Return a job as if entries that its reader cannot see had not been found."""
     if not is_anothers(stored, reader):
         return stored
     lists = [(stored.ranked or {}).get(name, ()) for name in _LISTS]
@@ -89,7 +89,7 @@ def _ranked(
         [one for one in ranked.get(name, ()) if one["entry_id"] in seen]
         for name in _LISTS
     )
-    # What an agent's model asked for may repeat what it was told of other entries.
+    # The queries of an agent's model may repeat words of other entries.
     asked = ranked.get("asked")
     known = {name: value for name, value in ranked.items() if name != "asked"}
     if asked is not None:
@@ -106,14 +106,14 @@ def _ranked(
 def _branch(
     branch: Mapping[str, Any], plan: Mapping[str, Any], seen: set[str]
 ) -> dict[str, Any]:
-    # Not all that match is here: there may be more for them behind what is not theirs.
+    # The hits are not all matches: the reader may have more behind the hidden ones.
     amount = {"candidates": 0, "kept": plan["window"], "counted": False}
     hits = [one for one in branch["hits"] if one["entry_id"] in seen]
     return {**branch, **amount, "hits": hits}
 
 
 def _in_their_places(items: _Rows, rrf_k: int) -> list[dict[str, Any]]:
-    """Return hits whose ranks count those that are left, and none that stood between.
+    """Return hits with ranks that count only the hits that are left.
 
     Scores stay: they say how well an entry fits, not how many fit better.
     """
@@ -139,14 +139,14 @@ def _ranks(items: _Rows, name: str) -> list[int]:
 
 
 def _behind(beyond: _Rows, window: int) -> list[dict[str, Any]]:
-    """Return what stood in no window, at places that count nobody else."""
+    """Return entries outside of the window, with places that skip hidden entries."""
     behind = sorted(one["place"] for one in beyond if one["place"] is not None)
     places = {old: window + n for n, old in enumerate(behind, 1)}
     return [{**one, "place": places.get(one["place"])} for one in beyond]
 
 
 def uncounted(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job as it is told, without how much its branches have found."""
+    """Return the body of a job without the counts of its branches."""
     told = {**body, "branches": [_without(one) for one in body["branches"]]}
     if "turns" in told:
         told["turns"] = [{**one, "tool_calls": []} for one in told["turns"]]
@@ -157,10 +157,10 @@ def uncounted(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def progress(told: ProgressEvent) -> ProgressEvent | None:
-    """Return what is told of a job while it runs, without its counts.
+    """Return an event of a running job without its counts.
 
-    None: it holds text, which is read again with the rights of whoever asks, or what an
-    agent's model asked for.
+    None: the event holds text, which is read again with the reader's rights, or the
+    queries of an agent's model.
     """
     if told.name in _OF_TEXT or told.name == _OF_AGENT:
         return None
@@ -171,9 +171,9 @@ def progress(told: ProgressEvent) -> ProgressEvent | None:
 
 
 def without_text(told: Progress) -> Progress:
-    """Return what was told of a job without its texts, as if no answer had been told.
+    """Return the events of a job without those that hold text.
 
-    They are kept for an hour: an entry may be closed, or deleted, since.
+    Events are kept for an hour, and an entry may have been closed or deleted since.
     """
     kept = [one for one in told.events if one.name not in _OF_TEXT]
     if len(kept) == len(told.events):
@@ -184,6 +184,6 @@ def without_text(told: Progress) -> Progress:
 
 
 def _without(branch: Mapping[str, Any]) -> dict[str, Any]:
-    # That nothing was found is a count, too.
+    # The status `empty` is a count, too.
     status = "ok" if branch["status"] == "empty" else branch["status"]
     return {**branch, **_UNCOUNTED, "status": status}

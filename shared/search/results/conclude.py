@@ -1,4 +1,4 @@
-"""What a search came to: pure, whoever concludes it and however late it is."""
+"""Concludes a search from its outcomes: pure, whoever does it and however late."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Conclusion:
         return self.order.items
 
     def is_compared(self, plan: Plan) -> bool:
-        """Tell whether the question is compared with what came near but is no hit."""
+        """Tell whether entries that are no hits may be compared with the question."""
         return bool(plan.filters) or any(one.vector for one in self.branches)
 
     @property
     def window(self) -> dict[str, Any]:
         """Return the order as a stored job keeps it: ids and scores."""
-        # By hand: `asdict` would copy each hit field by field, a millisecond a search.
+        # Not `asdict`: it copies each hit field by field, a millisecond a search.
         order = self.order
         return {
             "window": _plain(order.items),
@@ -66,7 +66,7 @@ def conclude(
     arrived: Mapping[int, Sequence[Outcome]],
     facts: Facts = NOTHING_KNOWN,
 ) -> Conclusion:
-    """Rank what has arrived; what has not is named as a branch that was late."""
+    """Rank the outcomes that have arrived; a branch without any counts as late."""
     told = [
         arrived.get(number) or [_missing(plan, number, name)]
         for number, name in enumerate(plan.branches)

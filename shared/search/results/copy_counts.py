@@ -15,12 +15,12 @@ from shared.postgres.pool import format_array
 from shared.search.query.plan import Plan
 from shared.search.ranking.ranked_hits import Ranked
 
-# A series that is longer is told to be so long at least.
+# For a longer series the answer says that it has at least so many.
 MOST = 1000
-# Of the page's time: the count is not worth an answer that comes too late.
+# How much of the page's time the count may take: it is not worth a late answer.
 TIMEOUT_MS = 100
 
-# Only what the caller may see, and what the filters let through.
+# Counts only entries that the caller may see and that pass the filters.
 _OF_EACH: LiteralString = (
     """
     SELECT p.entry_id, m.others
@@ -54,7 +54,7 @@ _FILTERED: LiteralString = _OF_EACH + NARROWED + _COUNTED
 def send_copy_counts(
     conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
 ) -> Cursor[TupleRow] | None:
-    """Ask how many others each hit stands for; None: none of them has its like."""
+    """Ask how many others each hit stands for; None: no hit has copies or a series."""
     alike = [item for item in items if item.group_id or item.series_id]
     if not alike:
         return None
@@ -66,7 +66,7 @@ def send_copy_counts(
         "series": [item.series_id for item in alike],
         "most": MOST,
     }
-    # What filters is planned anew, and most of the planning is for filters.
+    # A statement with filters is planned anew: most of the planning is for them.
     is_plain = not narrows(plan.filters.params)
     statement = _PLAINLY if is_plain else _FILTERED
     statement_deadline.limit_time(conn, TIMEOUT_MS, one_plan=is_plain)
@@ -74,7 +74,7 @@ def send_copy_counts(
 
 
 def fetch_copy_counts(rows: Cursor[TupleRow] | None) -> dict[str, int]:
-    """Read the numbers by entry; hits that stand for themselves alone are absent."""
+    """Read the numbers by entry; hits without copies are absent."""
     if rows is None:
         return {}
     return {str(entry_id): others for entry_id, others in rows.fetchall() if others}

@@ -1,7 +1,7 @@
-"""What of an entry answers a question: its best passage, and marked parts of it.
+"""Finds the best passage of an entry and marks the parts that answer a question.
 
-Made for one page alone, by the analyser over the text as it is read. Either engine
-may have found them: the marks are the same.
+The analyser reads the text again for one page alone, so the marks do not depend on the
+engine that found the entry.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MOST_PARTS = 3
 PART_CHARACTERS = 200
 # A text hardly longer than two parts is shown whole.
 WHOLE_CHARACTERS = 400
-# Of work for a whole page: of what comes too late the passage alone is marked, which is
-# found by looking for the words. Time that the machine gave to others is no work.
+# Processor time for a whole page. Of texts that come too late the passage alone is
+# marked, which is found by looking for the words. Waiting does not count.
 SECONDS_A_PAGE = 0.2
 _LOOK_UP_MS = 100
 _BLANK = re.compile(r"\s")
@@ -64,14 +64,17 @@ class Highlighter:
         known: Known | None = None,
     ) -> None:
         self.question = question
-        # What its patterns and misspelt words stand for, as far as that was asked.
+        # The words behind the question's patterns and misspelt words, if looked up.
         self.known: Known = known or {}
         self._facility = facility
         self._wanted: dict[str, WantedTerms] = {}
         self._until: float | None = None
 
     def mark(self, row: HitRow, span: tuple[int, int] | None) -> MarkedText:
-        """Return what is shown of an entry whose chunk stands there, if one does."""
+        """Return the passage and marked parts of an entry to show.
+
+        `span` is the place of the chunk that a branch found, if it named one.
+        """
         if self._until is None:
             self._until = time.thread_time() + SECONDS_A_PAGE
         marks, is_whole = self._marks(row.text, row.language, span)
@@ -89,7 +92,7 @@ class Highlighter:
     def _marks(
         self, text: str, language: str, span: tuple[int, int] | None
     ) -> tuple[list[Mark], bool]:
-        """Return the marks of a text, and whether all of it was read for them."""
+        """Return the marks of a text, and whether the whole text was read."""
         is_late = self._until is None or time.thread_time() > self._until
         most = PASSAGE_CHARACTERS if is_late else MAX_CHARACTERS
         start, end = 0, len(text)
@@ -113,9 +116,9 @@ def make_highlighter(
     branches: Sequence[Outcome],
     languages: Collection[str] = (),
 ) -> Highlighter:
-    """Return what marks a page, with what patterns and misspelt words stand for.
+    """Make a highlighter that knows the words behind patterns and misspelt words.
 
-    For texts of these languages; without any, of every one.
+    It reads texts of these languages; without languages, of every one.
     """
     listed = sorted(languages)
     facility = synonyms.add_synonyms(context.facility, plan.words.glossary)
@@ -140,7 +143,7 @@ def make_highlighter(
                 conn, plan.scope.tenant, wanted, alike=plan.words.fuzzy_threshold
             )
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        # A page without some of its marks is still the page.
+        # The page is still good without some of its marks.
         log.warning("marks_not_looked_up", code=exc.error_code)
         return Highlighter(asked, facility)
     known = dict(zip(wanted, found, strict=True))
@@ -148,9 +151,9 @@ def make_highlighter(
 
 
 def marked_parts(text: str, marks: Sequence[Mark]) -> list[str]:
-    """Return the parts that answer most, in the order of the text; of none, none.
+    """Return the parts that answer most, in the order of the text; none without marks.
 
-    Each is escaped HTML, `<b>` its only tag: without it, it is a part of the text.
+    Each part is escaped HTML with `<b>` as its only tag.
     """
     if not marks:
         return []
@@ -162,7 +165,7 @@ def marked_parts(text: str, marks: Sequence[Mark]) -> list[str]:
 
 
 def _best(marks: Sequence[Mark]) -> list[tuple[int, int]]:
-    """Return where the parts are that answer most of the question, and apart."""
+    """Return the places of the parts that answer most, none of which overlap."""
     near: list[tuple[int, int, int]] = []
     for number, first in enumerate(marks):
         end, parts = min(first.end, first.start + PART_CHARACTERS), set[int]()
@@ -183,7 +186,7 @@ def _best(marks: Sequence[Mark]) -> list[tuple[int, int]]:
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the part with what stands around it: whole sentences, or else words."""
+    """Return a part widened to whole sentences around it, or else to whole words."""
     room = max(0, PART_CHARACTERS - (end - start)) // 2
     left, right = max(0, start - room), min(len(text), end + room)
     if left > 0:

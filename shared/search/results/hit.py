@@ -1,4 +1,4 @@
-"""One entry found, as answers of every kind show it."""
+"""A hit as answers of every kind show it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OtherValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One entry found, in its place; where `fields` are named, these alone."""
+    """An entry that was found, in its place; where `fields` are named, these alone."""
 
     entry_id: str
     chunk_id: str
@@ -106,14 +106,14 @@ class Hit:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Hit:
-        """Read a whole hit back; what a newer release says besides is left out."""
+        """Read a whole hit back; fields of a newer release are left out."""
         known = select_known_fields(cls, values)
         happened = known["event_time"]
         known["entry_time"] = datetime.fromisoformat(known["entry_time"])
         known["event_time"] = happened and datetime.fromisoformat(happened)
         for name in ("superseded_by", "replaces"):
             known[name] = [OtherValue(**one) for one in known[name]]
-        # What the release before does not say.
+        # Fields that the release before does not store.
         before = {"category": None, "source_removed": False}
         before |= {"validation_score": None, "validation": None}
         return cls(**{**before, **known})
@@ -122,7 +122,7 @@ class Hit:
 def make_hit(
     tenant: str, place: int, shown: Shown, marked: MarkedText, *, source_removed: bool
 ) -> Hit:
-    """Return one entry of a page, with its passage and its marks."""
+    """Make the hit of one entry of a page, with its passage and its marks."""
     item, row = shown.item, shown.row
     return Hit(
         entry_id=item.entry_id,

@@ -20,7 +20,7 @@ from shared.text.words.languages import UNKNOWN
 
 @dataclass(frozen=True, slots=True)
 class HitRow:
-    """What a result shows of its entry."""
+    """The columns of an entry that a result shows."""
 
     entry_id: UUID
     source: str
@@ -30,7 +30,7 @@ class HitRow:
     category: str | None
     origin: str
     title: str
-    # As it is read: what chunks are parts of.
+    # The text that chunks are parts of.
     text: str
     url: str | None
     authors: list[str]
@@ -40,9 +40,9 @@ class HitRow:
     entry_time: datetime
     event_time: datetime | None
     thread_id: UUID | None
-    # In which its words were read; unknown until they are.
+    # The language in which the text was analysed; unknown until it is.
     language: str = UNKNOWN
-    # Whether it says of a device what value something has.
+    # Whether the entry states a value of a device.
     states_values: bool = False
 
 
@@ -65,7 +65,7 @@ _ROWS: LiteralString = (
        AND e.id = ANY (%(ids)s::uuid[])
      LIMIT 1000"""
 )
-# Of a thread that never ends, its first entries.
+# Reads the first entries of a thread, for some threads never end.
 _THREADS: LiteralString = (
     _SHOWN
     + rights.SEEN
@@ -79,7 +79,7 @@ _THREADS: LiteralString = (
 def hydrate(
     conn: Connection[Any], ids: Sequence[UUID], scope: Scope, timeout_ms: int
 ) -> dict[UUID, HitRow]:
-    """Return the rows that the caller may see now, whatever a branch said."""
+    """Return those of these entries that the caller may see now, by id."""
     rows = _read(conn, _ROWS, ids, scope, timeout_ms)
     return {row.entry_id: row for row in rows}
 

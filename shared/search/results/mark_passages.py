@@ -1,4 +1,4 @@
-"""The third step of a search's end: each hit of the page with its passage, marked."""
+"""The third step of a search's end: the passage of each hit, with its marks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mark_passages(
     marker: Highlighter,
     first: int = 1,
 ) -> list[Hit]:
-    """Return the hits of a page in their places, from the first one's on."""
+    """Return the hits of a page with marked passages, numbered from `first` on."""
     return [
         make_hit(
             tenant,
@@ -40,7 +40,7 @@ def mark_passages(
 def make_marker(
     context: Lexicon, plan: Plan, conclusion: Conclusion, page: ResultPage
 ) -> Highlighter:
-    """Return what marks the texts of a page; of an empty one, what came near."""
+    """Make the highlighter of a page, or of the near misses of an empty page."""
     if not page and not conclusion.is_compared(plan):
         return Highlighter(NOTHING_ASKED, context.facility)
     languages = {shown.row.language for shown in page}
@@ -48,6 +48,6 @@ def make_marker(
 
 
 def _span(shown: Shown) -> tuple[int, int] | None:
-    """Return where the best chunk stands, if the text is still the one it is of."""
+    """Return the place of the best chunk, if the entry's text is still the same."""
     is_current = shown.item.revision == shown.row.revision
     return shown.item.span if is_current else None

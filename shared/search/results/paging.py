@@ -1,4 +1,4 @@
-"""The pages of one ranked window: signed places in it, bound to whoever asked."""
+"""The pages of one ranked window: cursors are signed places, bound to the caller."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ROUTE = "GET /v1/search/jobs/{job_id}/results"
 
 
 def binding(scope: Scope, job_id: UUID, limit: int) -> Binding:
-    """Return what a place in this window belongs to."""
+    """Return the caller, job and page size that a cursor of this window is bound to."""
     return Binding(ROUTE, str(job_id), scope.key_id or scope.subject, limit)
 
 
 def place_after(runs: Sequence[Run], page: ResultPage) -> int:
-    """Return which run of the window the next page begins with."""
+    """Return the number of the run that the next page begins with."""
     if not page:
         return len(runs)
     last = page[-1].item

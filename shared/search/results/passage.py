@@ -1,4 +1,4 @@
-"""Which part of a text a result shows."""
+"""Chooses the part of a text that a result shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEP = PASSAGE_CHARACTERS // 2
 def passage(
     text: str, marks: Sequence[Mark], span: tuple[int, int] | None
 ) -> tuple[int, int]:
-    """Return where the chunk is that a branch named, else the stretch that has most.
+    """Return the chunk that a branch named, else the stretch with most marks.
 
     Of stretches with equally many parts of the question the first is taken, so that the
     choice is always the same.
@@ -31,9 +31,9 @@ def passage(
 def by_words(
     text: str, marks: Sequence[Mark], words: Sequence[Sequence[str]]
 ) -> tuple[int, int] | None:
-    """Return the stretch with words of more parts than marks have, not analysed.
+    """Return a stretch that has words of more parts than the marks do, else None.
 
-    It is as `passage` would choose it, but for forms of words that look different.
+    It compares plain characters, so it misses forms of words that look different.
     """
     if len(text) <= PASSAGE_CHARACTERS:
         return None

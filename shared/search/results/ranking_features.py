@@ -1,4 +1,4 @@
-"""Read what ranking needs beside the hits, by their ids, in the time that is left."""
+"""Reads the facts that ranking needs of the hits, by their ids, in the time left."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# So many of the best hits move the question, where it is moved.
+# How many of the best hits move the question, where it is moved.
 FED_BY = 3
 
-# As text, which is what they are compared with.
+# The ids are read as texts, for they are compared with texts.
 _KIN: LiteralString = """
     SELECT e.id::text, e.logbooks, e.thread_id::text, s.group_id::text,
            l.series_id::text
@@ -50,14 +50,14 @@ _NEAR: LiteralString = """
      WHERE t.tenant = %(tenant)s AND t.entry_id = ANY (%(ids)s::uuid[])
        AND t.tsv @@ %(near)s::tsquery
      LIMIT 5000"""
-# In the statement's order.
+# In the order of the statement's columns.
 _WAYS = (NAMED, BESIDE, SCOPED, CARRIED)
 
 
 def load_ranking_features(
     context: SearchContext, plan: Plan, branches: Sequence[Outcome], timeout_ms: int
 ) -> Facts:
-    """Return what is known of the hits; without the time for it, that it is not."""
+    """Read the facts that ranking needs of the hits; `UNREAD` where time is short."""
     several = plan.fan_out.sub_queries
     if several:
         share = timeout_ms // len(several)
@@ -86,7 +86,7 @@ def load_ranking_features(
             near = _near(conn, plan, given)
         return Facts(*cosines, _kin(kin.fetchall()), near)
     except DatabaseQueryError as exc:
-        # The fused order stands: late facts are worth no late answer.
+        # The fused order is good enough: facts are not worth a late answer.
         log.warning("facts_not_read", code=exc.error_code, technical=exc.technical)
         return UNREAD
 
@@ -94,11 +94,11 @@ def load_ranking_features(
 def _near(
     conn: Connection[Any], plan: Plan, given: Mapping[str, object]
 ) -> dict[str, frozenset[str]]:
-    """Return how each of the hits is near, of those that are."""
+    """Return the ways in which each hit is near to the question; others are absent."""
     terms = plan.ordering.near
     if not any(terms.values()):
         return {}
-    # A blank is nobody's term.
+    # No entry has a blank as a term, so it matches none.
     wanted = {way: _any_of(terms.get(way) or (" ",)) for way in _WAYS}
     wanted["near"] = _any_of([one for way in _WAYS for one in terms.get(way, ())])
     rows = conn.execute(_NEAR, {**given, **wanted}, prepare=True)
@@ -115,9 +115,9 @@ def _any_of(terms: Sequence[str]) -> str:
 def _cosines(
     conn: Connection[Any], plan: Plan, branches: Sequence[Outcome], models: InUse
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the cosines of what was found by words and not by meaning.
+    """Return the cosines of hits that words alone found.
 
-    Beside them, of all hits those to the question moved towards the best, if it is.
+    The second value has the cosines of all hits to the moved question, if it moves.
     """
     asked = next((one for one in branches if one.model and one.vector), None)
     if asked is None or not plan.ordering.rerank:
@@ -162,8 +162,8 @@ def _cosines(
 def _moves(plan: Plan, branches: Sequence[Outcome]) -> bool:
     """Tell whether the question moves towards its best hits.
 
-    Not where one branch alone was asked, nor where a name or a phrase is required:
-    that is precise, and other words of its hits would blur it.
+    It does not where one branch alone was asked, nor where a name or a phrase is
+    required: such a question is precise, and other words of its hits would blur it.
     """
     is_exact = any(one.exact for one in branches)
     return plan.ordering.feedback > 0 and len(plan.searching) > 1 and not is_exact

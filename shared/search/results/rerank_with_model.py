@@ -1,4 +1,4 @@
-"""The best hits read by a model, in the time that is left; never more."""
+"""Has a model read the best hits, in the time that is left."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# Of what is left of the deadline: the page is still to be read.
+# The share of the time left that the model may take: the page is still to be read.
 SHARE = 0.6
-# A silence of less says that there was little time, and nothing of who is silent.
+# A model that was silent for less had too little time: it is not to blame.
 _SAYS_SO = 0.5
-# What fails with these is the model; all else is what it was to read.
+# Errors of these categories are the model's; all others are those of its texts.
 _OF_THE_MODEL = frozenset({Category.EMBEDDING, Category.CONFIGURATION})
 
 
@@ -48,7 +48,7 @@ def rerank_with_model(
     known: Facts,
     left_seconds: float,
 ) -> Facts:
-    """Return the facts with what a model says of the best hits, or why it does not."""
+    """Add to the facts a model's scores of the best hits, or why there are none."""
     if not plan.ordering.by_model or plan.is_listing:
         return known
     query = tree_text.wanted_text(plan.tree).strip()
@@ -73,14 +73,14 @@ def rerank_with_model(
         reader = context.cross_encoder()
         logits = _ask(context, reader, plan, query, list(texts.values()), ends)
     except LogchordError as exc:
-        # The order of before stands: a better one is worth no failed search.
+        # The order stays as it was: a better one is not worth a failed search.
         log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
         late = exc.error_code == "branch_timeout" or time.monotonic() >= ends
         failed = "no_model" if exc.category in _OF_THE_MODEL else exc.error_code
         why = "it was late" if late else f"it failed ({exc.error_code})"
         unread = replace(
             make_failure(RERANK, unit, exc),
-            # Nothing is missing from the answer: it stands in another order.
+            # The answer lacks nothing, it only has another order.
             status="skipped",
             reason=DEADLINE if late else failed,
             took_ms=round((time.monotonic() - began) * 1000, 3),
@@ -98,7 +98,7 @@ def _ask(
     ends: float,
 ) -> list[float]:
     if reader.late is not plan.ordering.late:
-        # The setting was changed since: what this one says is on another scale.
+        # The setting was changed since: this model's scores are on another scale.
         message = "The model that reads here is not of the kind that was planned."
         raise ModuleNotEnabledError(message, module_name="rerank")
     seconds = ends - time.monotonic()
@@ -120,7 +120,7 @@ def _texts(
     seconds: float,
 ) -> dict[str, str]:
     """Return the passages of the best hits that the caller may see, by entry."""
-    # Not cut yet: what scores low by weight may be what the model finds best.
+    # No hit is cut yet: the model may find a hit best that scores low so far.
     uncut = replace(plan.ordering, min_relevance_score=None, strict=False)
     wide = max(plan.window, plan.ordering.model_window)
     order = conclude(replace(plan, ordering=uncut, window=wide), arrived, known).order
@@ -128,7 +128,7 @@ def _texts(
     if not items:
         return {}
     if plan.ordering.late and items[0].calibration not in SHARED_SCALES:
-        # A likeness would move nothing there: the time for it is saved.
+        # A likeness would move nothing here, so its time is saved.
         return {}
     with connection(context.pool) as conn:
         ids = [UUID(item.entry_id) for item in items]

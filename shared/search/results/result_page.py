@@ -1,4 +1,4 @@
-"""The page of a search: the best of the window that the caller may still see."""
+"""Reads the page of a search: the best of the window that the caller may still see."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# Read with the page, so that a hit deleted meanwhile seldom costs a second look.
+# How many more hits are read, so that a deleted hit seldom costs a second query.
 SPARE = 5
 
 
 class Shown(NamedTuple):
-    """One hit of the page: its row, how many like it stand behind it, its values."""
+    """One hit of the page: its row, how many like it stand behind, its values."""
 
     item: Ranked
     row: HitRow
@@ -50,9 +50,10 @@ def read_page(
     *,
     with_values: bool = True,
 ) -> ResultPage:
-    """Return the first hits with their rows; what is gone gives way to the next.
+    """Return the first hits with their rows; a hit that is gone gives way to the next.
 
-    Of a run that is the next of its like: it hides nobody when it cannot be seen.
+    In a run the next of its like takes its place, so that nothing is hidden by a hit
+    that cannot be seen.
     """
     if not runs:
         return []

@@ -1,7 +1,7 @@
-"""Which values of a page are not the newest: who states another one since, and before.
+"""Finds values of a page that are not the newest, and the entries with the others.
 
-A value is of a device and of what of it. The newest is that of the latest entry which
-the caller may see: whatever else there is, they are not told of.
+A value belongs to a device and a parameter. The newest is that of the latest entry
+which the caller may see: hidden entries are not told of.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from shared.postgres.pool import format_array
 from shared.search.query.plan import Plan
 from shared.search.results.hydrate import HitRow
 
-# Of the page's time: without this, an answer is one too.
+# How much of the page's time this may take: an answer is good without it.
 TIMEOUT_MS = 100
-# So many statements of the same are looked through, either way: some report every hour.
+# How many statements of the same thing are looked through either way: some report
+# every hour.
 MOST = 200
 
-# Whoever states a value of the same, by now: a wrong clock is not the newest for ever.
+# Statements of the same thing up to now, for a wrong clock must not be newest for ever.
 _OF_THE_SAME: LiteralString = """
            SELECT q.entry_id, q.place, q.value, q.said_at
              FROM entry_quantity q
@@ -39,7 +40,7 @@ _NEWEST_FIRST: LiteralString = """
             LIMIT %(most)s"""
 _SINCE: LiteralString = _OF_THE_SAME + " AND q.said_at > s.said_at" + _NEWEST_FIRST
 _BEFORE: LiteralString = _OF_THE_SAME + " AND q.said_at < s.said_at" + _NEWEST_FIRST
-# Who may be seen, and whose newest revision says so.
+# Keeps entries that the caller may see and whose newest revision states the value.
 _SEEN: LiteralString = (
     """
              JOIN entry e ON e.id = c.entry_id
@@ -48,9 +49,9 @@ _SEEN: LiteralString = (
               AND e.deleted_at IS NULL"""
     + rights.SEEN
 )
-# Of several values of the same that an entry states, the last one is what it says.
-# Where nobody of those looked through may be seen, there may be a newer one still:
-# then nothing is said to be replaced.
+# The last of several values that an entry states of the same thing counts. Where none
+# of the entries looked through may be seen, there may be a newer value still: then
+# nothing is said to be replaced.
 _VALUES: LiteralString = (
     """
     SELECT s.entry_id, s.device, s.parameter, s.dimension, s.value AS stated,
@@ -104,14 +105,14 @@ _VALUES: LiteralString = (
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A value that an entry states, and another one of the same, by another entry."""
+    """A value that an entry states, and another entry's value of the same thing."""
 
     entry_id: UUID
     device: str
     parameter: str
     dimension: str
     stated: float
-    # Whether the other one holds since; else it is what this one has replaced.
+    # Whether the other value is the newer one; else this value has replaced it.
     is_older: bool
     value: float
     said_at: datetime
@@ -121,7 +122,7 @@ class Other:
 
 
 class Values(NamedTuple):
-    """What became of the values of one entry, and what they have replaced."""
+    """The values that replaced those of one entry, and the values that it replaced."""
 
     superseded_by: tuple[Other, ...] = ()
     replaces: tuple[Other, ...] = ()
@@ -133,7 +134,7 @@ NONE = Values()
 def send_other_values(
     conn: Connection[Any], plan: Plan, rows: Sequence[HitRow]
 ) -> Cursor[Other] | None:
-    """Ask for the other values of what these entries state; None: they state none."""
+    """Ask for other values of the same things; None: these entries state no values."""
     ids = [row.entry_id for row in rows if row.states_values]
     if not ids:
         return None
@@ -144,7 +145,7 @@ def send_other_values(
 
 
 def fetch_other_values(others: Cursor[Other] | None) -> dict[UUID, Values]:
-    """Read the other values by entry, of those that have any."""
+    """Read the other values by entry; entries without any are absent."""
     found = [] if others is None else others.fetchall()
     older: dict[UUID, list[Other]] = defaultdict(list)
     newest: dict[UUID, list[Other]] = defaultdict(list)

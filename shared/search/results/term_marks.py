@@ -1,4 +1,4 @@
-"""Which words of a text are what a question asks for, compared as engines compare."""
+"""Marks the words of a text that a question asks for, compared as engines do."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
-# Of a text that is longer only the beginning is read again, or the part that is shown.
+# In a longer text only the beginning, or the part that is shown, is read again.
 MAX_CHARACTERS = 100_000
-# A word that stands everywhere needs not be marked everywhere.
+# A word that stands everywhere need not be marked everywhere.
 MAX_MARKS = 2000
-# Looked for where a text is not analysed: of a question, and of each part of it.
+# How many parts of a question, and words of each part, are looked for where a text is
+# not analysed.
 MAX_WORDS = 20
 
 
@@ -38,7 +39,7 @@ class Mark(NamedTuple):
 
 
 class _Phrase(NamedTuple):
-    """What is to follow, place by place, for a part of the question to be there."""
+    """The terms that must follow each other for a part of the question to be there."""
 
     places: tuple[frozenset[str], ...]
     part: int
@@ -52,7 +53,7 @@ class _Begun(NamedTuple):
 
 
 class WantedTerms:
-    """What a question wants to find in texts of one language."""
+    """The terms that a question wants to find in texts of one language."""
 
     def __init__(self, question: CompiledQuery, language: str) -> None:
         name = language if language in STEMMED_LANGUAGES else UNSTEMMED
@@ -63,7 +64,7 @@ class WantedTerms:
             for leaf, is_wanted in iterate_leaves(one)
             if is_wanted
         )
-        # Of each part what may stand in a text as it is, most of it enough to find it.
+        # The plain texts of each part, to find it where a text is not analysed.
         self.words = tuple(_words(leaf) for leaf in [*parts][:MAX_WORDS])
         self._language = language
         self._idents: dict[str, int] = {}
@@ -76,7 +77,7 @@ class WantedTerms:
                     self._phrases[term].append(_Phrase(places, part))
 
     def marks(self, text: str, facility: Facility) -> list[Mark]:
-        """Return what of the text was asked for, in order; never what is negated."""
+        """Return the marks of the wanted parts in a text, in order."""
         found: list[Mark] = []
         for mark in self._found(text, tokens.make_reader(self._language, facility)):
             found.append(mark)
@@ -91,13 +92,13 @@ class WantedTerms:
         for line in reader.lines(text):
             at = line.at
             for chunk, piece in zip(line.chunks, line.pieces, strict=True):
-                # Most of a text is not asked for, and is not looked at word by word.
+                # Most pieces have no wanted term and are not read word by word.
                 if begun or self._begins_in(piece):
                     begun = yield from self._found_in(text, piece, at, begun)
                 at += len(chunk) + 1
 
     def _begins_in(self, piece: TextPiece) -> bool:
-        """Tell whether anything that was asked for begins there, or is found there."""
+        """Tell whether a piece has a wanted identifier or the beginning of a phrase."""
         if not self._phrases.keys().isdisjoint(piece.terms):
             return True
         return piece.has_idents and any(
@@ -107,7 +108,7 @@ class WantedTerms:
     def _found_in(
         self, text: str, piece: TextPiece, at: int, begun: list[_Begun]
     ) -> Generator[Mark, None, list[_Begun]]:
-        """Yield what is found there, and return what has begun by its end."""
+        """Yield the marks in a piece; return the phrases unfinished at its end."""
         for one_there in piece.tokens:
             token = one_there.moved(at)
             for ident in token.idents:
@@ -129,7 +130,7 @@ class WantedTerms:
 
 
 def merged(marks: Sequence[Mark]) -> list[tuple[int, int]]:
-    """Return the stretches that are marked, each character in one at most."""
+    """Return the marked stretches, with overlapping marks as one."""
     told: list[tuple[int, int]] = []
     for start, end, _ in marks:
         if told and start <= told[-1][1]:
@@ -157,7 +158,7 @@ def _phrases(leaf: Leaf) -> list[tuple[frozenset[str], ...]]:
 
 
 def _words(leaf: Leaf) -> tuple[str, ...]:
-    """Return short forms of what is asked for, for whoever compares characters."""
+    """Return texts of a part that a plain comparison of characters may find."""
     words = [*_idents(leaf), *(min(one[0]) for one in _phrases(leaf))]
     if isinstance(leaf, Clause) and leaf.word is not None:
         words.append(leaf.word)

@@ -1,6 +1,6 @@
-"""How near the hits of sub-queries are to the whole question, before they are merged.
+"""Compares the hits of sub-queries with the whole question before they are merged.
 
-What a part alone has found may have nothing to do with what was asked.
+A hit of one part alone may have nothing to do with the whole question.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# Of a hit so much is compared.
+# How much of a hit's text is compared.
 CONTENT_CHARACTERS = 500
-# Of what is left of the deadline: the page is still to be read.
+# The share of the time left that this may take: the page is still to be read.
 SHARE = 0.6
 
 
@@ -46,7 +46,7 @@ def validate_candidates(
 ) -> Facts:
     """Return the facts with each candidate's cosine to the whole question.
 
-    Where nobody can compare, why: nothing is left out then.
+    Where nobody can compare them, the facts say why, and no hit is left out.
     """
     if plan.fan_out.threshold is None:
         return known
@@ -69,7 +69,7 @@ def validate_candidates(
 
 
 def cosine(one: Vectors, other: Vectors) -> float:
-    """Return how alike two vectors are in direction; one without any is like none."""
+    """Return the cosine of two vectors; 0 where one of them has no length."""
     norms = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
     return float(one @ other) / norms if norms else 0.0
 
@@ -84,7 +84,7 @@ def content_of(row: HitRow, item: Ranked) -> str:
 def _candidates(
     plan: Plan, arrived: Mapping[int, Sequence[Outcome]], known: Facts
 ) -> Sequence[Ranked]:
-    """Return what the sub-queries put first, before any of it is cut."""
+    """Return the best hits of the sub-queries, before any is cut by its score."""
     uncut = replace(plan.ordering, min_relevance_score=0.0, strict=False)
     return conclude(replace(plan, ordering=uncut), arrived, known).order.items
 
@@ -96,13 +96,13 @@ def _cosines(
     items: Sequence[Ranked],
     seconds: float,
 ) -> dict[str, float]:
-    """Return the cosines, as those of the model that the threshold is said of."""
+    """Return the hits' cosines by the model that the threshold belongs to."""
     name, vector = whole.model or "", unpack_vector(whole.vector or "")
     tenant, scope = plan.scope.tenant, plan.scope
     ids = [UUID(item.entry_id) for item in items]
     with connection(context.pool) as conn:
         rows = hydrate(conn, ids, scope, max(1, int(seconds * 1000)))
-        # Of what is compared whole there is a vector already.
+        # An entry that is compared as a whole has a stored vector already.
         short = [
             entry_id
             for entry_id, row in rows.items()

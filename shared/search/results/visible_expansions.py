@@ -1,7 +1,7 @@
-"""What words of a question were taken for, told only where a hit has it.
+"""Tells what the words of a question were expanded to, as far as a hit has it.
 
-A pattern or a misspelt word stands for words of all the tenant's entries: what stands
-in hidden ones alone is named to nobody.
+A pattern or a misspelt word stands for words of all the tenant's entries: a word that
+only hidden entries have is named to nobody.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 log = get_logger()
 
 FUZZY = "fuzzy_fallback"
-# Of one word, and of all of them; of a thousand the commonest say enough.
+# How many expansions are named for one word, and for how many words: of a thousand the
+# commonest say enough.
 MOST_NAMED, MOST_WORDS = 10, 10
 _LOOK_UP_MS = 100
 
@@ -56,13 +57,13 @@ _TERMS: LiteralString = (
 
 
 class Way(NamedTuple):
-    """One thing that a word was taken for, and by which terms an entry has it."""
+    """One expansion of a word, and the terms by which an entry has it."""
 
     word: str
     how: How
     told: str
     terms: tuple[str, ...]
-    # Of entries in this one alone; empty: in any.
+    # The language of the entries that may have the terms; empty: any language.
     language: str = ""
 
 
@@ -76,12 +77,12 @@ class _Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """What of it occurs in hits that the caller may see."""
+    """The expansions of a question's words that occur in hits the caller may see."""
 
     ways: tuple[Way, ...] = ()
 
     def known(self, looked_up: Known) -> Known:
-        """Return what was looked up without what no such hit has."""
+        """Return the looked-up words without those that no visible hit has."""
         told = {(way.word, way.told) for way in self.ways}
         return {
             want: replace(
@@ -97,7 +98,7 @@ class Became:
         }
 
     def notes(self, given: Sequence[Diagnostic]) -> list[Diagnostic]:
-        """Return the diagnostics with what they name, and one of their own."""
+        """Return the diagnostics with visible expansions named, and one about them."""
         notes = [self._named(one) if one.code == FUZZY else one for one in given]
         said = self._said("pattern", "glossary")
         if said:
@@ -128,7 +129,7 @@ NOTHING = Became()
 
 
 def ways_of(question: CompiledQuery, known: Known, facility: Facility) -> list[Way]:
-    """Return all that the words of a question were taken for, seen or not."""
+    """Return all expansions of a question's words, visible in hits or not."""
     found = [way for want in known for way in _looked_up(want, known[want])]
     return [*found, *_of_glossary(question, facility)]
 
@@ -139,7 +140,7 @@ def load_visible_expansions(
     ways: Collection[Way],
     entry_ids: Sequence[str],
 ) -> Became:
-    """Return what of it stands in these entries, as far as the caller may see them."""
+    """Return the expansions that occur in those of these entries the caller may see."""
     if not ways or not entry_ids:
         return NOTHING
     given = {
@@ -150,10 +151,10 @@ def load_visible_expansions(
     try:
         with connection(pool) as conn:
             statement_deadline.limit_time(conn, _LOOK_UP_MS)
-            # Planned with the terms at hand, which it looks up as a set.
+            # Planned with its terms, which the statement looks up as a set.
             rows = conn.execute(_TERMS, given, prepare=False).fetchall()
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        # What is not known to be seen is not told.
+        # An expansion is told only when it is known to be visible.
         log.warning("expansions_not_looked_up", code=exc.error_code)
         return NOTHING
     hits = {_Hit(_named(language), frozenset(terms)) for language, terms in rows}
@@ -170,7 +171,7 @@ def _looked_up(want: Want, found: Expansion) -> Iterator[Way]:
         for one in terms:
             yield Way(word, "pattern", one, (one,), language)
     for one in found.idents:
-        # A whole name is a term as well.
+        # An entry has a whole name as a term as well.
         yield Way(word, "pattern", one, (IDENT_PREFIX + one,))
         yield Way(word, "pattern", one, (one,))
 
@@ -198,7 +199,7 @@ def _of_form(form: synonyms.Form, language: str) -> Iterator[Way]:
     for lexemes, called in zip(form.others, form.called, strict=True):
         yield Way(form.text, "glossary", called, lexemes, language)
         if len(lexemes) == 1:
-            # It may be a part of a name.
+            # A word may also be a part of a name, which entries have as an identifier.
             ident = IDENT_PREFIX + lexemes[0]
             yield Way(form.text, "glossary", called, (ident,), language)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def choose_languages(ask: Ask, context: SearchContext) -> tuple[str, ...]:
-    """Return the languages that a branch searches; none: all that there may be."""
+    """Return the languages that a branch searches; empty: all that there may be."""
     if context.written_in is None:
         return ()
     return context.written_in.load_languages(
@@ -28,10 +28,10 @@ def choose_languages(ask: Ask, context: SearchContext) -> tuple[str, ...]:
 
 
 class Assumed:
-    """What a branch searches: what was there lately, compared with what is there.
+    """Searches in the languages seen lately, and then checks that there are no others.
 
-    That is asked beside what the branch asks of its hits, and not before it searches;
-    what is found in a new language afterwards, is as new as if it had been before.
+    The check goes out with the statements about hits and delays no search. Hits in a
+    new language that the second search finds are as fresh as the first ones.
     """
 
     def __init__(self, ask: Ask, context: SearchContext) -> None:
@@ -39,29 +39,29 @@ class Assumed:
         self._tenant = ask.plan.scope.tenant
         lately = self._known.lately(self._tenant) if self._known else ()
         self.languages = choose_languages(ask, context) if lately is None else lately
-        # Of every language there are no others, but the next search may need fewer.
+        # A search in every language misses none, but the next one may need fewer.
         self._is_compared = self._known is None or lately is None
         self._rows: Cursor[TupleRow] | None = None
         self._there: tuple[str, ...] = self.languages
 
     def ask(self, conn: Connection[Any], budget_ms: int) -> None:
-        """Ask what is there, after all else that goes out together."""
+        """Ask for the languages of the entries, as the last statement of a pipeline."""
         if not self._is_compared:
             self._rows = send_languages(conn, self._tenant, budget_ms)
 
     def hear(self) -> None:
-        """Read what was asked."""
+        """Read the languages that were asked for."""
         if self._known is not None and self._rows is not None:
             self._there = self._known.fetch_languages(self._tenant, self._rows)
             self._rows, self._is_compared = None, True
 
     def unheard(self, error: DatabaseQueryError) -> None:
-        """Take it that there may be any, as what was asked was not answered."""
+        """Assume every language, for the question was not answered."""
         self._there = assume_every_language(error)
         self._rows, self._is_compared = None, True
 
     def others(self, ask: Ask, context: SearchContext) -> tuple[str, ...] | None:
-        """Return what is to be searched instead; None: all that is there was."""
+        """Return the languages to search anew; None: the search had all that exist."""
         if not self._is_compared:
             self._there = choose_languages(ask, context)
         is_every = not self.languages

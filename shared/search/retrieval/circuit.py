@@ -20,7 +20,7 @@ class Circuit:
         self._next_probe = 0.0
 
     def allows(self) -> bool:
-        """Whether the backend may be asked now; an open circuit lets a probe by."""
+        """Tell whether the backend may be asked; an open circuit lets a probe by."""
         with self._lock:
             if self._failures < OPENS_AFTER_FAILURES:
                 return True
@@ -31,12 +31,12 @@ class Circuit:
             return True
 
     def succeeded(self) -> None:
-        """Close it: the backend answered."""
+        """Close the circuit: the backend answered."""
         with self._lock:
             self._failures = 0
 
     def failed(self) -> None:
-        """Count a failure; the fifth in a row opens it."""
+        """Count a failure; the fifth in a row opens the circuit."""
         with self._lock:
             self._failures += 1
             if self._failures >= OPENS_AFTER_FAILURES:
@@ -44,7 +44,7 @@ class Circuit:
 
 
 class Circuits:
-    """One for each name, made when it is first asked for."""
+    """Circuits by name, each made when it is first asked for."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -52,6 +52,6 @@ class Circuits:
         self._made: dict[str, Circuit] = {}
 
     def of(self, name: str) -> Circuit:
-        """Return the circuit of that name, the same every time."""
+        """Return the circuit of a name, the same every time."""
         with self._lock:
             return self._made.setdefault(name, Circuit(self._clock))

@@ -1,4 +1,4 @@
-"""Up to when everything written is searched: the watermark that branches report."""
+"""The watermark that branches report: all that was written before it is searched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class Freshness:
         self._known: dict[tuple[str, ...], tuple[float, datetime]] = {}
 
     def of(self, pool: Pool, *stages: str) -> datetime:
-        """Return up to when everything has passed these stages; before searching."""
+        """Return the time up to which all entries have passed these stages.
+
+        It is read before searching, so that it is never later than the search.
+        """
         with self._lock:
             known = self._known.get(stages)
         now = self._clock()

@@ -1,6 +1,6 @@
-"""The search modules that are installed, ours and other people's: which, and how.
+"""The installed search modules, ours and those of other packages.
 
-A module that cannot be loaded costs its own branch alone: the others go on.
+A module that cannot be loaded fails its own branch alone: the others go on.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 log = get_logger()
 
-# What somebody else's module may not be called: a mode has that name, or a step.
+# Names that other packages' modules may not have: those of modes and steps.
 RESERVED = frozenset(
     {
         *(RERANK, modes.AUTO, modes.AGENT),
         *(*modes.MODES, *modes.ALIASES, *modes.LATER),
     }
 )
-# Raw scores that ranking knows how to weigh: another module's are never taken for them.
+# Units that ranking has a scale for: other packages' modules may not use them.
 RESERVED_UNITS = frozenset(
     {
         *("bm25", "cosine", "entry_time", "rerank_logit", "rrf", "trigram", "ts_rank"),
         *modes.EVIDENCE,
     }
 )
-# What importing somebody else's module ends in.
+# Errors in which importing another package's module may end.
 BROKEN = (ImportError, AttributeError, TypeError, ValueError, LookupError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A search module as it was found."""
+    """A search module that is installed, with its parameters."""
 
     descriptor: SearchToolDescriptor
     parameters: tuple[ParameterDescriptor, ...]
-    # Whether it came with Logchord: another's hits are looked up again.
+    # Whether it came with Logchord; the hits of others are looked up again.
     is_ours: bool
 
 
@@ -66,24 +66,24 @@ def list_modules() -> Mapping[str, Installed]:
 
 
 def load_module(name: str) -> Installed:
-    """Return a module, or raise why it cannot be used; none is not enabled."""
+    """Return a module, or raise why it cannot be used or that there is none."""
     return plugins.usable(find_modules(), name, "search module")
 
 
 def find_module(name: str) -> SearchToolDescriptor:
-    """Return what is known of a module, or raise why it cannot be used."""
+    """Return the descriptor of a module, or raise why it cannot be used."""
     return load_module(name).descriptor
 
 
 def list_parameters(names: Sequence[str]) -> list[ParameterDescriptor]:
-    """Return what the modules of other packages among these may be given."""
+    """Return the parameters of those of these modules that other packages brought."""
     known = list_modules()
     others = [known[name] for name in names if name in known]
     return [p for one in others if not one.is_ours for p in one.parameters]
 
 
 def unit_of(name: str) -> str:
-    """Return what a module's scores are called; nothing where it cannot be used."""
+    """Return the unit of a module's scores; empty where it cannot be used."""
     known = _descriptor(name)
     return known.unit if known else ""
 
@@ -107,7 +107,7 @@ def stages_of(name: str) -> tuple[str, ...]:
 
 
 def engine_of(name: str) -> Engine:
-    """Return which server answers a module; a pipeline's is its package's affair."""
+    """Return the server that answers a module; `package` where it is another's."""
     known = _descriptor(name)
     return known.engine if known else "package"
 
@@ -139,7 +139,7 @@ def _load(point: EntryPoint) -> Installed | ConfigurationError:
 
 
 def _parameters(provide: Callable[[], Any]) -> tuple[ParameterDescriptor, ...]:
-    """Return what stands beside the descriptor, if anything does."""
+    """Return the parameters described beside the descriptor, if any are."""
     describe = getattr(inspect.getmodule(provide), "get_parameter_descriptors", None)
     return tuple(describe()) if describe else ()
 

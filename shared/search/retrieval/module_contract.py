@@ -27,11 +27,11 @@ Engine = Literal["opensearch", "postgres", "package"]
 
 
 class Lexicon(Protocol):
-    """Where a question's words are looked up, and compared with those of entries."""
+    """The database and the facility's words by which a question is compiled."""
 
     @property
     def pool(self) -> Pool:
-        """The database that has them."""
+        """The database with the vocabulary and the entries."""
 
     @property
     def facility(self) -> Facility:
@@ -39,7 +39,7 @@ class Lexicon(Protocol):
 
     @property
     def present(self) -> Present | None:
-        """The words that entries were seen to have; None: looked up each time."""
+        """The words that entries are known to have; None: looked up each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,19 @@ class Ask:
 
     plan: Plan
     limit: int
-    # Monotonic: every step gets what the ones before it have left.
+    # By the monotonic clock: each step gets the time that earlier steps have left.
     ends_at: float
     # Whether the branch has failed once before.
     again: bool = False
 
     @classmethod
     def lasting(cls, plan: Plan, seconds: float) -> Ask:
-        """Return a share of so many seconds from now."""
+        """Return an ask whose time ends so many seconds from now."""
         return cls(plan, plan.window, time.monotonic() + seconds)
 
     @property
     def budget_seconds(self) -> float:
-        """Return what is left of it, or raise `branch_timeout`."""
+        """Return the seconds that are left, or raise `branch_timeout`."""
         left = self.ends_at - time.monotonic()
         if left <= 0:
             raise LogchordError("The branch was late.", code="branch_timeout")
@@ -68,29 +68,29 @@ class Ask:
 
     @property
     def budget_ms(self) -> int:
-        """Return what is left as servers take it; never 0, which means no limit."""
+        """Return the milliseconds left; never 0, which servers take as no limit."""
         return max(1, int(self.budget_seconds * 1000))
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An entry that a module of another package names: the higher, the better."""
+    """An entry that a module of another package names; a higher score is better."""
 
     entry_id: UUID
-    # From 0 to 1, where nothing else found the entry: shown as it is.
+    # Shown as it is, from 0 to 1, where nothing else found the entry.
     score: float
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleResult:
-    """What a module came to when nothing went wrong."""
+    """The result of a module that did not fail."""
 
     hits: tuple[Candidate, ...] = ()
     as_of: datetime | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    # Set when the module had no reason to search at all.
+    # Why the module did not search; None: it did.
     skipped: str | None = None
-    # What was asked of the vectors, for whoever ranks.
+    # The model and the vector of the question, which ranking needs.
     model: str | None = None
     vector: str | None = None
     floor: float | None = None
@@ -101,37 +101,37 @@ class ModuleResult:
     whole: bool = False
     # The entries among the hits whose very number was asked for: they stand first.
     meant: tuple[str, ...] = ()
-    # Of a branch that counts: how many match, whether these are all, and their facets.
+    # From a branch that counts: how many match, whether all were counted, the facets.
     matches: int = 0
     counted: bool = False
     counts: dict[str, Any] | None = None
-    # What a module of another package fills instead of `hits`: rights, filters and all
-    # that is known of an entry are looked up for it.
+    # Filled by a module of another package instead of `hits`: rights, filters and the
+    # columns of each entry are looked up for it.
     named: tuple[Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SearchToolDescriptor:
-    """What the rest of the system knows of a search module."""
+    """Describes a search module to the rest of the system."""
 
     name: str
     description: str
-    # The family: what `mode` calls it, and what an answer says was used.
+    # The family of the module, as `mode` and answers name it.
     search_mode: str
-    # Returns what it found; another package's may be a coroutine function.
+    # Returns a `ModuleResult`; another package's may be a coroutine function.
     execute: Callable[[Ask, SearchContext], Any]
-    # What its scores are called in an answer.
+    # The unit of its scores in an answer.
     unit: str
     needs_embedder: bool = False
-    # Which server answers it: `package`, whatever the module asks by itself.
+    # The server that answers it; `package`: the module asks another one by itself.
     engine: Engine = "package"
     # Stages that an entry must have passed before the module can find it.
     needs_stages: tuple[str, ...] = ()
     # Whether it compares the words of the question with those of entries.
     compares_words: bool = False
-    # Takes over within the same task and budget.
+    # The module that takes over within the same task and time.
     fallback: str | None = None
-    # As a tool of an agent or of a program: what it is given, and the text of what it
-    # has found, from the results of an answer.
+    # As a tool of an agent or of a program: its arguments, and how the results of an
+    # answer become text.
     args_schema: type[BaseModel] = SearchArguments
     format_result: Callable[[Sequence[Mapping[str, Any]]], str] = as_json

@@ -1,4 +1,4 @@
-"""Vectors of recent queries and passages: the same words are not encoded twice."""
+"""Keeps vectors of recent queries and passages, so that none is encoded twice."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ KEPT = 2000
 
 
 def packed(vector: Vectors) -> str:
-    """Return a vector as it travels beside the hits that it found."""
+    """Return a vector as text, to travel with the hits that it found."""
     return base64.b64encode(vector.astype("<f4").tobytes()).decode()
 
 
 def unpack_vector(text: str) -> Vectors:
-    """Return the vector that travelled."""
+    """Read a vector back from its text."""
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
@@ -62,7 +62,7 @@ class PassageVectors:
         self._known: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
 
     def of(self, encoder: Encoder, texts: Sequence[str]) -> list[Vectors]:
-        """Return the vector of each passage; what is not known is encoded at once."""
+        """Return the vector of each passage; encode all unknown ones together."""
         with self._lock:
             found = {
                 text: self._known[key]

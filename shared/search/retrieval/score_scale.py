@@ -1,4 +1,4 @@
-"""How large the raw scores of words are in these entries: asked for some of their own.
+"""Measures how large raw scores are in these entries, by a sample of their own words.
 
 BM25 and `ts_rank` grow with how rare a word is, and so with the number of entries. The
 best hit of a usual word is worth 0.8, where hits are trusted most.
@@ -23,24 +23,25 @@ from shared.text.analysis.analyser import FILLER, quote_lexeme
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
-# So many times an entry gives a word; of fewer different ones nothing is learnt.
+# How many entries give a word each; fewer different words tell nothing.
 SAMPLES, _FEWEST = 100, 10
 _ROWS_LOOKED_AT = 2000
 # s / (s + c) is 0.8 where c is a quarter of s.
 _SHARE_OF_BEST = 0.25
-# A word that tells something is seldom the shortest of some.
+# The longest of so many words of an entry is taken, for short ones tell little.
 _LOOKED_AT = 4
-# Less is no other scale: whoever compares two answers would see another setting.
+# A smaller change is not stored, or whoever compares two answers would see another
+# setting.
 _CHANGE = 0.2
 _TIMEOUT_SECONDS = 10
 
-# Pages of the table at random, and of their rows some.
+# Reads some rows of random pages of the table.
 _TEXTS: LiteralString = """
     SELECT left(t.stream, 400)
       FROM entry_text t TABLESAMPLE SYSTEM (%(percent)s)
      ORDER BY random()
      LIMIT %(limit)s"""
-# As `pg_fts` ranks, but for who may see what.
+# Ranks as `pg_fts` does, without regard to rights.
 _RANKED: LiteralString = """
     SELECT (SELECT max(ts_rank(found.tsv, word::tsquery, 1))::float8
               FROM (SELECT t.tsv FROM entry_text t
@@ -65,7 +66,7 @@ def load_scale(conn: Connection[TupleRow]) -> dict[str, float]:
 def store_scale(
     conn: Connection[TupleRow], measured: Mapping[str, tuple[float, str]]
 ) -> None:
-    """Keep what was measured and where, unless it is much as before."""
+    """Store measured scales and where they come from, unless they hardly changed."""
     for unit, (half, measured_in) in sorted(measured.items()):
         given = {"unit": unit, "half": half, "measured_in": measured_in}
         conn.execute(_KEEP, {**given, "change": _CHANGE})
@@ -74,7 +75,10 @@ def store_scale(
 def measure_scale(
     pool: Pool, client: OpenSearch | None, base: str, chance: Random
 ) -> dict[str, tuple[float, str]]:
-    """Return what is worth a half and where; a unit of too few entries is left out."""
+    """Measure by unit the raw score that is worth a half, and where it was measured.
+
+    A unit with too few hits is left out.
+    """
     with connection(pool) as conn:
         words = _sample_words(conn, chance)
         if len(set(words)) < _FEWEST:
@@ -91,18 +95,18 @@ def measure_scale(
 
 
 def _half(scores: Sequence[float]) -> float:
-    """Return what is worth a half where these are the best hits, to two digits."""
+    """Return the score worth a half, to two digits, by the best hits of some words."""
     return float(f"{_SHARE_OF_BEST * median(scores):.1e}")
 
 
 def _sample_words(conn: Connection[TupleRow], chance: Random) -> list[str]:
-    """Return words of entries at random: what many have comes with many of them."""
+    """Return a word from each of some random entries, so common words come often."""
     about = max(1, entry_estimate.estimate_entries(conn))
     percent = min(100.0, 100.0 * _ROWS_LOOKED_AT / about)
     given = {"percent": percent, "limit": SAMPLES}
     found: list[str] = []
     for (stream,) in conn.execute(_TEXTS, given).fetchall():
-        # The last one may be cut.
+        # The last word may be cut.
         terms = [one for one in stream.split()[:-1] if one != FILLER]
         some = chance.sample(terms, min(_LOOKED_AT, len(terms)))
         found += [max(some, key=len)] if some else []
@@ -112,7 +116,7 @@ def _sample_words(conn: Connection[TupleRow], chance: Random) -> list[str]:
 def _best_scores(
     client: OpenSearch, index: str, words: Sequence[str]
 ) -> tuple[list[float], str]:
-    """Return what the best hit of each word scores, and in which index."""
+    """Return the score of the best hit of each word, and the index that has them."""
     lines: list[Mapping[str, Any]] = []
     for word in words:
         query = {

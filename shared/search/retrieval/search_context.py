@@ -1,4 +1,4 @@
-"""What a process searches and answers with: made once, shared by its threads."""
+"""The context of a process that searches: made once, shared by its threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings
 
-# Where the settings name no floor, not even the model's.
+# The floor where the settings name none, not even the model's.
 FLOOR = 0.7
 
 
@@ -54,10 +54,10 @@ def _circuit() -> Circuit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchContext:
-    """What modules search with, and what the end of a search reads and signs with."""
+    """Everything with which modules search and the end of a search reads and signs."""
 
     pool: Pool
-    # Whose words texts are read by.
+    # The facility by whose words texts are read.
     facility: Facility = PLAIN
     # Epoch seconds by the broker's clock.
     now: Callable[[], float] = time.time
@@ -73,25 +73,25 @@ class SearchContext:
     pipelines: Mapping[str, Sequence[str]] = field(default_factory=dict)
     # The languages of a model, by its name; none: all of them.
     speaks: Callable[[str], Sequence[str]] = lambda _: ()
-    # How long settings say that a model's vectors are; None: they do not.
+    # The length of a model's vectors by the settings; None: they do not tell.
     told_dimension: Callable[[str], int | None] = lambda _: None
-    # How many vectors a tenant has; None: counted each time.
+    # Remembers how many vectors a tenant has; None: they are counted each time.
     sizes: Sizes | None = None
-    # Words that nobody need look up; None: each of them is.
+    # Words that are known to exist; None: each word is looked up.
     present: Present | None = None
-    # In which languages entries are; None: in any.
+    # Remembers the languages of entries; None: they may be in any.
     written_in: WrittenIn | None = None
-    # Which sources there are, and which are behind; None: nothing is said of it.
+    # Knows the sources and which of them are behind; None: answers do not tell.
     sources: KnownSources | None = None
     query_vectors: QueryVectors = field(default_factory=QueryVectors)
     passage_vectors: PassageVectors = field(default_factory=PassageVectors)
     freshness: Freshness = field(default_factory=lambda: Freshness(time.monotonic))
-    # Each is left alone for a while once it keeps failing: the encoder, the model that
-    # reads hits, and modules of other packages by their name.
+    # Circuits for backends that keep failing: the encoder, the model that reads hits,
+    # and modules of other packages by name.
     circuit: Circuit = field(default_factory=_circuit)
     rerank_circuit: Circuit = field(default_factory=_circuit)
     circuits: Circuits = field(default_factory=Circuits)
-    # Which model is searched, by the registry.
+    # The models in use, by the registry.
     models: InUse = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class SearchContext:
         object.__setattr__(self, "models", InUse(self.pool, time.monotonic))
 
     def is_removed(self, source: str) -> bool:
-        """Tell whether nothing brings a source up to date, as far as is known."""
+        """Tell whether a source is known to be removed, so nothing updates it."""
         return self.sources is not None and self.sources.is_removed(source)
 
 
@@ -140,7 +140,7 @@ def make_search_context(
 
 
 def chosen_floor(setting: float | Literal["model"] | None) -> float | None:
-    """Return the floor that a setting names; None: the one of whichever model."""
+    """Return the floor that a setting names; None: the floor of the model in use."""
     if setting is None:
         return FLOOR
     return None if setting == "model" else setting

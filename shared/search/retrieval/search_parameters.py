@@ -1,4 +1,4 @@
-"""What a search takes beside its question, so that a page can ask for it."""
+"""Parameters of a search beside its question, described so that a page can ask."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from shared.errors import ConfigurationError, InvalidRequestError
 
 Kind = Literal["float", "int", "bool", "select", "date", "text", "dynamic_select"]
 Value = float | str | bool | None
-# What a text may have where its descriptor does not say.
+# How long a text may be where its descriptor does not say.
 MAX_TEXT_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterDescriptor:
-    """One control: what it is called, what it takes, and what it is without one."""
+    """One parameter as a control: its name, the values it takes, and its default."""
 
     name: str
     label: str
@@ -35,7 +35,7 @@ class ParameterDescriptor:
     options_endpoint: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a control that nobody could draw."""
+        """Refuse a parameter that no page could draw as a control."""
         wrong = None
         if self.type not in get_args(Kind):
             wrong = f"{self.type!r} is no type of a parameter"
@@ -55,7 +55,7 @@ def check_parameters(
 ) -> dict[str, Value]:
     """Return a value for each parameter, the default where none is given.
 
-    A name that is none, and a value beyond its bounds, is refused.
+    An unknown name and a value out of bounds are refused.
     """
     known = {one.name: one for one in described}
     for name in given:
@@ -78,7 +78,7 @@ def _value(one: ParameterDescriptor, value: object) -> Value:
 
 
 def _flaw(one: ParameterDescriptor, value: object) -> str | None:
-    """Return what is wrong with a value, in words, or None."""
+    """Say in a sentence why a value is refused; None: it is fine."""
     if one.type == "bool":
         return None if isinstance(value, bool) else "It takes true or false."
     if one.type in {"int", "float"}:

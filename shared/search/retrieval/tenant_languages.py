@@ -1,4 +1,4 @@
-"""In which languages a tenant's entries are: a question is compiled for no others."""
+"""Finds the languages of a tenant's entries: a question is compiled for no others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 log = get_logger()
 
 _KEPT_TENANTS = 1000
-# Far more than it takes; a table full of dead rows must not cost a branch its time.
+# Far more than the statement takes; a table full of dead rows must not use up a
+# branch's time.
 _MOST_MS = 50
 
-# By the index whatever the tables looked like when this was planned: a step for each
-# language, and not one for each entry.
+# Forces the index, whatever the tables looked like when the statement was planned: it
+# then takes a step for each language and not one for each entry.
 _BY_INDEX: LiteralString = """
     SELECT set_config('statement_timeout', %(ms)s, true),
            set_config('plan_cache_mode', 'force_generic_plan', true),
@@ -57,9 +58,10 @@ _LANGUAGES: LiteralString = """
 class WrittenIn:
     """The languages of each tenant's entries, safe between threads.
 
-    Asked for each search, so that one that came a moment ago is searched. None is
-    forgotten: the index may still show an entry in the language that it was read in,
-    and goes on to where it could not be written, of which this process may not know.
+    They are asked for in each search, so that a new language is searched at once. No
+    language is forgotten: the index may still show an entry in the language in which it
+    was read before, and goes on to do so where it could not be written, of which this
+    process may not know.
     """
 
     def __init__(self) -> None:
@@ -69,7 +71,7 @@ class WrittenIn:
     def load_languages(
         self, pool: Pool, tenant: str, budget_ms: int
     ) -> tuple[str, ...]:
-        """Return all languages that there are, or were; none: there are no entries."""
+        """Return all languages that entries have or had; empty without entries."""
         try:
             with pipelined_connection(pool) as conn:
                 return self.fetch_languages(
@@ -79,7 +81,7 @@ class WrittenIn:
             return assume_every_language(exc)
 
     def lately(self, tenant: str) -> tuple[str, ...] | None:
-        """Return what was found last, where anybody has asked."""
+        """Return the languages that were found last; None: nobody has asked yet."""
         with self._lock:
             seen = self._seen.get(tenant)
         return None if seen is None else seen.searched
@@ -117,6 +119,6 @@ def send_languages(
 
 
 def assume_every_language(error: DatabaseQueryError) -> tuple[str, ...]:
-    """Return every language: that is as right, and takes longer."""
+    """Return the empty tuple, which stands for every language: right, but slower."""
     log.warning("languages_not_read", code=error.error_code)
     return ()

@@ -1,4 +1,4 @@
-"""A search module as a tool: what it is given, and what it has found as text."""
+"""A search module as a tool: its arguments, and its results as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.search.query.list_by_time import Sort
 
 MAX_TEXT_CHARS = 1000
-# Of a result, what whoever reads it needs to judge and to cite it.
+# The fields of a result that its reader needs to judge and to cite it.
 _SHOWN = (
     *("entry_id", "title", "content", "source", "external_id", "author"),
     *("entry_time", "url", "permalink", "relevance_score", "confidence"),
@@ -43,13 +43,13 @@ class MeaningArguments(SearchArguments):
 
 
 def as_json(results: Sequence[Mapping[str, Any]]) -> str:
-    """Return results as a list of JSON; texts are cut, and cite nothing themselves."""
+    """Return results as a list of JSON, with texts cut and citation marks escaped."""
     told = [
         {name: one[name] for name in _SHOWN if one.get(name) is not None}
         for one in results
     ]
     for one in told:
         for name in {"title", "content"} & one.keys():
-            # Who answers cites by `[#`: no entry may do so in their name.
+            # An answer cites by `[#`: the text of an entry must not look like that.
             one[name] = str(one[name])[:MAX_TEXT_CHARS].replace("[#", "[\\#")
     return json.dumps(told, ensure_ascii=False)

@@ -32,8 +32,8 @@ from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import LANGUAGES, UNSTEMMED
 
-# A search's branches and its page ask for one at once; a long one takes a megabyte in
-# all languages together.
+# The branches and the page of a search use the same question. A long question takes a
+# megabyte in all languages together.
 _MAX_KEPT = 16
 
 
@@ -50,14 +50,14 @@ class CompiledQuery:
     """The whole question: for each language its condition, if it has one there."""
 
     guards: tuple[Guard, ...]
-    # Of the fields in it, by their numbers.
+    # The filters of the question's fields, by the number of each field.
     fields: tuple[Filters, ...] = ()
     # How many plain words were left out because there were too many.
     dropped: int = 0
 
     @property
     def finds(self) -> bool:
-        """Whether anything is asked for, and not only excluded or filtered."""
+        """Whether the question has words to find, not only exclusions and filters."""
         return any(
             guard.condition == NOTHING or conditions.is_found(guard.condition)
             for guard in self.guards
@@ -71,7 +71,7 @@ class CompiledQuery:
         )
 
     def asks_more_than(self, other: CompiledQuery) -> bool:
-        """Whether all that the other asks for is asked for, and perhaps more."""
+        """Tell whether this question has all parts of the other, and perhaps more."""
         return len(self.guards) == len(other.guards) and all(
             ours.languages == theirs.languages
             and conditions.asks_more_than(ours.condition, theirs.condition)
@@ -83,11 +83,11 @@ class CompiledQuery:
         return self._with({g: conditions.relaxed(g.condition) for g in self.guards})
 
     def with_any(self) -> CompiledQuery:
-        """Return it relaxed, and what has all of its words further up."""
+        """Return the relaxed question, by which entries with all words rank higher."""
         return self._with({g: conditions.with_any(g.condition) for g in self.guards})
 
     def kept(self) -> CompiledQuery:
-        """Return what every branch keeps to: nothing that is negated, and fields."""
+        """Return the exclusions and fields alone, which every branch keeps to."""
         parts = {g: conditions.without_what_is_wanted(g.condition) for g in self.guards}
         if all(part == EVERYTHING for part in parts.values()):
             return NOTHING_ASKED
@@ -103,14 +103,14 @@ NOTHING_ASKED = CompiledQuery(())
 
 @dataclass(slots=True)
 class _Compiler:
-    """Makes the condition of one language."""
+    """Compiles a question's tree to the condition of one language."""
 
     words: Words
-    # Of each field in the tree.
+    # The number of each field in the tree.
     numbers: Mapping[Filters, int]
 
     def condition(self, node: Node, *, is_wanted: bool = True) -> Condition | None:
-        """Return what a part of the tree asks for; None: nothing at all."""
+        """Compile a part of the tree; None: it has no term in this language."""
         match node:
             case tree.Words(text):
                 if not is_wanted:
@@ -138,7 +138,7 @@ class _Compiler:
     def _wishing(
         self, made: Condition | None, wishes: tuple[tree.Phrase, ...]
     ) -> Condition | None:
-        """Return a condition beside which these phrases only rank."""
+        """Return a condition to which these phrases are added for the ranking alone."""
         phrases = [self.words.phrase(one.text) for one in wishes]
         found = [one for one in phrases if one is not None]
         return conditions.rank_beside(made, found) if made and found else made
@@ -148,7 +148,7 @@ class _Compiler:
         return [one for one in made if one is not None]
 
     def _all(self, parts: list[Condition], *, is_loose: bool) -> Condition | None:
-        """Return all of the parts; what only joins others is left out beside them."""
+        """Require all parts; leave out function words that only join the others."""
         if not parts:
             return None
         made = all_of(parts, is_loose=is_loose)
@@ -171,7 +171,7 @@ def _every(parts: list[Condition], *, is_loose: bool) -> Condition | None:
 
 
 class _CompiledLanguage(NamedTuple):
-    """What a question comes to in one language."""
+    """A question compiled for one language, and how many words were left out."""
 
     condition: Condition
     dropped: int
@@ -185,9 +185,9 @@ def compile_question(
     max_terms: int = 64,
     languages: Sequence[str] = (),
 ) -> CompiledQuery:
-    """Return the question for these languages; equal conditions stand together.
+    """Compile a question for these languages; one guard holds equal conditions.
 
-    Without any it is for every language that there may be.
+    Without languages it is compiled for every language that there may be.
     """
     if node is None:
         return NOTHING_ASKED
@@ -206,7 +206,10 @@ def compile_question(
 
 
 def _named(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return by which names each goes in a guard; those without a stemmer are one."""
+    """Return the names that stand for each language in a guard.
+
+    All languages without a stemmer stand together, for they are compared alike.
+    """
     if not languages:
         return {language: (language,) for language in LANGUAGES}
     named: dict[str, tuple[str, ...]] = {
@@ -222,7 +225,7 @@ def _named(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def _plainly(
     node: Node, facility: Facility, max_terms: int, language: str
 ) -> _CompiledLanguage | None:
-    """Compile a question once for its branches and its page."""
+    """Compile a question once, for its branches and its page read the same one."""
     return _compiled(node, facility, {}, max_terms, language)
 
 
@@ -234,19 +237,19 @@ def _compiled(
     if made is None:
         return None
     if isinstance(node, tree.Words):
-        # Neither operators nor quotes: nobody says that `off` must be there.
+        # Without operators and quotes nobody insists on a word as `off`.
         made = conditions.with_states_beside(made)
     made, dropped = _bounded(made, max_terms)
     return _CompiledLanguage(made, dropped)
 
 
 def _numbers(node: Node) -> dict[Filters, int]:
-    """Return the number of each field, by its first place: one for all languages."""
+    """Number the fields of a question by their first places, for all languages."""
     return {one: number for number, one in enumerate(dict.fromkeys(tree.fields(node)))}
 
 
 def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
-    """Drop plain words beyond the limit; nothing that is negated or gates as it is."""
+    """Drop plain words beyond the limit; exclusions, names and phrases stay."""
     found = [*dict.fromkeys(conditions.iterate_leaves(condition))]
     over = len(found) - max_terms
     if over <= 0:
@@ -255,14 +258,14 @@ def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
     kept = max(0, len(plain) - over)
     left = _without(condition, set(plain[kept:]))
     if left is None or not conditions.is_found(left):
-        # Of nothing but what is left out no hits are made: one word stays beside it.
+        # Exclusions alone find no hits, so one wanted word stays beside them.
         kept = max(1, kept)
         left = _without(condition, set(plain[kept:]))
     return (condition, 0) if left is None else (left, len(plain) - kept)
 
 
 def _plain(condition: Condition) -> Iterator[conditions.Leaf]:
-    """Yield the plain words below no negation, where to drop one is to find more."""
+    """Yield the plain words below no negation: dropping one of them finds more."""
     match condition:
         case Not():
             return

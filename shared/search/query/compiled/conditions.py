@@ -10,7 +10,7 @@ from shared.search.query import name_query
 from shared.search.query.filters.filters import Filters
 from shared.text.words import function_words
 
-# In a question of so many words `off` is no word among others.
+# In a question of at most so many words a state word as `off` must match.
 _SHORT = 3
 # More words are hardly ever all in one entry, and OpenSearch takes 1,024 clauses.
 _TOGETHER = 20
@@ -22,27 +22,27 @@ class Clause:
 
     lexemes: tuple[str, ...]
     idents: tuple[str, ...] = ()
-    # Never relaxed to any-of: identifiers and what stands in quotes.
+    # Identifiers and quoted words must match: they are never relaxed to any-of.
     is_exact: bool = False
-    # Phrases that do as well: other spellings, and forms of the glossary.
+    # Phrases that match in its place: other spellings, and forms of the glossary.
     also: tuple[tuple[str, ...], ...] = ()
-    # As it was typed, where it may be misspelt.
+    # The word as it was typed, where it may be misspelt.
     word: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """What a pattern stands for: any of these terms or idents."""
+    """Any of the terms or identifiers that a pattern stands for."""
 
     terms: tuple[str, ...] = ()
     idents: tuple[str, ...] = ()
-    # As it was typed; what two patterns stand for may be the same.
+    # The pattern as it was typed; two patterns may stand for the same terms.
     pattern: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """A phrase with a pattern in it: at each place any of its terms."""
+    """A phrase with patterns: any of the terms of each place, in their order."""
 
     places: tuple[tuple[str, ...], ...]
 
@@ -57,25 +57,25 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """What an entry must not match."""
+    """A condition that an entry must not match."""
 
     part: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """All of these; of none, every entry."""
+    """An entry must match all parts; without parts every entry does."""
 
     parts: tuple[Condition, ...] = ()
     # Words side by side: any of them may do where no entry has them all.
     is_loose: bool = False
-    # What need not match, and counts where it does.
+    # Conditions that need not match, and rank an entry higher where they do.
     ranking: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Any of these; of none, no entry."""
+    """An entry must match any of the parts; without parts none does."""
 
     parts: tuple[Condition, ...] = ()
 
@@ -88,7 +88,7 @@ NOTHING = AnyOf()
 
 
 def all_of(parts: Iterable[Condition], *, is_loose: bool = False) -> Condition:
-    """Return what all of these come to."""
+    """Return one condition that requires all parts, simplified."""
     kept: dict[Condition, None] = {}
     for part in parts:
         if part == NOTHING:
@@ -102,7 +102,7 @@ def all_of(parts: Iterable[Condition], *, is_loose: bool = False) -> Condition:
 
 
 def rank_beside(condition: Condition, ranking: Iterable[Condition]) -> Condition:
-    """Return the condition with what need not match, and counts where it does."""
+    """Add conditions that need not match, and rank an entry higher where they do."""
     more = tuple(ranking)
     if not more:
         return condition
@@ -112,7 +112,7 @@ def rank_beside(condition: Condition, ranking: Iterable[Condition]) -> Condition
 
 
 def any_of(parts: Iterable[Condition]) -> Condition:
-    """Return what any of these comes to."""
+    """Return one condition that requires any of the parts, simplified."""
     kept: dict[Condition, None] = {}
     for part in parts:
         if part == EVERYTHING:
@@ -123,7 +123,7 @@ def any_of(parts: Iterable[Condition]) -> Condition:
 
 
 def none_of(part: Condition) -> Condition:
-    """Return what excludes this."""
+    """Return the negation of a condition."""
     if isinstance(part, Not):
         return part.part
     if part == EVERYTHING:
@@ -137,7 +137,7 @@ def with_leaves(
     *,
     is_wanted: bool = True,
 ) -> Condition:
-    """Return the condition of other leaves; each is told whether it is negated."""
+    """Replace each leaf of a condition; `leaf` gets it and whether it is wanted."""
     match condition:
         case Not(part):
             return none_of(with_leaves(part, leaf, is_wanted=not is_wanted))
@@ -154,7 +154,7 @@ def with_leaves(
 def iterate_leaves(
     condition: Condition, *, is_wanted: bool = True
 ) -> list[tuple[Leaf, bool]]:
-    """Return every leaf, and whether it is wanted or negated."""
+    """Return every leaf, with True where it is wanted and False where negated."""
     found: list[tuple[Leaf, bool]] = []
 
     def note(leaf: Leaf, is_wanted: bool) -> Condition:  # noqa: FBT001
@@ -166,7 +166,7 @@ def iterate_leaves(
 
 
 def asks_more_than(condition: Condition, other: Condition) -> bool:
-    """Whether what it asks for side by side is all that the other does, and more."""
+    """Tell whether a condition requires all parts of the other, and perhaps more."""
     return (
         isinstance(condition, All)
         and isinstance(other, All)
@@ -175,7 +175,7 @@ def asks_more_than(condition: Condition, other: Condition) -> bool:
 
 
 def without_what_is_wanted(condition: Condition) -> Condition:
-    """Return what every branch keeps to: what is negated, whole, and fields."""
+    """Return the exclusions and fields of a condition, which every branch keeps to."""
     match condition:
         case Not() | Passes():
             return condition
@@ -188,10 +188,10 @@ def without_what_is_wanted(condition: Condition) -> Condition:
 
 
 def relaxed(condition: Condition) -> Condition:
-    """Return the condition with any plain word enough where all were asked for.
+    """Return the condition with any plain word enough where all were required.
 
-    Names, phrases, patterns and fields still gate, in a short question its state words
-    do; beside a name, a phrase or a pattern plain words only rank.
+    Names, phrases, patterns and fields must still match, and so must state words of a
+    short question; beside a name, a phrase or a pattern plain words only rank.
     """
     match condition:
         case AnyOf(parts):
@@ -213,7 +213,7 @@ def relaxed(condition: Condition) -> Condition:
 
 
 def with_any(condition: Condition) -> Condition:
-    """Return it relaxed, where what has all that was asked for counts twice."""
+    """Relax a condition; entries that meet the whole of it count twice."""
     wider = relaxed(condition)
     found = [leaf for leaf, _ in iterate_leaves(condition)]
     are_words = all(isinstance(leaf, Clause) for leaf in found)
@@ -223,7 +223,7 @@ def with_any(condition: Condition) -> Condition:
 
 
 def with_states_beside(condition: Condition) -> Condition:
-    """Return a question of words alone: in a long one those of state only rank."""
+    """Let the state words of a long question only rank, where all are plain words."""
     match condition:
         case All(parts, is_loose=True) if len(parts) > _SHORT:
             states = [one for one in parts if _is_state(one)]
@@ -234,12 +234,12 @@ def with_states_beside(condition: Condition) -> Condition:
 
 
 def is_plain(condition: Condition) -> TypeGuard[Clause]:
-    """Whether it is a word, and no name and not in quotes."""
+    """Tell whether a condition is a plain word: no name, and not in quotes."""
     return isinstance(condition, Clause) and not condition.is_exact
 
 
 def plain_words(condition: Condition) -> int:
-    """Return how many plain words stand side by side, all of which are asked for."""
+    """Return how many plain words stand side by side and are all required."""
     match condition:
         case All(parts, is_loose=True):
             return sum(map(is_plain, parts))
@@ -250,7 +250,11 @@ def plain_words(condition: Condition) -> int:
 
 
 def count_words(condition: Condition, *, any_word: bool) -> int:
-    """Return how many things a good match has: of those any of which do, one or all."""
+    """Return how many of a question's terms a good match has.
+
+    Of alternatives it has one; with `any_word` these are the question's own words, and
+    a good match has them all.
+    """
     match condition:
         case Not() | Passes():
             return 0
@@ -268,7 +272,7 @@ def _is_state(condition: Condition) -> bool:
 
 
 def is_found(condition: Condition) -> bool:
-    """Whether anything is to be found by it, and not only excluded or passed."""
+    """Tell whether a condition has anything to find beside exclusions and fields."""
     return any(
         is_wanted and not isinstance(leaf, Passes)
         for leaf, is_wanted in iterate_leaves(condition)
@@ -276,7 +280,7 @@ def is_found(condition: Condition) -> bool:
 
 
 def is_sought(condition: Condition) -> bool:
-    """Whether anything in it is to be found that stands below no negation at all."""
+    """Tell whether a condition has anything to find below no negation at all."""
     match condition:
         case Not() | Passes():
             return False
@@ -287,7 +291,7 @@ def is_sought(condition: Condition) -> bool:
 
 
 def is_exact(condition: Condition) -> bool:
-    """Whether nothing matches without a name or a phrase that is asked for."""
+    """Tell whether no entry matches without a wanted name or phrase."""
     match condition:
         case Clause():
             return condition.is_exact

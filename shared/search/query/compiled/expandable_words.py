@@ -1,4 +1,4 @@
-"""What of a question stands for other words: patterns, and words that nobody wrote.
+"""Lists the words of a question that stand for others: patterns, and misspelt words.
 
 Both are looked up in the vocabulary before an engine is asked, so that every engine
 compares the same literal terms.
@@ -17,7 +17,7 @@ from shared.vocabulary.expand import Want
 
 
 def patterns(node: Node | None) -> list[Want]:
-    """Return what is to be looked up before the question is compiled, each once."""
+    """Return the patterns to look up before the question is compiled, each once."""
     wanted: dict[Want, None] = {}
     for leaf in _leaves(node):
         if isinstance(leaf, tree.Pattern):
@@ -29,7 +29,7 @@ def patterns(node: Node | None) -> list[Want]:
 
 
 def words(conditions: list[Condition]) -> list[Want]:
-    """Return the plain words that are asked for, which may be misspelt."""
+    """Return the wanted plain words, which may be misspelt, to look them up."""
     typed = [
         leaf.word
         for condition in conditions
@@ -41,7 +41,7 @@ def words(conditions: list[Condition]) -> list[Want]:
 
 
 def excludes(node: Node | None) -> bool:
-    """Tell whether a question has what every branch keeps to: negations, or fields."""
+    """Tell whether a question has negations or fields, which every branch keeps to."""
     match node:
         case tree.Not() | tree.Field():
             return True

@@ -25,23 +25,26 @@ from shared.search.query.compiled.conditions import (
 from shared.search.query.filters.filters import Filters
 from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 
-# No term has a blank in it.
+# A mark has a blank, for no term has one.
 _MARK = "passes "
 _NO_TERM = quote_lexeme(" ")
 
 
 def mark(number: int) -> str:
-    """Return what stands beside the terms of an entry that passes a field."""
+    """Return the mark that Postgres adds to an entry's terms if it passes a field."""
     return f"{_MARK}{number}"
 
 
 def write_tsquery(condition: Condition) -> str:
-    """Return the whole condition."""
+    """Write the whole condition as the text of a tsquery."""
     return _of(condition)
 
 
 def gate(condition: Condition) -> str:
-    """Return what of the condition the terms of an entry alone can refuse."""
+    """Return the part of a condition that an entry's terms alone can fail.
+
+    Fields that are no terms are left out of it.
+    """
 
     def left(leaf: Leaf, is_wanted: bool) -> Condition:  # noqa: FBT001
         if isinstance(leaf, Passes) and _terms_of(leaf.filters) is None:
@@ -52,7 +55,7 @@ def gate(condition: Condition) -> str:
 
 
 def needs_marks(condition: Condition) -> bool:
-    """Whether there is a field in it that is no term of an entry."""
+    """Tell whether a condition has a field that is no term of an entry."""
     return write_tsquery(condition) != gate(condition)
 
 
@@ -106,7 +109,7 @@ def _ident(ident: str) -> str:
 
 
 def _terms_of(filters: Filters) -> str | None:
-    """Return filters by facts alone, which are terms of an entry; else None."""
+    """Return the tsquery of filters by facts alone, which are terms; else None."""
     if replace(filters, facts=()):
         return None
     wanted = filters.params["only_facts"]

@@ -33,13 +33,13 @@ Known = Mapping[Want, Expansion]
 
 @functools.lru_cache(maxsize=1024)
 def _scan(text: str, language: str, facility: Facility) -> tuple[Token, ...]:
-    """Read a question once, not for every branch."""
+    """Cut a question into tokens; the cache spares doing it for every branch."""
     return tuple(scan(text, language, facility))
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A clause, and from where to where it stands."""
+    """A clause, and where it begins and ends in the text."""
 
     clause: Clause
     start: int
@@ -47,7 +47,7 @@ class _Placed:
 
 
 def patterns_of(phrase: str) -> list[str]:
-    """Return the words of a phrase that stand for others."""
+    """Return the patterns in a phrase, which stand for other words."""
     return [match[0] for match in _patterns(phrase)]
 
 
@@ -64,23 +64,23 @@ def _stands_for_others(chunk: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Reads the words of one language; what patterns stand for is known."""
+    """Makes clauses of words in one language, with looked-up patterns and spellings."""
 
     language: str
     facility: Facility = PLAIN
     known: Known = field(default_factory=dict)
 
     def wanted(self, text: str) -> list[Condition]:
-        """Return the clauses of neighbouring words, all of which are to be found."""
+        """Return the clauses of neighbouring words, all of which are wanted."""
         clauses = [one.clause for one in self._clauses(text)]
         forms = synonyms.forms(self.language, self.facility)
         clauses = _with_other_forms(clauses, forms)
         return [self._as_spelt(clause) for clause in clauses]
 
     def excluded(self, text: str) -> list[Condition]:
-        """Return the same of words that are negated: no forms of the glossary.
+        """Return the clauses of negated words, without forms of the glossary.
 
-        What has no blank in it is a phrase: `x-ray` is not every x.
+        Words without a blank between them are a phrase: `x-ray` does not exclude x.
         """
         clauses: list[Condition] = []
         run: list[_Placed] = []
@@ -93,7 +93,7 @@ class Words:
         return [*clauses, _joined(run)] if run else clauses
 
     def phrase(self, text: str) -> Condition | None:
-        """Return what stands in quotes, word by word; None: no word is there."""
+        """Return the clause of a quoted phrase; None: the quotes hold no word."""
         signs = _patterns(text)
         if signs:
             return self._phrase_of_patterns(text, signs)
@@ -104,13 +104,13 @@ class Words:
         return Clause(lexemes, is_exact=True) if lexemes else None
 
     def pattern(self, text: str) -> Condition:
-        """Return what a pattern stands for in this language."""
-        # Of nothing it finds nothing, and is a part that is asked for all the same.
+        """Return the terms that a pattern stands for in this language."""
+        # A pattern that stands for no word finds nothing, and is still required.
         found = self.known.get(Want("wildcard", text), _NOTHING_KNOWN)
         return OneOf(found.stems.get(self.language, ()), found.idents, text)
 
     def joins(self, condition: Condition) -> bool:
-        """Whether it only joins what stands beside it."""
+        """Tell whether a condition is a function word that joins its neighbours."""
         return (
             isinstance(condition, Clause)
             and not condition.is_exact
@@ -177,7 +177,7 @@ class Words:
         )
 
     def _spellings(self, written: str, whole: str) -> tuple[tuple[str, ...], ...]:
-        """Return how else a word is written: `Mueller`, or `Kühl-Wasser`."""
+        """Return other spellings of a word: `Mueller`, or `Kühl-Wasser`."""
         if self.language != GERMAN:
             spelt = spell_out_umlauts(written)
             return ((stem(spelt, self.language),),) if spelt else ()
@@ -186,7 +186,7 @@ class Words:
         return (tuple(stem(part, GERMAN) for part in parts),) if parts else ()
 
     def _as_spelt(self, clause: Clause) -> Condition:
-        """Return a word, or the ones nearly spelt so where no entry has it."""
+        """Return a word's clause, or any of its near spellings if no entry has it."""
         if clause.word is None or not self.known:
             return clause
         found = self.known.get(Want("typo", clause.word), _NOTHING_KNOWN)
@@ -207,7 +207,10 @@ def _joined(run: Sequence[_Placed]) -> Clause:
 
 
 def _with_other_forms(clauses: list[Clause], forms: synonyms.Forms) -> list[Clause]:
-    """Add the glossary's forms to the words of a term; each word may be all of one."""
+    """Add the glossary's forms of a term to each of its words.
+
+    Each word then matches where the whole of another form stands.
+    """
     for first, clause in enumerate(clauses):
         for form in forms.get(clause.lexemes[0], ()) if forms else ():
             words = range(first, min(first + len(form.lexemes), len(clauses)))

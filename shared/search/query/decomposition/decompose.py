@@ -1,7 +1,7 @@
-"""The parts of a question, told from its words alone: five rules, the first that fits.
+"""Takes a question apart by its words alone: five rules, the first that fits.
 
-What stands in quotes or in brackets is one thing, and what AND, OR and NOT join has no
-parts: that is as exact as it gets.
+Quoted or bracketed words are one thing. A question with AND, OR or NOT has no parts,
+for it is exact already.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from shared.text.words import function_words
 
 Strategy = Literal["multi_question", "sequential", "comparison", "list", "clusters"]
 
-# The whole question is one of them.
+# The whole question counts as one of them.
 MAX_SUBQUERIES = 4
 MIN_SUBQUERY_TOKENS = 2
-# Fewer words are one thing.
+# A part with fewer words is one thing.
 _LEAST_CLUSTERED = 4
 _LEAST_LETTERS = 3
 
@@ -51,7 +51,7 @@ _LISTED = re.compile(
 )
 _LEADING = re.compile(r"(?:then|also|danach|and|or|und|oder)\s+", re.IGNORECASE)
 _OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
-# Of equal length they are blotted out: places in a text stay what they are.
+# These are blotted out by as many signs, so that places in the text stay the same.
 _WHOLE = re.compile(r'"[^"]*"|\([^()]*\)')
 _BLOT = "\ufffc"
 _WORD = re.compile(r"[^\s,;?!\uff1f]+")
@@ -78,14 +78,14 @@ class Decomposition:
 
     @property
     def sub_queries(self) -> tuple[str, ...]:
-        """Return all that is searched: the whole question first."""
+        """Return all questions that are searched, the whole one first."""
         return (self.question, *self.parts)
 
     @property
     def has_parts(self) -> bool:
-        """Tell whether its words join things that are asked for by themselves.
+        """Whether the parts are things that are asked for by themselves.
 
-        Halves of a dense question, and a single word at the end of a list, are none.
+        Halves of a dense question, and a list with a single word, have no such parts.
         """
         if self.strategy in {None, "clusters"}:
             return False
@@ -96,9 +96,9 @@ class Decomposition:
 def decompose(
     text: str, *, question: str | None = None, is_term: Callable[[str], bool] = bool
 ) -> Decomposition:
-    """Take a question apart; `text` is the same without the words of its times.
+    """Take a question apart; `text` is the question without the words of its times.
 
-    `is_term`: which words of two letters are the facility's own.
+    `is_term` tells which words of two letters are the facility's own.
     """
     whole = text if question is None else question
     one_thing = Decomposition(whole)
@@ -166,7 +166,7 @@ def _are_sides(parts: Sequence[str]) -> bool:
 
 
 def _are_listed(parts: Sequence[str]) -> bool:
-    """Tell whether each could be asked for: two words, a name, or one beside two."""
+    """Tell whether each part can be searched: two words, a name, or one beside two."""
     if not all(_has_letters(part) for part in parts):
         # `sector 3 and 4` is one place.
         return False
@@ -188,7 +188,7 @@ _STRATEGIES: tuple[
 
 
 def _cleaned(spans: Iterable[_Span], text: str) -> list[str]:
-    """Return what stands in these places, without signs and joining words around it."""
+    """Return the texts of these spans, without signs and joining words around them."""
     parts = (text[start:end].strip(_ENDS) for start, end in spans)
     found = (
         _LEADING.sub("", part, count=1) if _leads(part) else part for part in parts
@@ -201,13 +201,13 @@ def _leads(part: str) -> bool:
 
 
 def _asked(part: str) -> str:
-    """Return a question with a capital letter: it begins one now."""
+    """Begin a part that asks with a capital letter: it is a question of its own now."""
     asks = re.match(rf"{_ASKS}\b", part, re.IGNORECASE)
     return part[0].upper() + part[1:] if asks else part
 
 
 def _distinct(parts: Iterable[str], whole: str) -> tuple[str, ...]:
-    """Return each once, however it is written, and so many as are searched."""
+    """Return each part once whatever its case, and no more than are searched."""
     first = whole.strip(_ENDS).casefold()
     by_form = {part.casefold(): part for part in reversed([*parts])}
     by_form.pop(first, None)
@@ -219,7 +219,7 @@ def _size(part: str) -> int:
 
 
 def list_content_words(part: str) -> list[str]:
-    """Return the words of a part that tell something."""
+    """Return the words of a part that carry meaning, without stop words."""
     words = _WORD.findall(part)
     return [one for one in words if one.casefold() not in _STOP_WORDS]
 
@@ -235,7 +235,7 @@ def _is_name(part: str) -> bool:
 
 
 def _counts(word: str, is_term: Callable[[str], bool]) -> bool:
-    """Tell whether a word of a dense question tells something."""
+    """Tell whether a word of a dense question carries meaning."""
     if word.casefold() in _STOP_WORDS or not any(map(str.isalnum, word)):
         return False
     if len(word) >= _LEAST_LETTERS:

@@ -1,4 +1,4 @@
-"""What a filter asks of one thing that is known of an entry."""
+"""What a filter asks of one fact of an entry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shared.text import facts
 
 @dataclass(frozen=True, slots=True)
 class WantedFact:
-    """What a fact of an entry must be, and what it must not."""
+    """The values that a fact of an entry must have, and those it must not have."""
 
     field: str
     any_of: tuple[str, ...] = ()
@@ -17,7 +17,7 @@ class WantedFact:
 
     @staticmethod
     def terms(field: str, values: tuple[str, ...]) -> list[str]:
-        """Return the terms of values: each by its name, or as an alias of another."""
+        """Return two terms for each value: its own name, and an alias of another."""
         found = (
             facts.make_term(field, value, is_alias=is_alias)
             for value in values
@@ -27,25 +27,25 @@ class WantedFact:
 
     @property
     def wanted_terms(self) -> list[str]:
-        """One of these the entry must have, if there are any."""
+        """The terms of which an entry must have one, if there are any."""
         return self.terms(self.field, self.any_of)
 
     @property
     def unwanted_terms(self) -> list[str]:
-        """None of these it may have."""
+        """The terms of which an entry may have none."""
         return self.terms(self.field, self.none_of)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a fact of an entry must have in it, as facts are compared."""
+    """A text that a fact of an entry must contain, as facts are compared."""
 
     field: str
     part: str
 
     @property
     def terms(self) -> list[tuple[str, str]]:
-        """Return how a term of such a fact begins, and what comes somewhere after."""
+        """Return the beginnings of terms, each with a text that must follow it."""
         parts = [self.part]
         if self.field in facts.THINGS:
             # Names of things are kept as words, or as one name where they are one.

@@ -1,4 +1,4 @@
-"""What a filter is given, read: one value, or what is said of several of them."""
+"""Reads the values of a filter: one value, or operators with several."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from shared.times.calendar import Clock
 
 _SAID_SO = {"true": True, "false": False}
 _OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
-# Said of a name or of a word: one of these, none of these, and a part of it.
+# Operators on a name or a word: one of these, none of these, a part of it.
 SAID = frozenset({"in", "not", "contains"})
 LISTED = frozenset({"in", "not"})
 
 
 def ends_and_rest(value: object) -> tuple[dict[str, object], object]:
-    """Return the bounds of a filter, and what else it says; {}: nothing else."""
+    """Return the bounds of a filter, and its other operators; {}: there are none."""
     if not isinstance(value, Mapping) or not {"gte", "lte"} & set(value):
         return {}, value
     ends = {name: value[name] for name in ("gte", "lte") if name in value}
@@ -66,7 +66,7 @@ def as_texts(value: object) -> object:
 def parse_operators(
     path: str, value: object, most: int, takes: frozenset[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the values by operator; a text is `in` with itself alone."""
+    """Return the values by operator; a text alone stands for `in`."""
     if isinstance(value, str):
         return {"in": (value,)}
     shape = f"A filter takes a text, or {{{', '.join(sorted(takes))}: ...}}."
@@ -104,7 +104,7 @@ def _lists(
 
 
 def part(path: str, text: str) -> str:
-    """Return a part of a name or word as it is compared."""
+    """Return a part of a name or word as facts are compared; refuse an empty one."""
     found = facts.make_comparable(text)
     if not found:
         message = "A part of a name has a letter at least."
@@ -115,9 +115,9 @@ def part(path: str, text: str) -> str:
 def entries_of(
     path: str, told: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the entries whose URIs stand for a source; nothing where none does.
+    """Return the entries whose URIs are given as a source; empty where none is.
 
-    `POST /search` calls an entry's URI its source, and what it shows can be asked for.
+    `POST /search` shows an entry's URI as its source, so a reader may filter by it.
     """
     written = [one for listed in told.values() for one in listed]
     found = [identity.parse_source_uri(one) for one in told.get("in", ())]
@@ -132,7 +132,7 @@ def entries_of(
 
 
 def entry_ids(written: Iterable[str]) -> tuple[str, ...]:
-    """Return what each may be: the id of a source as it is, and ours as it is kept."""
+    """Return each id as written, and as a stored UUID where it may be one of ours."""
     return tuple(dict.fromkeys(one for each in written for one in _ids(each)))
 
 
@@ -156,7 +156,7 @@ def check_order(found: Mapping[str, object]) -> None:
 
 
 def uuids(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return ids as they are kept."""
+    """Return UUIDs in the form in which they are stored, or refuse what is none."""
     try:
         return tuple(str(UUID(one)) for one in listed)
     except ValueError:

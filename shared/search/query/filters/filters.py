@@ -23,7 +23,7 @@ AUTHOR, HAS_ATTACHMENT, QUANTITY = "author", "has_attachment", "quantity"
 THREAD = "thread_id"
 ENTRY = "entry_id"
 EXCLUDED = "exclude_entry_ids"
-# Known of every entry once its metadata is read.
+# Facts that every entry has once its metadata is read.
 FACTS = (
     *sorted((*entry_fields.NAMES, "device", "kind", "language", "origin")),
     *("system", "tag"),
@@ -36,7 +36,7 @@ BUILT = (
     *(AUTHOR, *FACTS, *TIMES),
     *(ENTRY, EXCLUDED, HAS_ATTACHMENT, "logbook", QUANTITY, "source", THREAD),
 )
-# As they are told; the last takes any key of the metadata.
+# The names as an error shows them; the last takes any key of the metadata.
 ALLOWED = (*BUILT, f"{facts.METADATA}<key>")
 ALIASES = {
     "authors": AUTHOR,
@@ -46,7 +46,7 @@ ALIASES = {
     "tags": "tag",
 }
 _CALLED = (*BUILT, *ALIASES, time_range.RANGE)
-# The fields of `Filters` by what is said of them.
+# The fields of `Filters` by filter and operator.
 _CALLED_IN_FILTERS = {
     AUTHOR: {"in": "people", "not": "not_people"},
     "logbook": {
@@ -61,7 +61,7 @@ _CALLED_IN_FILTERS = {
 _TAKES = {THREAD: filter_operators.LISTED, ENTRY: frozenset({"in"})}
 _TWICE = "It is given twice."
 _WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
-# Of letters: those that an index takes for alike, too.
+# Lowers ASCII letters alone, as the index does.
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _AS_IT_IS: Mapping[int, int] = {}
 
@@ -75,12 +75,12 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a hit must be; None does not narrow."""
+    """What a hit must be; a field that is None does not narrow."""
 
     sources: tuple[str, ...] | None = None
     logbooks: tuple[str, ...] | None = None
     facts: tuple[WantedFact, ...] = ()
-    # Of a name, as it is compared: any part of it, of any of these.
+    # Parts of names, in comparable form: any part of any of these is enough.
     people: tuple[str, ...] | None = None
     quantity: QuantityBounds | None = None
     # Numbers of metadata, each by its name.
@@ -97,7 +97,7 @@ class Filters:
     threads: tuple[str, ...] | None = None
     # The entries of those threads, for an engine that knows of none.
     members: tuple[str, ...] | None = None
-    # What is not wanted; and what a name must have in it.
+    # Values that are not wanted, and parts that a name must contain.
     not_sources: tuple[str, ...] | None = None
     not_logbooks: tuple[str, ...] | None = None
     not_people: tuple[str, ...] | None = None
@@ -108,11 +108,11 @@ class Filters:
     fact_parts: tuple[Part, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether anything is asked for at all."""
+        """Whether any filter is set."""
         return self != _NOTHING
 
     def both(self, other: Filters) -> Filters | None:
-        """Return what asks for this and the other; None: no one filter can say so."""
+        """Return filters that require both; None: one `Filters` cannot express it."""
         told: dict[str, Any] = {}
         for name in (*_ONE_ALONE, *_PLAIN):
             ours, theirs = getattr(self, name), getattr(other, name)
@@ -136,7 +136,7 @@ class Filters:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return what an SQL constant with these filters takes."""
+        """Return the parameters of an SQL constant with these filters."""
         bounds = self.quantity or QuantityBounds("")
         return {
             "only_sources": _list(self.sources),
@@ -160,7 +160,7 @@ class Filters:
             "only_happened_since": self.happened_since,
             "only_happened_until": self.happened_until,
             "only_ids": _list(self.ids),
-            # Those that may be an entry's own id: an index knows them as such.
+            # Only UUIDs among these can be an entry's own id, by which an index has it.
             "only_keys": None if self.ids is None else _keys(self.ids),
             "only_threads": _list(self.threads),
             "only_others": _list(self.not_ids),
@@ -227,7 +227,7 @@ _NOTHING = Filters()
 def parse(
     given: Mapping[str, object], *, max_values: int, clock: Clock = NO_CLOCK
 ) -> Filters:
-    """Return the filters, or refuse what is unknown, not built or badly formed."""
+    """Parse filters; refuse those that are unknown, not built or badly formed."""
     found: dict[str, Any] = {}
     wanted: list[WantedFact] = []
     parts: list[Part] = []
@@ -289,7 +289,7 @@ def _add_fact(
 def _narrowed(
     name: str, path: str, value: object, most: int, clock: Clock
 ) -> dict[str, Any]:
-    """Return what one filter that is no fact makes of the fields of Filters."""
+    """Return the fields of `Filters` that one filter sets, where it is no fact."""
     if name in {*TIMES, time_range.RANGE}:
         return dict(time_range.parse_time_range(path, name, value, clock))
     if name == QUANTITY:
@@ -306,7 +306,7 @@ def _narrowed(
             said: filter_operators.uuids(path, listed) for said, listed in told.items()
         }
     elif name == AUTHOR:
-        # Any part of a name is enough, however it is said.
+        # A part of a name is enough with either operator.
         told = {
             "in" if said == "contains" else said: tuple(
                 filter_operators.part(path, one) for one in listed
@@ -322,7 +322,7 @@ def _narrowed(
 
 
 def is_known(key: str) -> bool:
-    """Whether there is a filter that is called so."""
+    """Tell whether there is a filter of this name."""
     is_metadata = key.startswith(facts.METADATA) and key != facts.METADATA
     return key in _CALLED or is_metadata
 

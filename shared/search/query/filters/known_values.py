@@ -14,7 +14,7 @@ LANGUAGE = "language"
 
 
 def known_values(path: str, name: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Return the values as entries have them, or refuse what none can have."""
+    """Return the values as entries have them; refuse values that no entry can have."""
     if name == LANGUAGE:
         return tuple(_language(path, one) for one in given)
     values = _VALUES.get(name)

@@ -12,7 +12,7 @@ from shared.text.words import numerals
 
 _SIGN = re.compile("<=|>=|[<>=\u2264\u2265]")
 _DOTS = re.compile(r"(?<=\d) ?\.\. ?(?=\d)")
-# No locale is known here: what may be 1500 and 1.5 is better not read than wrong.
+# No locale is known here: a text that may be 1500 or 1.5 is better left unread.
 _DOUBTFUL = "de"
 
 

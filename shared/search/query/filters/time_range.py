@@ -14,7 +14,7 @@ FROM, TO, RANGE = "date_from", "date_to", "time_range"
 # Both ends at once: a day, a month, `2024-06-01..2024-06-05`.
 DATE = "date"
 NAMES = frozenset({FROM, TO, RANGE, DATE})
-# When it happened, which may be long before it was written.
+# When an event happened, which may be long before it was written down.
 EVENT_FROM, EVENT_TO = "event_from", "event_to"
 # What each is called among the filters.
 _ENDS = {
@@ -41,7 +41,7 @@ class Applied:
 def parse_time_range(
     path: str, name: str, value: object, clock: Clock
 ) -> dict[str, str]:
-    """Return the ends as filters call them, or refuse no time; an end counts in."""
+    """Parse a filter by time to fields of `Filters`; an end counts as inside."""
     if name == DATE:
         return _whole(path, value, clock)
     if name != RANGE:
@@ -57,7 +57,7 @@ def parse_time_range(
 
 
 def stamps(ends: Mapping[str, object], clock: Clock) -> dict[str, float] | None:
-    """Return dates as seconds since 1970, an end counting in; None: not all are."""
+    """Return dates as seconds since 1970, ends inside; None: not all are dates."""
     found: dict[str, float] = {}
     for end, given in ends.items():
         span = (
@@ -83,7 +83,7 @@ def written(end: Span, *, is_first: bool) -> str | None:
 
 
 def _whole(path: str, value: object, clock: Clock) -> dict[str, str]:
-    """Return both ends of what a date means, such as `2024-06`."""
+    """Return both ends of the interval that a date such as `2024-06` means."""
     span = _span(path, value, clock)
     ends = {FROM: written(span, is_first=True), TO: written(span, is_first=False)}
     return {_ENDS[name]: moment for name, moment in ends.items() if moment}
@@ -96,7 +96,7 @@ def _end(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
 
 
 def _span(path: str, value: object, clock: Clock) -> Span:
-    """Return what a time means, or refuse what is none, or lies out of range."""
+    """Return the interval that a time means; refuse a text that is none or too far."""
     if not isinstance(value, str):
         message = "A time is a text such as 2024-06-10 or 2024-06-10T04:12:00Z."
         raise InvalidRequestError.field(path, "filter_value", message)
@@ -104,7 +104,7 @@ def _span(path: str, value: object, clock: Clock) -> Span:
     if span is None:
         if date_expressions.is_far(value):
             raise rfc3339.out_of_range(path)
-        # It says what is wrong: no time at all, or one outside of what is known.
+        # `read_time` raises with the reason where it cannot read a moment either.
         at, _ = read_time(value, path, zone=clock.zone)
         span = Span(at, at)
     return span

@@ -1,4 +1,4 @@
-"""What a field of a question asks for, as the filters that its entries pass."""
+"""Reads a field of a question as filters."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _FILES = filters.parse({filters.HAS_ATTACHMENT: True}, max_values=1)
 
 
 def counts(name: str) -> range:
-    """Return how many of the next words may belong to a value, as they are tried.
+    """Return how many of the next words may belong to a value, in the order of trial.
 
-    Of a date the most that can be read, of a quantity what is enough.
+    A date takes as many words as can be read, a quantity as few as are enough.
     """
     if name == filters.QUANTITY:
         return range(_MORE_OF_A_SIZE + 1)
@@ -34,7 +34,7 @@ def parse_field(
 ) -> Filters | None:
     """Return the filters, or None where the value cannot be read; never raises.
 
-    `goes_on`: the value has the next words in it, as only what is measured may.
+    `goes_on` says that the value includes the next words, which only a quantity may.
     """
     if name in DATES:
         span = date_expressions.parse_date_expression(value, clock)
@@ -64,7 +64,7 @@ def parse_field(
 
 
 def is_swapped(value: str, clock: Clock) -> bool:
-    """Whether an interval of two dates ends before it begins."""
+    """Tell whether an interval of two dates ends before it begins."""
     first, dots, last = value.partition("..")
     begins, ends = (
         date_expressions.parse_date_expression(one, clock) for one in (first, last)

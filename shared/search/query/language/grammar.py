@@ -33,27 +33,28 @@ from shared.times.calendar import NO_CLOCK, Clock
 
 # Brackets deeper than these are ignored: nobody thinks so, and engines have limits.
 MAX_NESTING = 16
-# Of one kind so many are told: who pastes a log wants no list of its brackets.
+# How many diagnostics of one kind are told: who pastes a log wants no list of its
+# brackets.
 MAX_NOTES = 5
 
 _SOURCE = "query"
-# `current>300`, `<`: what is compared in plain words, but for arrows and brackets.
+# `current>300`, `<`: a comparison in plain words; arrows and brackets are none.
 _COMPARED = re.compile(
     r"(?P<before>(?:[^\W\d_]\w*)?)(?P<size>(?P<sign>[<>\u2264\u2265])=?[^<>\u2264\u2265]*)"
 )
-# What other search boxes take for AND, OR and NOT.
+# Signs that other search boxes take for AND, OR and NOT.
 _FOREIGN_OPERATOR = re.compile(r"(?:&&|\|\|?)$|!(?=\w)")
 _ARROWS = frozenset("-=<>")
 _MORE_OF_A_SIZE = 3
 _PUNCTUATION = ",.;!?"
-# What was meant to narrow, and does not.
+# Diagnostics of signs that were meant to narrow the search and do not.
 UNREAD = frozenset(
     {"date_unreadable", "field_unreadable", "operator_foreign", "wildcard_refused"}
 )
 
 
 def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
-    """Return what a question asks for; never raises, whatever the text."""
+    """Parse a question to a tree and diagnostics; never raises, whatever the text."""
     text = normalise_hyphens(text)
     scanned = scanner.scan(text)
     notes = _Notes()
@@ -68,7 +69,7 @@ def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
 
 @dataclass(slots=True)
 class _Notes:
-    """Diagnostics, one of a kind and place; of a kind, the first few."""
+    """Collects diagnostics: one for each kind and place, the first few of a kind."""
 
     found: dict[tuple[str, int], Diagnostic] = field(default_factory=dict)
     amounts: Counter[str] = field(default_factory=Counter)
@@ -92,7 +93,7 @@ class _Notes:
 def _without_refused(
     pieces: Sequence[QueryToken], text: str, notes: _Notes
 ) -> list[QueryToken]:
-    """Say of each sign that stands for nothing why, and leave out what is only that."""
+    """Note why signs have no meaning here, and leave out pieces that are such signs."""
     for one in pieces:
         if one.kind == "stray":
             message = "negates nothing and is left out."
@@ -116,7 +117,7 @@ def _without_refused(
 
 
 def _balanced(pieces: Sequence[QueryToken], notes: _Notes) -> list[QueryToken]:
-    """Leave out brackets that have no other, or stand too deep."""
+    """Leave out brackets without a partner, and those that are nested too deep."""
     open_ones: list[int] = []
     gone: list[int] = []
     for number, piece in enumerate(pieces):
@@ -140,7 +141,7 @@ def _balanced(pieces: Sequence[QueryToken], notes: _Notes) -> list[QueryToken]:
 
 @dataclass(slots=True)
 class _Parser:
-    """Reads pieces in order; as deep as brackets nest, which is bounded."""
+    """Parses the pieces of a question by descent, as deep as brackets may nest."""
 
     text: str
     pieces: Sequence[QueryToken]
@@ -168,7 +169,7 @@ class _Parser:
                 self._dangles(pending)
             if piece is None or piece.kind == "close":
                 break
-            # An OR: nothing else ends what is joined by AND.
+            # It is an OR, for nothing else ends parts that are joined by AND.
             if option is None and not options:
                 self._dangles(piece)
             else:
@@ -201,7 +202,7 @@ class _Parser:
         return _and(parts, is_written=is_written)
 
     def _one(self) -> Node | None:
-        """Read one thing with the NOTs before it; None where there is none."""
+        """Read one part with the NOTs before it; None where no part stands there."""
         negated: list[QueryToken] = []
         while (piece := self._next()) and piece.kind == "not":
             negated.append(piece)
@@ -223,7 +224,7 @@ class _Parser:
     def _group(self) -> Node | None:
         self.place += 1
         part = self._any_of()
-        # Every bracket that is left has its other.
+        # Every bracket that is left has its partner.
         self.place += 1
         return part
 
@@ -254,7 +255,7 @@ class _Parser:
         return Words(" ".join(texts), first.start)
 
     def _field(self, piece: QueryToken) -> Field | None:
-        """Read a field, a date with the words that belong to it; None: it is text."""
+        """Read a field with the next words of its value; None: it is plain text."""
         counts = range(1) if piece.is_quoted else fields.counts(piece.name)
         following = self._words_from(self.place, max(counts))
         for count in counts:
@@ -280,7 +281,7 @@ class _Parser:
         return None
 
     def _words_from(self, place: int, most: int) -> list[str]:
-        """Return the words that stand there, side by side."""
+        """Return the words that stand side by side from a place on, at most so many."""
         found = self.pieces[place : place + most]
         return [one.text for one in takewhile(lambda one: one.kind == "word", found)]
 
@@ -297,9 +298,9 @@ class _Parser:
         return And((Words(before, start), size)) if before else size
 
     def _compared(self, place: int) -> tuple[str, Field, int] | None:
-        """Return what stands before the sign, the field, and how many words it takes.
+        """Read a comparison: the word before its sign, a field, the number of words.
 
-        What a NOT stands before is no bound of what it leaves out.
+        Behind a NOT there is no comparison: it excludes the word and bounds nothing.
         """
         piece = self.pieces[place]
         match = _COMPARED.fullmatch(piece.text)

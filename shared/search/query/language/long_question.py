@@ -1,4 +1,4 @@
-"""A question of many words: what stands in quotes is a wish, and no time narrows it.
+"""A question of many words: quoted words only rank, and no time narrows it.
 
 Whoever pastes a paragraph quotes what somebody said and tells when it was; hardly any
 entry has those very words, and few were written then.
@@ -13,14 +13,14 @@ MOST_WORDS = 25
 
 
 def is_long(text: str) -> bool:
-    """Whether a question has so many words that its parts are wishes."""
+    """Tell whether a question has so many words that its quotes are only wishes."""
     return len(text.split()) > MOST_WORDS
 
 
 def soften(node: Node | None) -> Node | None:
-    """Return a question in which quoted words rank, and are not required.
+    """Return a question in which quoted words only rank and are not required.
 
-    Where operators were written they are meant, whatever the length.
+    Where operators were written, the quotes are meant, whatever the length.
     """
     match node:
         case Phrase(text, start):

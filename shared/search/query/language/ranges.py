@@ -1,4 +1,4 @@
-"""A range of what metadata have under a name: `>42`, `40..50`, `<=2024-06`, `..3.5`.
+"""A range of a value of the metadata: `>42`, `40..50`, `<=2024-06`, `..3.5`.
 
 Its ends are numbers or dates, and mean what `gte` and `lte` of a filter mean.
 """
@@ -19,7 +19,7 @@ from shared.times.calendar import Clock
 
 _DOTS = ".."
 _PUNCTUATION = ",.;!?"
-# What stands between both is a value that is written so: `<none>`.
+# A value between both signs is no range: `<none>`.
 _SIGN = re.compile("(?P<sign><=|>=|[<>=\u2264\u2265])(?!.*>$)")
 _SAID_OF = {
     **dict.fromkeys((">=", "\u2265", "<"), ("gte",)),
@@ -31,7 +31,7 @@ _END = re.compile(r"[-+]?\.?\d", re.ASCII)
 
 
 def is_meant(value: str) -> bool:
-    """Whether a range is asked for, if only one that cannot be read."""
+    """Tell whether a value is meant as a range, though it may be unreadable."""
     plain = value.strip()
     if _SIGN.match(plain):
         return True
@@ -40,7 +40,7 @@ def is_meant(value: str) -> bool:
 
 
 def parse_range(field: str, value: str, clock: Clock) -> QuantityBounds | None:
-    """Return the bounds of a range, or None where it is none; never raises."""
+    """Return the bounds of a range, or None where the value is none; never raises."""
     plain = value.strip()
     sign = _SIGN.match(plain)
     if sign is not None:
@@ -55,7 +55,7 @@ def parse_range(field: str, value: str, clock: Clock) -> QuantityBounds | None:
 
 
 def is_cut(found: Sequence[QuantityBounds], following: Sequence[str]) -> bool:
-    """Whether the unit of a number comes behind it: no number of metadata has one."""
+    """Tell whether a unit follows a number, which no number of the metadata has."""
     has_number = any(one.dimension == facts.undated(one.dimension) for one in found)
     if not has_number or not following:
         return False
@@ -65,7 +65,7 @@ def is_cut(found: Sequence[QuantityBounds], following: Sequence[str]) -> bool:
 
 def _between(field: str, ends: dict[str, str], clock: Clock) -> QuantityBounds | None:
     if any(_DOTS in end or _SIGN.match(end) for end in ends.values()):
-        # Of dates each is a range by itself.
+        # A date with dots or a sign is a range by itself.
         return None
     try:
         return filter_operators.between(field, field, ends, clock)
@@ -74,9 +74,9 @@ def _between(field: str, ends: dict[str, str], clock: Clock) -> QuantityBounds |
 
 
 def _beyond(bounds: QuantityBounds) -> QuantityBounds | None:
-    """Return what is past an end: nothing is on both of its sides, or on none.
+    """Return the bounds of all values strictly past the one end of these bounds.
 
-    Past the last number that there is lies none.
+    None where they have no end, or no number lies past it.
     """
     end, way = bounds.most, math.inf
     if end is None:

@@ -10,7 +10,7 @@ from shared.search.query.language.tree import And, Field, Node
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """What is left of a question, its filters, and the fields that went into them."""
+    """A question without required fields, its filters, and the fields in them."""
 
     tree: Node | None
     filters: Filters

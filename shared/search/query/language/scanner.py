@@ -19,11 +19,11 @@ FIELDS = frozenset(
         *filters.FACTS,
         *("after", "author", "before", "date", "from", "has", "id", "logbook"),
         *("quantity", "since", "source", "thread", "until"),
-        # As requests call some of them.
+        # Other names that requests use.
         *filters.ALIASES,
     )
 )
-# A phone or a word processor makes these of `"`, `-`, `(` and `)`.
+# Signs that a phone or a word processor makes of `"`, `-`, `(` and `)`.
 _QUOTES = '"\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02'
 _MINUS = "-\u2212\u2013\uff0d"
 _OPEN, _CLOSE = "(\uff08", ")\uff09"
@@ -41,13 +41,13 @@ _NAMED = re.compile(r"[\d:_.\-]")
 
 @dataclass(frozen=True, slots=True)
 class QueryToken:
-    """A word, an operator or a bracket; of a field its value, of quotes what is in."""
+    """A word, an operator or a bracket, the value of a field, or a quoted phrase."""
 
     kind: Kind
     text: str
     start: int
     end: int
-    # Of a field.
+    # The name of the field, where the piece is one.
     name: str = ""
     # A value in quotes stands alone; one without may go on in the next words.
     is_quoted: bool = False
@@ -57,14 +57,14 @@ class QueryToken:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """The pieces of a question, and where a quote stood that has no other."""
+    """The pieces of a question, and the place of a quote without a partner."""
 
     pieces: tuple[QueryToken, ...]
     odd_quote: int | None
 
 
 def scan(text: str) -> Scanned:
-    """Return the pieces; the last of an odd number of quotes counts as a blank."""
+    """Cut a question into pieces; the last of an odd number of quotes is a blank."""
     quotes = [match.start() for match in _QUOTE.finditer(text)]
     odd = quotes.pop() if len(quotes) % 2 else None
     closing = dict(zip(quotes[::2], quotes[1::2], strict=True))
@@ -89,13 +89,13 @@ def _pieces(text: str, closing: dict[int, int]) -> Iterator[QueryToken]:
 
 
 def _piece(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
-    """Return what begins here, or None where it is nothing."""
+    """Return the piece that begins at a place, or None where no piece does."""
     first = text[place]
     if place in closing:
         end = closing[place]
         phrase = text[place + 1 : end]
         if phrase.strip() and not phrase.strip(" *"):
-            # It stands for every word in quotes, too.
+            # A quoted `*` alone stands for every word, so it is refused.
             return QueryToken("word", "", place, end + 1, is_refused=True)
         return QueryToken("phrase", phrase, place, end + 1)
     if first in _OPEN or first in _CLOSE:
@@ -109,7 +109,7 @@ def _piece(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
             return QueryToken("not", first, place, place + 1)
         dashes = _DASHES.match(text, place)
         if dashes is None or len(dashes[0]) == 1:
-            # One alone is a dash between words; several were meant for something.
+            # One dash alone stands between words; several were meant to be a sign.
             return None
         return QueryToken("stray", dashes[0], place, dashes.end())
     field = _field(text, place, closing)
@@ -117,7 +117,7 @@ def _piece(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
 
 
 def _is_minus(text: str, place: int) -> bool:
-    """Whether a minus stands before a thing and not between two."""
+    """Tell whether a minus stands before a thing and not between two."""
     if place + 1 == len(text):
         return False
     before, after = text[place - 1 : place], text[place + 1]
@@ -145,7 +145,7 @@ def _is_field(name: str) -> bool:
 
 
 def _of_word(piece: QueryToken, ends: tuple[int, int]) -> QueryToken:
-    """Return the operator or pattern that a word is, or the word without its `?`.
+    """Return a word as an operator or a pattern, or the word without its `?`.
 
     `ends` are where the question begins, and its last letter or digit.
     """
@@ -162,5 +162,5 @@ def _of_word(piece: QueryToken, ends: tuple[int, int]) -> QueryToken:
         if tells:
             return replace(piece, kind="pattern")
         return replace(piece, text="", is_refused="*" in word)
-    # Within a word, where only a name may have one; at its end it asks.
+    # Only a name may have a `?` within it; at the end of a word it asks.
     return replace(piece, text=bare, is_refused=tells and "?" in bare)

@@ -1,4 +1,4 @@
-"""What a question asks for, as a tree that travels as JSON with its plan."""
+"""The tree of a question, which travels as JSON with its plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """What stood in quotes."""
+    """Words in quotes, which stand in that order."""
 
     text: str
     start: int
@@ -38,12 +38,12 @@ class Pattern:
 
     @property
     def is_name(self) -> bool:
-        """Whether it is written as names are: words have no such signs in them."""
+        """Whether the pattern has signs that names have and words do not."""
         return _OF_NAMES.search(self.text) is not None
 
     @property
     def is_beginning(self) -> bool:
-        """Whether it is a word as far as it goes, which has a meaning by itself."""
+        """Whether the pattern is letters and a `*`, so that it has a meaning itself."""
         return self.text.rstrip("*").isalpha()
 
 
@@ -54,20 +54,20 @@ class Field:
     filters: Filters
     start: int
     name: str
-    # The whole of it, `author:smith`.
+    # The whole text of the field, `author:smith`.
     written: str
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """What no hit may match."""
+    """A part that no hit may match."""
 
     part: Node
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of these, two at least."""
+    """A hit must match all of two or more parts."""
 
     parts: tuple[Node, ...]
     # AND was written: no part may be given up so that more is found.
@@ -78,7 +78,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any of these, two at least."""
+    """A hit must match any of two or more parts."""
 
     parts: tuple[Node, ...]
 
@@ -88,7 +88,7 @@ Node: TypeAlias = Words | Phrase | Pattern | Field | Not | And | Or
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A question as it was understood; None: nothing was asked for."""
+    """The tree of a question with its diagnostics; None: nothing was asked for."""
 
     tree: Node | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -131,7 +131,7 @@ def to_values(node: Node) -> dict[str, Any]:
 
 
 def from_values(values: Mapping[str, Any]) -> Node:
-    """Read a tree back."""
+    """Read a tree back from the values of JSON."""
     match values:
         case {"words": text, "start": start}:
             return Words(text, start)
@@ -144,7 +144,7 @@ def from_values(values: Mapping[str, Any]) -> Node:
         case {"not": part}:
             return Not(from_values(part))
         case {"and": parts, "is_written": is_written}:
-            # A plan of the release before has none.
+            # A plan of the release before has no wishes.
             given = values.get("wishes", ())
             wishes = tuple(Phrase(one["phrase"], one["start"]) for one in given)
             return And(tuple(map(from_values, parts)), is_written, wishes)

@@ -1,4 +1,4 @@
-"""A tree as text again: as it could be typed, or what of it has a meaning."""
+"""Writes a tree as text: as it could be typed, or its words that have a meaning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared.search.query.language.tree import (
 
 
 def text_of(node: Node | None) -> str:
-    """Return a question that is understood as this tree."""
+    """Return a question that the grammar parses to this tree."""
     match node:
         case None:
             return ""
@@ -27,7 +27,7 @@ def text_of(node: Node | None) -> str:
         case Field(filters, name=name, written=written) if (
             name in fields.DATES or filters.ranges
         ):
-            # In quotes, so that no word behind it is taken for a part of the date.
+            # The value is quoted, so that no word behind it is read as its part.
             value = written.removeprefix(f"{name}:").strip('"')
             return f'{name}:"{value}"'
         case Field(written=written):
@@ -44,9 +44,9 @@ def text_of(node: Node | None) -> str:
 
 
 def wanted_text(node: Node | None) -> str:
-    """Return the words asked for; what is excluded has no meaning to compare.
+    """Return the wanted words, to be compared by meaning; exclusions have none.
 
-    Nor has a name with gaps in it: `SR:C??-RF*` stands for many, and is like none.
+    Neither has a name with gaps: `SR:C??-RF*` stands for many names.
     """
     texts = (
         one.text.replace("*", "")
@@ -57,14 +57,14 @@ def wanted_text(node: Node | None) -> str:
 
 
 def wants(node: Node | None) -> bool:
-    """Whether anything is to be found, by its meaning or only as it is written."""
+    """Tell whether a tree has words to find, by meaning or as they are written."""
     return any(one.text.replace("*", "") for one in _wanted(node))
 
 
 def _all(parts: tuple[Node, ...], *, is_written: bool) -> Iterator[str]:
     before: Node | None = None
     for part in parts:
-        # Side by side, words would be one name.
+        # Words that touch would be read as one name.
         touch = isinstance(before, Words) and isinstance(part, Words)
         text = text_of(part)
         yield f"({text})" if touch and not is_written else _grouped(part)

@@ -12,10 +12,10 @@ from shared.times.calendar import Clock
 from shared.times.time_ambiguity import Stretch
 from shared.times.time_phrases import TimePhrase
 
-# A question says its time in a few words: of a long text no more is looked at.
+# A question says its time in a few words: in a long text no more places are tried.
 MAX_LOOKS = 64
 _HAPPENED = ("happened", "occurred")
-# What only asks: beside a time and nothing else it is no word to be found.
+# Words that only ask: with nothing else beside a time they are not searched for.
 _ASKING = frozenset(
     (
         *("what", "which", "who", "when", "where", "did", "do", "does", *_HAPPENED),
@@ -28,7 +28,7 @@ _SIGNS = ",;.:!?()[]"
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Words that were a time, where they stood, and what they mean."""
+    """Words that are a time, their place in the text, and their meaning."""
 
     words: str
     start: int
@@ -37,7 +37,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What is left of a question, and the times that stood in it."""
+    """A question without its times, and the times."""
 
     tree: Node | None
     times: tuple[Taken, ...] = ()
@@ -90,7 +90,7 @@ def _rest(
     is_refused: bool = False,
     is_end: bool = True,
 ) -> Iterator[Words]:
-    """Yield the words between times: what a time stood between is not one name."""
+    """Yield the words around times, apart: words on both sides are not one name."""
     words = node.text.split()
     places = [*_places(words, text, node.start)]
     found = [*_stretches(words, clock, is_end=is_end)]
@@ -102,7 +102,7 @@ def _rest(
     for one in time_ambiguity.sure(words, found, refused, clock):
         said = " ".join(words[one.first : one.after]).rstrip(_SIGNS)
         taken.append(Taken(said, places[one.first], one.reading))
-        # What joins two times is no word to be found.
+        # Words that join two times are not searched for.
         if first < one.first and (first == 0 or not _joins(words[first : one.first])):
             yield Words(" ".join(words[first : one.first]), places[first])
         first = one.after
@@ -131,7 +131,7 @@ def _stretches(words: list[str], clock: Clock, *, is_end: bool) -> Iterator[Stre
 
 
 def _is_begun(before: Node | None, clock: Clock) -> bool:
-    """Whether what is negated is the beginning of a time: `-last night`."""
+    """Tell whether a negated word begins a time: `-last night`."""
     match before:
         case Not(Words(text)):
             words = text.split()
@@ -143,9 +143,9 @@ def _is_begun(before: Node | None, clock: Clock) -> bool:
 def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
     plain = time_phrases.plain(words[place : place + 1])
     if plain in _HAPPENED and place and words[place - 1].lower() in _ASKING:
-        # `what happened yesterday` asks for all that was written, not for its time.
+        # `what happened yesterday` asks for all entries of that day.
         return False
-    # In English a word may be several: `Nachtschicht`.
+    # `plain` may make several English words of one, as of `Nachtschicht`.
     first = plain.partition(" ")[0]
     return first in begins or first.isdigit()
 

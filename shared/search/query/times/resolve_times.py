@@ -1,4 +1,4 @@
-"""When hits were written or happened: what filters, fields and words say together."""
+"""Resolves when hits were written or happened, from filters, fields and words."""
 
 from __future__ import annotations
 
@@ -22,33 +22,34 @@ from shared.times.calendar import Clock, Span
 
 _MAX_QUESTIONS = 2
 
-# One interval, or several of which a hit lies in any.
+# Intervals of which a hit lies in one.
 _Window: TypeAlias = tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A question without the words of its time, and what that time is."""
+    """A question without the words of its times, and the times that they mean."""
 
     tree: Node | None
     filters: Filters
     applied: tuple[Applied, ...] = ()
-    # In which it happened or was written: most entries do not say when it happened.
+    # Intervals in which an event happened, or the entry was written: most entries do
+    # not say when it happened.
     happened: tuple[Applied, ...] = ()
     # Whether words were read as a time.
     inferred: bool = False
-    # What to ask back where a wall time is two moments.
+    # Questions to the reader where a wall time is two moments.
     questions: tuple[str, ...] = ()
-    # What is asked for without those words; None: there are none, or nothing else.
+    # The question without its times; None: it has no times, or no other words.
     elsewhen: Elsewhen | None = None
-    # Behind a day that is named: from, and before, each in its own interval.
+    # By beginning, the end of a time after a named day in which people write of it.
     edges: Mapping[str, str] = field(default_factory=dict)
 
 
 def resolve_times(
     lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock
 ) -> Timed:
-    """Return what is left to be found, and the intervals that hits lie in."""
+    """Take the times out of a question; return the rest and the intervals of hits."""
     if long_question.is_long(text):
         found = Heard(long_question.soften(lifted.tree))
     else:
@@ -66,7 +67,7 @@ def resolve_times(
         if (span := _typed(one, clock)) is not None and span.again
     ]
     said = " ".join([*_said(lifted, given), *(one.words for one in written)])
-    # What is typed holds whatever was read beside it.
+    # Dates in fields hold, whatever was read out of the words.
     given_ones = [span.each for _, span in typed]
     tree, narrowed = _narrowed(found.tree, lifted.filters, given_ones, said)
     elsewhen = None
@@ -97,7 +98,7 @@ def resolve_times(
 def _earlier(times: Sequence[Taken], clock: Clock) -> Iterator[tuple[str, str]]:
     """Yield the same time in each earlier year, if it is the only one and names none.
 
-    From, and before; the latest first.
+    Each is a beginning and an end; the latest year comes first.
     """
     if len(times) != 1 or times[0].reading.is_event:
         return
@@ -110,13 +111,13 @@ def _earlier(times: Sequence[Taken], clock: Clock) -> Iterator[tuple[str, str]]:
 
 
 def _window(taken: Taken) -> Span:
-    """Return in which time entries about what is asked for are written."""
+    """Return the interval in which entries about a named time are written."""
     span, until = taken.reading.span, taken.reading.told_until
     return replace(span, until=until) if until else span
 
 
 def _edge(taken: Taken) -> tuple[str, str] | None:
-    """Return the time behind a named day in which entries about it are written, too."""
+    """Return the time after a named day in which entries about it may be written."""
     reading = taken.reading
     if reading.told_until is None:
         return None
@@ -129,7 +130,7 @@ def _edge(taken: Taken) -> tuple[str, str] | None:
 def _narrowed(
     tree: Node | None, narrowed: Filters, windows: Sequence[_Window], said: str
 ) -> tuple[Node | None, Filters]:
-    """Return what is to be found in all of these, and what else a hit must be."""
+    """Narrow the tree and the filters to all of these windows."""
     for window in windows:
         narrowed = narrowed.both(_all_of(window)) or narrowed
         if len(window) > 1:
@@ -138,9 +139,10 @@ def _narrowed(
 
 
 def _is_doubtful(times: Sequence[Taken], *, is_dated: bool) -> bool:
-    """Whether of several times one may be of any day, or two say when it happened.
+    """Tell whether several times contradict each other or may be of any day.
 
-    Dates of fields and filters are times, too.
+    That is so with two times of an event, or with a time of day beside another time.
+    Dates of fields and filters count as times.
     """
     happened = [one for one in times if one.reading.is_event]
     floating = any(one.reading.is_floating for one in times)
@@ -148,7 +150,10 @@ def _is_doubtful(times: Sequence[Taken], *, is_dated: bool) -> bool:
 
 
 def _windows(spans: Sequence[Span]) -> list[_Window] | None:
-    """Return what must hold: every bound, and any of the others; None: nothing can."""
+    """Return the windows that hits lie in: each open bound, and any closed interval.
+
+    None: no time lies in all of them.
+    """
     bounds = [one for one in spans if one.since is None or one.until is None]
     others = [one for one in spans if one not in bounds]
     since = max((one.since for one in bounds if one.since), default=None)
@@ -187,7 +192,7 @@ def _filters(span: Span) -> Filters:
 
 
 def _said(lifted: Lifted, given: Mapping[str, object]) -> Iterator[str]:
-    """Yield what the request says of the time: its filters, then its fields."""
+    """Yield the times as the request writes them: its filters, then its fields."""
     for name, value in given.items():
         if filters.ALIASES.get(name, name) in NAMES:
             yield f"{name}={value}"
@@ -217,7 +222,7 @@ def _given(given: Mapping[str, object], clock: Clock) -> Iterator[tuple[str, Spa
 
 
 def _beside(left: Node | None, options: Sequence[Node]) -> Node:
-    """Return what is left with one more thing that every hit passes."""
+    """Return the tree with one more part: every hit passes one of the options."""
     more = Or(tuple(options))
     if left is None:
         return more
@@ -232,7 +237,10 @@ def _field(span: Span, said: str) -> Field:
 
 
 def _event(one: Taken) -> list[Node]:
-    """Return what happened then or was written then: most say only this."""
+    """Return fields for events of that time and for entries written then.
+
+    Most entries do not say when an event happened.
+    """
     options: list[Node] = []
     for span in one.reading.span.each:
         was = _filters(span)
@@ -246,7 +254,7 @@ def _event(one: Taken) -> list[Node]:
 def _applied(
     narrowed: Filters, several: list[_Window], zone: str, said: str, sure: float
 ) -> Iterator[Applied]:
-    """Yield the one interval that is left of all, or each of those it may be."""
+    """Yield the interval that all times leave, or each of several possible ones."""
     if (narrowed.since, narrowed.until) == (None, None):
         return
     parts = [narrowed]
@@ -257,7 +265,7 @@ def _applied(
             for span in window
             if (both := part.both(_filters(span))) is not None
         ]
-    # Where nothing is left of any, that is what was searched.
+    # Where the windows leave no moment, the filters alone were searched.
     left = [one for one in parts if _has_moment(one)] or [narrowed]
     for one in left:
         yield Applied(one.since, one.until, zone, said, sure)
@@ -275,8 +283,8 @@ def _events(happened: Sequence[Taken], zone: str) -> Iterator[Applied]:
 
 
 def _question(words: str, span: Span, zone: str) -> str:
-    """Return what to ask of a wall time that comes twice."""
-    # A bound keeps the first as its beginning, and the second as its end.
+    """Word the question back to the reader about a wall time that comes twice."""
+    # A bound uses the first moment as a beginning, and the second as an end.
     begins = span.since or (span.until and span.until - span.again)
     if begins is None:
         return f"{words!r} comes twice: which is meant?"

@@ -1,4 +1,4 @@
-"""A question without the times that were read out of its words: what it also finds."""
+"""A question without the times that were read out of its words, which finds more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared.search.query.language.tree import And, Field, Node, Or
 
 @dataclass(frozen=True, slots=True)
 class Elsewhen:
-    """What is asked for whenever it was written, and what else a hit must be."""
+    """A question without its times: the words, and the filters that remain."""
 
     tree: Node
     filters: Filters
@@ -23,7 +23,7 @@ class Elsewhen:
 
     @property
     def in_earlier_years(self) -> Elsewhen | None:
-        """Return what is asked for in any of those years; None: a year was named."""
+        """Return the question in any earlier year; None: the question names a year."""
         if not self.earlier:
             return None
         spans = [Filters(since=one, until=other) for one, other in self.earlier]
@@ -31,12 +31,12 @@ class Elsewhen:
         narrowed = self.filters.both(Filters(since=first, until=last))
         if narrowed is None:
             return None
-        # All of them are years of one time; no word of it is text.
+        # The fields stand for years of one time and have no text of their own.
         fields = (Field(one, 0, "date", f"date:{one.since}") for one in spans)
         return Elsewhen(And((self.tree, Or(tuple(fields)))), narrowed, self.earlier)
 
     def to_values(self) -> dict[str, Any]:
-        """Return it as the values of JSON."""
+        """Return the question and its filters as the values of JSON."""
         return {
             "tree": tree.to_values(self.tree),
             "filters": to_json_value(self.filters),
@@ -45,7 +45,7 @@ class Elsewhen:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Read it back."""
+        """Read the question and its filters back from a plan's JSON."""
         narrowed = Filters.from_values(values["filters"])
         earlier = tuple((one, other) for one, other in values.get("earlier", ()))
         return cls(tree.from_values(values["tree"]), narrowed, earlier)

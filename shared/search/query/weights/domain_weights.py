@@ -1,4 +1,4 @@
-"""Which kinds of entries count more: those asked for, fit for a question, or one's own.
+"""Weighs kinds of entries: those asked for, fit for the question, or the caller's own.
 
 Each is a factor of the kind's base weight; as shipped all of them are 1.
 """
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from shared.search.query.intent import Intent
 from shared.search.query.ordering import Ordering
 
-# By the words that ask for entries of a kind.
+# The words that ask for entries of a kind.
 _ASKED: Mapping[str, re.Pattern[str]] = {
     "shift_summary": re.compile(
         r"\b(?:shift summar(?:y|ies)|handovers?|\u00fcbergaben?|schichtberichte?)\b"
@@ -27,7 +27,7 @@ _ASKED: Mapping[str, re.Pattern[str]] = {
         r"\b(?:attachments?|pictures?|photos?|plots?|bild(?:er)?)\b"
     ),
 }
-# What an answer to such a question is most likely to be written in.
+# The kinds of entries that most likely answer a question of an intent.
 _FIT: Mapping[Intent, tuple[str, ...]] = {
     "troubleshoot": ("incident", "maintenance"),
     "timeline": ("incident", "shift_summary"),

@@ -1,4 +1,4 @@
-"""What surrounds a question: the page that it is asked on, and what was done there.
+"""Reads what surrounds a question: the page that it is asked on, and the last action.
 
 No I/O, and nothing of it is ever a filter.
 """
@@ -18,9 +18,9 @@ from shared.search.query.entities import Entity
 from shared.text import facts
 from shared.text.facility.facility import Facility
 
-# What was done longer ago is no part of what is asked now.
+# An action longer ago has nothing to do with the question.
 LASTS = timedelta(minutes=15)
-# As parts of an address, or as the parameters of a page of searches.
+# Names of parts and parameters of an address, by the part of a scope that they give.
 _PLACES = {
     "kind": "kinds",
     "kinds": "kinds",
@@ -41,12 +41,12 @@ class Around:
     """The names that surround a question, and the places that it is asked in."""
 
     named: tuple[Entity, ...] = ()
-    # As the parts of a scope: `kinds`, `sources`, `logbooks`.
+    # Names of places by `kinds`, `sources` and `logbooks`, the parts of a scope.
     places: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def around(ambient: Mapping[str, Any], now: datetime | None, own: Facility) -> Around:
-    """Return what an ambient says; what was done too long ago says nothing."""
+    """Return the names and places of an ambient; an old last action does not count."""
     done = ambient.get("last_action") or {}
     if not is_fresh(done.get("occurred_at"), now):
         done = {}
@@ -69,7 +69,7 @@ def around(ambient: Mapping[str, Any], now: datetime | None, own: Facility) -> A
 
 
 def is_fresh(at: str | None, now: datetime | None) -> bool:
-    """Tell whether something was done lately; what has no time was done just now."""
+    """Tell whether an action is recent; one without a time was done just now."""
     if at is None or now is None:
         return True
     return now - datetime.fromisoformat(at) <= LASTS

@@ -1,8 +1,8 @@
-"""What bears on the order of a question's hits: the things that it names, and the day.
+"""Adds to a plan what moves its hits: the things that the question names, and the day.
 
-Beside them where it is asked, what was done there last, and what the session asked
-before. Known before anything is searched, and kept in the plan: whoever ranks, and
-ranks again, counts alike.
+So do the page that asks, the last action there, and what the session asked before. All
+of it is known before the search and kept in the plan, so that every ranking of the same
+outcomes is alike.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from shared.text.facility.facility import Facility
 from shared.text.facts import MARK, THINGS
 from shared.times.calendar import Clock
 
-# What is named in other ways than by a name: a size, a person, a place.
+# Kinds of things that have no name as a term: a size, a person, a place.
 _NO_NAMES = frozenset(
     {
         *(entities.PERSON, entities.QUANTITY, entities.ENTRY),
         *(entities.SOURCE, entities.THREAD),
     }
 )
-# Of a question that names more, each of them says little.
+# Where a question names more things, each of them says little.
 MAX_TERMS = 64
 
 
 def add_ranking_context(
     plan: Plan, facility: Facility, clock: Clock, ambient: Mapping[str, Any]
 ) -> Ordering:
-    """Return how a plan's hits are put in order, with all that bears on it."""
+    """Return the ordering of a plan with the weights and names that move its hits."""
     ordering = plan.ordering
     if plan.is_listing or not plan.branches:
         return ordering
@@ -48,7 +48,7 @@ def add_ranking_context(
     if ordering.half_lives and clock.today is not None:
         ordering = replace(ordering, day=clock.today.isoformat())
     near = {SCOPED: list_device_terms(ordering.scope.get("devices", ()))}
-    # Of what words alone find, all has the names that are asked for.
+    # All hits of a search by words alone have the names that are asked for.
     by_words = set(plan.searching) <= {*branch_choice.KEYWORD_MODULES}
     if not by_words and ordering.entity_factor != 1.0:
         near |= find_near(plan, facility)
@@ -60,19 +60,19 @@ def add_ranking_context(
 
 
 def carried(ordering: Ordering, terms: Sequence[str]) -> Ordering:
-    """Return an ordering in which what a session asked before counts, too."""
+    """Return the ordering with the terms that a session asked for before."""
     known = ordering.near.get(CARRIED, ())
     near = {**ordering.near, CARRIED: [*dict.fromkeys((*known, *terms))]}
     return replace(ordering, near=_bounded(near))
 
 
 def carries(plan: Plan, facility: Facility) -> list[str]:
-    """Return what the next question of a session takes with it from this one."""
+    """Return the terms that the next question of a session inherits from this one."""
     return _terms(entities.find_entities(plan, facility))[:MAX_TERMS]
 
 
 def find_near(plan: Plan, facility: Facility) -> dict[str, list[str]]:
-    """Return the terms of what a question names, and of the devices next to that."""
+    """Return the terms of the things that a question names, and of devices beside."""
     said = [*entities.find_entities_in_words(plan, facility)]
     devices = (
         other
@@ -84,7 +84,7 @@ def find_near(plan: Plan, facility: Facility) -> dict[str, list[str]]:
 
 
 def _bounded(near: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return so many terms of each way, each of them in the nearest one alone."""
+    """Keep a bounded number of terms of each way, none in a way and in `named` both."""
     named = near.get(NAMED, ())
     found = {
         how: [one for one in terms if how in {NAMED, SCOPED} or one not in named]
@@ -94,13 +94,13 @@ def _bounded(near: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def list_device_terms(names: Iterable[str]) -> list[str]:
-    """Return the terms that an entry has which names one of these devices."""
+    """Return the terms of which an entry has one if it names one of these devices."""
     found = (Entity(DEVICE, one, facts.make_key(DEVICE, one)) for one in names)
     return _terms(found)
 
 
 def _terms(found: Iterable[Entity]) -> list[str]:
-    """Return the terms that an entry has which names one of these."""
+    """Return the terms of which an entry has one if it names one of these things."""
     terms: list[str] = []
     for one in found:
         if one.kind in _NO_NAMES:

@@ -1,4 +1,4 @@
-"""One branch: its module, its fallback, its faults; what is left is an outcome."""
+"""Runs one branch, with its module, fallback and faults, to an outcome."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ log = get_logger()
 
 # A fault's delay ends at the budget, as a slow backend's does.
 _OVER_BUDGET_SECONDS = 0.001
-# What a module leaves to its fallback: at least what full text takes at its p95, beside
-# a backfill too (a quarter of a second was too little there), and never more than it
+# The time that a module leaves to its fallback: at least the p95 of full text, beside a
+# backfill too (a quarter of a second was too little there), and never more than it
 # keeps, so that a short deadline is shared.
 FALLBACK_SECONDS = 0.5
 FALLBACK_SHARE = 0.4
@@ -46,7 +46,7 @@ FALLBACK_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What a task needs to carry out one branch."""
+    """Everything that a task needs to carry out one branch of a search."""
 
     plan: Plan
     name: str
@@ -54,21 +54,21 @@ class Branch:
     ends_at: float
     now: Callable[[], float]
     queued_ms: float = 0.0
-    # Which sub-query the plan is of.
+    # The number of the sub-query that the plan is for.
     part: int = 0
-    # How long the modules of this process take, for whoever would try again.
+    # How long modules take in this process, to decide on a second attempt.
     paces: Paces = field(default_factory=Paces)
 
 
 def carry_out(branch: Branch, context: SearchContext) -> list[Outcome]:
-    """Return what the module came to, and its fallback's outcome after a failure."""
+    """Carry out a branch by its module and, after a failure, by its fallback."""
     return outcomes_of(load_module(branch.name), branch, context)
 
 
 def outcomes_of(
     one: Installed, branch: Branch, context: SearchContext
 ) -> list[Outcome]:
-    """Return the same of a module that was found already."""
+    """Carry out a branch with a module that is already at hand."""
     first = one.descriptor
     if branch.now() >= branch.ends_at:
         late = make_overdue(first.name, first.unit, "expired_in_queue")
@@ -100,7 +100,7 @@ def _one(
 
 
 def _tried(branch: Branch, one: Installed, ask: Ask, context: SearchContext) -> Outcome:
-    """Return what it comes to, tried a second time where that may end otherwise."""
+    """Run a module; try a second time where that may end otherwise."""
     outcome, error = _once(branch, one, ask, context)
     if error is None:
         return outcome
@@ -111,7 +111,7 @@ def _tried(branch: Branch, one: Installed, ask: Ask, context: SearchContext) -> 
     time.sleep(wait)
     second, _ = _once(branch, one, replace(ask, again=True), context)
     if second.reason == CIRCUIT_OPEN:
-        # Nobody was asked a second time.
+        # The circuit let no second attempt through.
         return outcome
     log.info("branch_tried_again", module=second.name, ended=second.status)
     return replace(second, attempts=2)
@@ -129,7 +129,7 @@ def _once(
     except LogchordError as exc:
         return make_failure(descriptor.name, descriptor.unit, exc), exc
     if not found.skipped:
-        # Whoever does not search is done at once, and tells nothing of who does.
+        # Only searches count: a module that skips is done at once.
         branch.paces.note(descriptor.name, time.monotonic() - began)
     return _outcome(descriptor, found), None
 
@@ -172,7 +172,7 @@ def _outcome(descriptor: SearchToolDescriptor, found: ModuleResult) -> Outcome:
 def _faulty(
     fault: Fault | None, descriptor: SearchToolDescriptor, ask: Ask
 ) -> ModuleResult | None:
-    """Return what a planned fault makes of this branch; None: nothing planned."""
+    """Carry out a fault that an admin ordered for this branch; None: run the module."""
     if fault is None or not fault.hits(descriptor.name, descriptor.search_mode):
         return None
     if fault.delay_ms:

@@ -1,4 +1,4 @@
-"""The entry that is called what one token of a question says: it stands first."""
+"""Puts the entry first whose number is the one token of a question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shared.search.retrieval.module_contract import (
 )
 from shared.search.retrieval.search_context import SearchContext
 
-# Several sources may each have an entry of one number.
+# Several sources may each have an entry with the same number.
 _CALLED: LiteralString = """
        AND (e.external_id = ANY (%(names)s::text[]) OR e.id = ANY (%(keys)s::uuid[]))
      ORDER BY e.source, e.external_id, e.id
@@ -47,9 +47,9 @@ def put_first(
     ask: Ask,
     context: SearchContext,
 ) -> ModuleResult:
-    """Return the hits of words, and before them the entry whose number is all they are.
+    """Put the entries first whose number is the whole question, before hits by words.
 
-    Nobody else is asked anything: most questions are no number.
+    A question that is no number, as most are, costs no query.
     """
     if descriptor.search_mode != branch_choice.KEYWORD or found.skipped:
         return found
@@ -62,7 +62,7 @@ def put_first(
         rows = _called(conn, params, names)
     tenant = ask.plan.scope.tenant
     known = {hit.entry_id for hit in found.hits}
-    # No word says how well it matches, unless one has found it.
+    # An entry that words did not find has no score by words.
     missing = [row.candidate(tenant, 0.0) for row in rows if str(row.id) not in known]
     meant = tuple(str(row.id) for row in rows)
     return replace(found, hits=(*missing, *found.hits), meant=meant)

@@ -1,4 +1,4 @@
-"""Machines write more than people: where they fill a branch, people are asked too."""
+"""Adds entries by people to a branch that machines' entries have filled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shared.search.retrieval.search_context import SearchContext
 log = get_logger()
 
 ORIGIN, HUMAN, MACHINE = "origin", "human", "machine"
-# With more of its hits by machines than this, a full branch is asked again.
+# A full branch with a larger share of hits by machines is searched again.
 MACHINE_SHARE = 0.5
 
 
@@ -27,9 +27,9 @@ def beside_machines(
     ask: Ask,
     context: SearchContext,
 ) -> ModuleResult:
-    """Return the hits, and what people wrote beside them if machines took the places.
+    """Return the hits, with entries by people added if machines took their places.
 
-    A factor on the score cannot bring back what was never a candidate.
+    A factor on the score cannot bring back an entry that was never a candidate.
     """
     machines = sum(hit.origin == MACHINE for hit in found.hits)
     chosen = any(one.field == ORIGIN for one in ask.plan.filters.facts)
@@ -47,14 +47,14 @@ def beside_machines(
             replace(ask, plan=plan, limit=max(1, ask.limit // 2)), context
         )
     except LogchordError as exc:
-        # What was found stands: this is more, and not instead.
+        # The hits found so far stand: this search only adds to them.
         log.info("people_not_asked", module=descriptor.name, code=exc.error_code)
         return found
     if set(people.diagnostics) - set(found.diagnostics):
-        # Only by asking for less: they do not match what was asked.
+        # People's entries matched a relaxed question alone, not the one asked.
         return found
     if people.model != found.model:
-        # Searches have just been switched to another: its cosines are on its own scale.
+        # The model was switched in between: its cosines are on another scale.
         return found
     known = {hit.entry_id for hit in found.hits}
     more = [hit for hit in people.hits if hit.entry_id not in known]

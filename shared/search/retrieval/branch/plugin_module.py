@@ -1,7 +1,7 @@
-"""A search module of another package: run apart, and all that it names looked up.
+"""Runs a search module of another package, and looks up the entries that it names.
 
-It hands over ids and scores. Who may see an entry, what filters let pass and what the
-question excludes is found out here, as for every other branch.
+The module hands over ids and scores. Rights, filters and the question's exclusions are
+applied here, as for every other branch.
 """
 
 from __future__ import annotations
@@ -29,36 +29,40 @@ from shared.search.retrieval.module_contract import (
 )
 from shared.search.retrieval.search_context import SearchContext
 
-# What hangs keeps its own threads and nobody else's.
+# A module that hangs blocks its own threads alone.
 THREADS = 4
-# Of more, the best are looked up.
+# How many of a module's best entries are looked up.
 MAX_NAMED = 5000
 
 
 def _enough() -> float:
-    """Return half of the seconds that a module has where no deadline was asked for."""
+    """Return half of the seconds that a module has under the default deadline."""
     usual_ms = modes.make_single_mode("").deadline_ms
     return deadline_shares.branch_end(usual_ms / 1000, usual_ms) / 2
 
 
-# Who is late within less was hurried by its caller, and the circuit is everybody's.
+# A module that is late within less had too little time, so its circuit does not count
+# it.
 ENOUGH_SECONDS = _enough()
 
 
 def execute(
     descriptor: SearchToolDescriptor, ask: Ask, context: SearchContext
 ) -> ModuleResult:
-    """Return what it found, as far as the caller may see it and asked for it."""
+    """Run a module of another package; return those of its entries the caller may see.
+
+    Filters and exclusions of the question are applied to them as well.
+    """
     share = ask.budget_seconds
     circuit = context.circuits.of(descriptor.name)
     if not circuit.allows():
-        # Its threads hang: whoever waits for one waits for nothing.
+        # The module's threads hang, so waiting for one is in vain.
         return ModuleResult(skipped=CIRCUIT_OPEN)
     run = contextvars.copy_context().run
     asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, context)
     answered, _ = wait([asked], timeout=share)
     if answered:
-        # By an error too: what errs does not hang.
+        # An error counts as an answer too: a module that raises does not hang.
         circuit.succeeded()
     elif share >= ENOUGH_SECONDS:
         circuit.failed()
@@ -100,7 +104,7 @@ def _found(
     found = asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made
     if not isinstance(found, ModuleResult) or found.hits:
         raise _wrong(descriptor, "it returned no Found with what it names")
-    # What is wrong here would fail later, where it costs the whole search.
+    # A flaw that passes here would fail the whole search later.
     if not all(isinstance(one, Diagnostic) for one in found.diagnostics):
         raise _wrong(descriptor, "one of its diagnostics is none")
     if not isinstance(found.skipped, str | None):
@@ -122,7 +126,7 @@ def _best(descriptor: SearchToolDescriptor, found: ModuleResult) -> dict[UUID, f
             raise _wrong(descriptor, "what it names has no UUID")
         if not math.isfinite(one.score):
             raise _wrong(descriptor, "a score is no number")
-        # A number of another library's does not travel.
+        # Another library's number type cannot be written as JSON.
         score = float(one.score)
         best[one.entry_id] = max(score, best.get(one.entry_id, -math.inf))
     ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))

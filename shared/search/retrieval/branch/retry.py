@@ -1,4 +1,4 @@
-"""Whether a failed branch is tried once more: only what may pass, only in its time."""
+"""Decides whether a failed branch is tried once more, in the time that it has."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from shared.errors import LogchordError
 
-# A second attempt is begun only with so many times left of what the module usually
-# takes: one that is late as well would take the fallback's time and find nothing.
+# A second attempt needs so many times the seconds that the module usually takes: a late
+# one would use up the fallback's time and find nothing.
 TIMES_USUAL = 1.5
 # Long enough for a server to come back that is only started anew, or for a link to be
 # replaced, and too short for a person to notice.
 MOST_WAIT_SECONDS = 0.1
-# What a module takes of which too little is known yet.
+# The assumed seconds of a module of which too little is known yet.
 UNKNOWN_SECONDS = 0.25
 _KEPT, _ENOUGH = 100, 5
 _P95 = 0.95
@@ -37,7 +37,7 @@ class Paces:
         fresh_seconds: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        # What is older says nothing any more.
+        # Older times say nothing any more.
         self._fresh_seconds = fresh_seconds
         self._clock = clock
         self._lock = threading.Lock()
@@ -50,12 +50,12 @@ class Paces:
             self._seconds.setdefault(name, deque(maxlen=_KEPT)).append(told)
 
     def usual(self, name: str) -> float | None:
-        """Return what it takes in the middle; None: it has never answered here."""
+        """Return the median seconds of a module; None: it has not answered lately."""
         known = self._known(name)
         return median(known) if known else None
 
     def p95(self, name: str) -> float:
-        """Return what it takes at most, but for one time in twenty."""
+        """Return the seconds within which a module answers 19 times of 20."""
         known = sorted(self._known(name))
         if len(known) < _ENOUGH:
             return UNKNOWN_SECONDS
@@ -69,9 +69,9 @@ class Paces:
 
 
 def wait_for(error: LogchordError, left: float, usual: float) -> float | None:
-    """Return how long to wait before it is tried again; None: that is worth nothing.
+    """Return the seconds to wait before a second attempt; None: do not try again.
 
-    With jitter, so that those who failed together do not come back together.
+    The wait has jitter, so that branches that failed together do not return together.
     """
     spare = left - TIMES_USUAL * usual - (error.retry_after_seconds or 0)
     was_late = isinstance(error, DatabaseQueryError) and error.out_of_time

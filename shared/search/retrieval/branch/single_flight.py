@@ -1,6 +1,6 @@
-"""Equal branches in flight are run once: who comes second waits for the first.
+"""Runs equal branches in flight once: whoever comes second waits for the first.
 
-Nothing is kept: who comes once it has ended searches anew.
+Nothing is kept: whoever comes after the end searches anew.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Outcomes = Sequence[Outcome]
 
 
 class InFlight:
-    """The branches that a process is carrying out, each under what it asks."""
+    """The branches that a process is carrying out, each by the key of its question."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,10 +25,10 @@ class InFlight:
     def once(
         self, key: Hashable, run: Callable[[], Outcomes], seconds: float
     ) -> Outcomes:
-        """Return what this key's branch comes to, run by whoever came first.
+        """Return the outcomes of a key's branch, which whoever came first runs.
 
-        Another's failure is not shared, nor waited for longer than `seconds`: its time
-        may have been shorter.
+        A failure of the first is not shared, and the first is not waited for longer
+        than `seconds`: it may have had less time.
         """
         ours: Future[Outcomes] = Future()
         with self._lock:

@@ -1,8 +1,8 @@
 """The question of a branch: compiled once, and tried wider where it finds nothing.
 
-Patterns are looked up by the branch that compares them, in one statement, and what is
-perhaps misspelt only once nothing was found: a question of plain words, as most are,
-asks the vocabulary nothing. What a fallback would look up again is read anew there.
+The branch that compares patterns looks them up in one statement. Words that may be
+misspelt are looked up only once nothing was found, so a question of plain words, as
+most are, needs no look-up. A fallback looks its words up again.
 """
 
 from __future__ import annotations
@@ -55,34 +55,34 @@ class WordMeasure(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class BranchQuery:
-    """A question as its plan has it, with what its patterns stand for."""
+    """A plan's question compiled for a branch, with the words behind its patterns."""
 
     plan: Plan
     lexicon: Lexicon
     question: CompiledQuery
     known: Known = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
-    # For which it was compiled; none: for every one.
+    # The languages for which it was compiled; empty: every language.
     languages: tuple[str, ...] = ()
-    # What may be misspelt, and for what; None: not looked up yet.
+    # Near spellings of words that may be misspelt; None: not looked up yet.
     spelt: Known | None = None
 
     @property
     def keeps_all(self) -> bool:
-        """Whether nothing is excluded, by words or by fields."""
+        """Whether the question excludes nothing, by words or by fields."""
         return not self.question.kept().guards
 
     @property
     def is_exact(self) -> bool:
-        """Whether each hit has a name, a phrase or a field that is asked for."""
+        """Whether each hit has a name, a phrase or a field of the question."""
         return self.plan.words.by_field or self.question.is_exact
 
     def measure(self, notes: Iterable[Diagnostic]) -> WordMeasure:
-        """Return by how much its hits are measured; the notes say if it was widened."""
+        """Return how a hit's words count; `notes` say if the question was widened."""
         any_word = self.plan.words.any_word
         count = functools.partial(conditions.count_words, any_word=any_word)
         asked = (guard.condition for guard in self.question.guards)
-        # Of the language that leaves most of them out as words that join others.
+        # The least count: some languages leave out more words that only join others.
         words = max(1, min(map(count, asked), default=1))
         was_widened = any(note.code in _SAID for note in notes)
         return {
@@ -92,18 +92,21 @@ class BranchQuery:
 
     @property
     def is_long(self) -> bool:
-        """Whether so many words are asked for that hardly any entry has them all."""
+        """Whether the question has so many words that hardly any entry has them all."""
         if self.plan.words.any_word:
             return False
         words = (
             conditions.plain_words(guard.condition) for guard in self.question.guards
         )
-        # Of the language that leaves most of them out as words that join others.
+        # The least count: some languages leave out more words that only join others.
         return min(words, default=0) >= _LONG_WORDS
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return what every statement of a search takes; nothing excluded is shown."""
+        """Return the parameters that every statement of a search takes.
+
+        By them no statement returns an entry that the question excludes.
+        """
         return {
             **self.plan.scope.params,
             **self.plan.filters.params,
@@ -116,9 +119,9 @@ class BranchQuery:
 def build_branch_query(
     ask: Ask, lexicon: Lexicon, module: str, languages: tuple[str, ...] = ()
 ) -> BranchQuery:
-    """Return the branch's question, with all that its patterns stand for.
+    """Compile a branch's question, with the words behind its patterns looked up.
 
-    For these languages, where it is known that there are entries in no others.
+    It is compiled for these languages, where entries are known to have no others.
     """
     wanted = expandable_words.patterns(ask.plan.tree)
     known = _looked_up(ask, lexicon, wanted) if wanted else {}
@@ -132,7 +135,7 @@ def build_branch_query(
 
 
 def left_out(module: str, compiled: CompiledQuery) -> Diagnostic | None:
-    """Return how many words a question was too long for, if it was."""
+    """Note how many words of a long question were left out; None: there are none."""
     if not compiled.dropped:
         return None
     said = f"{compiled.dropped} words beyond the limit were left out."
@@ -142,7 +145,7 @@ def left_out(module: str, compiled: CompiledQuery) -> Diagnostic | None:
 def of_known(
     ask: Ask, lexicon: Lexicon, known: Known, languages: tuple[str, ...] = ()
 ) -> BranchQuery:
-    """Return a branch's question of what was looked up already: nobody is asked."""
+    """Compile a branch's question from words that were looked up already."""
     spelt = {want: found for want, found in known.items() if want.kind == "typo"}
     patterns = {want: found for want, found in known.items() if want not in spelt}
     compiled = _compiled(ask.plan, lexicon, patterns, languages)
@@ -152,26 +155,27 @@ def of_known(
 
 
 def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> BranchQuery:
-    """Return the question as it is counted: what has one word of many only ranks."""
+    """Compile the question for counting: an entry must have all the words."""
     counted = replace(ask, plan=_by_all(ask.plan))
     return build_branch_query(counted, lexicon, module)
 
 
 def with_all(asked: BranchQuery) -> CompiledQuery:
-    """Return a question as it is where one word of many is not enough."""
+    """Return the question that requires all words, where one of many was enough."""
     plan = _by_all(asked.plan)
     return _compiled(plan, asked.lexicon, asked.known, asked.languages)
 
 
 def _by_all(plan: Plan) -> Plan:
-    """Return a plan in which one word of many is not enough."""
+    """Return the plan with all words required."""
     return replace(plan, words=replace(plan.words, any_word=False))
 
 
 def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> BranchQuery:
-    """Return what a branch keeps to that compares no words, asked for only if need be.
+    """Return the exclusions and fields that a branch keeps to which compares no words.
 
-    Of words that are wanted it needs none, and so no pattern's words either.
+    Nothing is looked up where the question has none: such a branch needs no wanted
+    words, and so no words behind patterns.
     """
     if expandable_words.excludes(ask.plan.tree):
         return build_branch_query(ask, lexicon, module)
@@ -185,9 +189,9 @@ def first_found(
     search: Callable[[CompiledQuery], T],
     following: Iterable[tuple[str, CompiledQuery]] | None = None,
 ) -> tuple[T, tuple[Diagnostic, ...]]:
-    """Return what is found first: as it is asked, as it may be meant, with any word.
+    """Search as asked, then with near spellings, then with any word; return first hits.
 
-    `following`: what comes after the first, where that has been made already.
+    `following` are the wider questions, where they have been made already.
     """
     found = search(asked.question)
     if found:
@@ -200,19 +204,19 @@ def first_found(
 
 
 def spelt_ahead(ask: Ask, asked: BranchQuery) -> BranchQuery:
-    """Return it with what may be misspelt looked up before anything is searched."""
+    """Return the question with its misspelt words looked up before any search."""
     return replace(asked, spelt=_perhaps_meant(ask, asked))
 
 
 def wider(ask: Ask, asked: BranchQuery) -> Iterator[tuple[str, CompiledQuery]]:
-    """Yield what is searched in turn as long as nothing is found, and why."""
+    """Yield wider questions to search until one finds something, each with a code."""
     found = _perhaps_meant(ask, asked) if asked.spelt is None else asked.spelt
     if any(expansion.spellings for expansion in found.values()):
-        # One word that is spelt nearly so is not enough: all of them stand again.
+        # One near spelling alone is not enough: all words are required again.
         meant = with_all(replace(asked, known={**asked.known, **found}))
         if not meant.asks_more_than(asked.question):
             yield "fuzzy_fallback", meant
-        # One word that is spelt like none must not keep the others from being read.
+        # A word without a near spelling must not keep the others from being found.
         if (any_of_meant := meant.relaxed()) != meant:
             yield "fuzzy_fallback", any_of_meant
     relaxed = asked.question.relaxed()
@@ -232,7 +236,7 @@ def _perhaps_meant(ask: Ask, asked: BranchQuery) -> Known:
     try:
         found = _looked_up(ask, lexicon, words)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        # What is found as it is spelt is found all the same.
+        # Words found as they are spelt are found without the look-up.
         log.warning("spellings_not_looked_up", code=exc.error_code)
         return {}
     if lexicon.present is not None:
@@ -263,7 +267,7 @@ def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
 
 
 def queries(asked: CompiledQuery) -> str:
-    """Return what Postgres compares, as JSON; languages beside each query."""
+    """Return the tsqueries that Postgres compares, with their languages, as JSON."""
     return json.dumps(
         [
             {
@@ -277,7 +281,7 @@ def queries(asked: CompiledQuery) -> str:
 
 
 def fields(asked: CompiledQuery) -> str:
-    """Return the filters of fields in the question, as JSON; none: all are terms."""
+    """Return the filters of the question's fields as JSON; `[]`: all are terms."""
     conditions = (guard.condition for guard in asked.guards)
     if not asked.fields or not any(map(tsquery.needs_marks, conditions)):
         return "[]"
@@ -291,7 +295,7 @@ def fields(asked: CompiledQuery) -> str:
 
 
 def _in_json(value: object) -> object:
-    # JSON has no infinity, and no times.
+    # JSON has neither infinity nor times.
     is_plain = value is None or isinstance(value, str | int | list)
     return value if is_plain else str(value)
 

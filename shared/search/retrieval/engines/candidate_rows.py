@@ -1,4 +1,4 @@
-"""What ranking needs to know of the entries that an engine names by id."""
+"""Reads the columns that ranking needs of the entries that an engine names by id."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shared.search.jobs.outcome import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """One entry that the caller may see and did not exclude."""
+    """The columns of an entry that the caller may see and did not exclude."""
 
     id: UUID
     source: str
@@ -52,11 +52,11 @@ class Columns:
         )
 
 
-# What a question leaves over, as far as the caller may see it, or as far as not. An
-# entry that metadata has not reached yet cannot be told apart from what is excluded: a
-# question that keeps to what is not negated does not show it.
+# The entries that the question's exclusions and filters leave over, visible to the
+# caller or hidden. An entry without metadata yet might be an excluded one: a question
+# with exclusions does not show it.
 def left(whose: LiteralString = rights.SEEN) -> LiteralString:
-    """Return the part of a statement that names the entries `e` which are left over."""
+    """Return the part of a statement that names the entries `e` left over."""
     return (
         """
       FROM entry e
@@ -84,8 +84,8 @@ _OF_THESE: LiteralString = (
     + left()
     + " AND e.id = ANY (%(ids)s::uuid[]) LIMIT 5000"
 )
-# Of a question without filters, which excludes nothing: most of the other statement is
-# what lets everything through then, and planning that takes longer than reading.
+# For a question without filters and exclusions: most of the other statement would let
+# everything through then, and planning that takes longer than reading.
 _PLAINLY_OF_THESE: LiteralString = (
     """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
@@ -101,7 +101,7 @@ _PLAINLY_OF_THESE: LiteralString = (
 def load_candidate_rows(
     conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> dict[UUID, Columns]:
-    """Return what may be shown of these entries; rights, filters and NOT applied."""
+    """Load the columns of these entries, as far as rights, filters and NOT allow."""
     return fetch_candidate_rows(send_candidate_rows(conn, params, ids)) if ids else {}
 
 
@@ -112,17 +112,17 @@ def send_candidate_rows(
     is_plain = are_plain(params)
     statement = _PLAINLY_OF_THESE if is_plain else _OF_THESE
     cur = conn.cursor(row_factory=class_row(Columns))
-    # What filters is planned each time, as far as it narrows.
+    # A statement with filters is planned each time: they differ in what they narrow.
     return cur.execute(
         statement, {"ids": format_array(ids), **params}, prepare=is_plain
     )
 
 
 def fetch_candidate_rows(rows: Iterable[Columns]) -> dict[UUID, Columns]:
-    """Read the rows that were asked for, by entry."""
+    """Read the columns that were asked for, by entry."""
     return {row.id: row for row in rows}
 
 
 def are_plain(params: Mapping[str, Any]) -> bool:
-    """Tell whether a question has no filters, and excludes nothing."""
+    """Tell whether a question has no filters and no exclusions."""
     return params["kept"] == "[]" and not narrows(params)

@@ -1,4 +1,4 @@
-"""The filters of a search as OpenSearch compares them: what NARROWED is in SQL."""
+"""Writes the filters of a search for OpenSearch, as NARROWED does in SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WILD = str.maketrans({"\\": "\\\\", "*": "\\*", "?": "\\?"})
 
 
 def required(filters: Filters) -> list[Query]:
-    """Return what every hit must match."""
+    """Return the queries that every hit must match."""
     found: list[Query] = []
     if filters.sources is not None:
         found.append({"terms": {"source": list(filters.sources)}})
@@ -37,7 +37,7 @@ def required(filters: Filters) -> list[Query]:
         ways = [{"terms": {"external_id": ids}}, {"ids": {"values": ids}}]
         found.append({"bool": {"should": ways}})
     if filters.threads is not None:
-        # Threads live in Postgres: `threads` has looked their entries up.
+        # Threads live in Postgres: `thread_filter` has looked their entries up.
         found.append({"ids": {"values": list(filters.members or ())}})
     found += _between("entry_time", filters.since, filters.until)
     found += _between("event_time", filters.happened_since, filters.happened_until)
@@ -45,7 +45,7 @@ def required(filters: Filters) -> list[Query]:
 
 
 def excluded(filters: Filters) -> list[Query]:
-    """Return what no hit may match."""
+    """Return the queries that no hit may match."""
     found: list[Query] = [
         {"terms": {"facts": one.unwanted_terms}} for one in filters.facts if one.none_of
     ]

@@ -1,4 +1,4 @@
-"""A condition as OpenSearch compares it: what `tsquery` is for Postgres."""
+"""Writes a condition as a query of OpenSearch, as `tsquery` does for Postgres."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING: Query = {"match_none": {}}
 
 
 def write_os_query(condition: Condition) -> Query:
-    """Return the query; terms are values in it, nothing is parsed."""
+    """Write a condition as a query; its terms are values, and nothing is parsed."""
     match condition:
         case All(()):
             return {"match_all": {}}
@@ -68,7 +68,7 @@ def _all(parts: Sequence[Condition], ranking: Sequence[Condition]) -> Query:
                 write_os_query(one.part) for one in parts if isinstance(one, Not)
             ],
             "should": [write_os_query(one) for one in ranking],
-            # What only ranks refuses nothing.
+            # Parts that only rank are not required.
             "minimum_should_match": 0,
         }
     }

@@ -1,4 +1,4 @@
-"""Asking OpenSearch in time: whole answers, every failure told to the circuit."""
+"""Asks OpenSearch in time: answers are whole, and the circuit counts every failure."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Answer = dict[str, Any]
 
 T = TypeVar("T")
 
-# Of several copies of a shard the same one answers each time: a word that was deleted
-# may count in one of them yet.
+# The same copy of a shard answers each time, for a deleted word may still count in one
+# of several copies.
 _SAME_COPY = {"preference": "search"}
 
-# What it takes to read the columns of the hits, and to say that time is over.
+# The time kept to read the columns of the hits, or to say that time is over.
 _COLUMNS_SECONDS = 0.02
-# Of the time, what is given to a question that is asked ahead.
+# The share of the time that a query sent ahead may take.
 _NEXT_SHARE = 0.5
 
 
 def answered(ask: Ask, context: SearchContext, query: Query) -> Answer:
-    """Return what OpenSearch answers; a part of its index is no answer."""
+    """Return the answer of OpenSearch; raise where a part of the index is missing."""
     index = mapping.read_alias(context.index)
 
     def send(client: OpenSearch, seconds: float) -> Answer:
@@ -45,12 +45,13 @@ def answered(ask: Ask, context: SearchContext, query: Query) -> Answer:
 def answered_with_next(
     ask: Ask, context: SearchContext, query: Query, *following: Query
 ) -> list[Callable[[], Answer]]:
-    """Return what each answer is once it is needed; what follows fails nobody else.
+    """Send several queries at once; return a function for each answer.
 
-    Nor is it waited for too long: late, it is asked for anew once it is needed.
+    A failure of a later query is raised only when its answer is needed. One that is
+    late is not waited for: it is sent anew when its answer is needed.
     """
     index = mapping.read_alias(context.index)
-    # All are answered when the last one is.
+    # The answers come together, when the last one is ready.
     limit_ms = max(1, int(ask.budget_ms * _NEXT_SHARE))
     lines: list[Query] = [_SAME_COPY, query]
     for one in following:
@@ -72,7 +73,7 @@ def answered_with_next(
 
 
 def _whole(ask: Ask, context: SearchContext, answer: Callable[[], Answer]) -> Answer:
-    """Return an answer of the whole index."""
+    """Return an answer, or raise where a part of the index did not answer."""
 
     def checked() -> Answer:
         found = answer()
@@ -112,7 +113,7 @@ def _told(ask: Ask, context: SearchContext, step: Callable[[], T]) -> T:
         return step()
     except OpenSearchError as exc:
         if exc.retriable and not ask.again:
-            # A branch counts once, however often it asks.
+            # A branch counts as one failure, however often it asks.
             context.circuit.failed()
         if exc.details.get("timed_out"):
             message = "OpenSearch did not answer in time."

@@ -1,4 +1,4 @@
-"""What the index may still show although the caller may not see it any more."""
+"""Finds entries that the index may still show though the caller may not see them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from psycopg.rows import TupleRow
 from shared.access import rights
 from shared.access.scope import Scope
 
-# More than these are told apart after the search: each is a clause of the query.
+# Each id is a clause of the query; more of them are left out after the search.
 MAX_IDS = 1000
 
-# Of what was ever deleted or closed to somebody, be it under an embargo, all that the
-# index has perhaps not heard of: written since its watermark, or put aside on its way.
+# Reads deleted entries, and those closed to somebody or under an embargo, of which the
+# index may not know: written since its watermark, or quarantined on their way to it.
 _SINCE: LiteralString = (
     """
     WITH unheard AS (
@@ -42,7 +42,7 @@ _SINCE: LiteralString = (
 def load_revoked(
     conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
 ) -> list[UUID]:
-    """Return what the caller lost since the index was up to date, the newest first."""
+    """Return entries that the index may still show to a caller without the right."""
     return [row[0] for row in send_revoked(conn, scope, watermark, most)]
 
 

@@ -1,4 +1,4 @@
-"""Threads that a question asks for, as the entries that are in them.
+"""Replaces threads that a question asks for by the entries in them.
 
 Threads live in Postgres alone: another engine is asked for their entries by id.
 """
@@ -20,10 +20,11 @@ from shared.search.query.language.tree import And, Field, Node, Not, Or
 from shared.search.query.plan import Plan
 from shared.search.retrieval.module_contract import Ask, Lexicon
 
-# Of more the index is not asked: Postgres, which takes over, has no such limit.
+# With more members the index is not asked: Postgres takes over and has no such limit.
 MAX_MEMBERS = 10_000
 
-# Others are no hits in any case, and an answer with `debug` tells whom was asked for.
+# Entries that the caller may not see are left out: they are no hits, and an answer with
+# `debug` names the ids that were asked for.
 _MEMBERS: LiteralString = (
     """
     SELECT e.thread_id, e.id

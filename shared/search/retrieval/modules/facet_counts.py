@@ -1,4 +1,4 @@
-"""Facets as they are counted, whichever engine counts them."""
+"""Counts of facets, in the form that both engines give them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shared.search.query.filters import filters
 from shared.search.query.histogram import Buckets, buckets
 from shared.times.rfc3339 import timestamp
 
-# Of one facet the commonest values are told.
+# How many values of a facet are told, the commonest ones.
 MAX_VALUES = 50
 
 
@@ -24,11 +24,12 @@ class FacetCounts:
     matches: int
     # Whether nothing was left uncounted.
     exact: bool
-    # By what filters call the facet; the commonest values first, one more than is told.
+    # Values by the filters' name of a facet, the commonest first and one more than is
+    # told.
     values: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
     attached: int = 0
     times: Buckets | None = None
-    # Of each bucket.
+    # How many entries were written in each bucket.
     written: Sequence[int] = ()
 
     def __bool__(self) -> bool:
@@ -36,7 +37,7 @@ class FacetCounts:
         return self.matches > 0
 
     def told(self, counting: Counting) -> dict[str, Any]:
-        """Return the facets in the words of the contract, each as it was called."""
+        """Return the facets as answers show them, each by the request's name."""
         return {
             called: {"exact": self.exact, **self._facet(name, counting)}
             for name, called in counting.names.items()
@@ -67,7 +68,7 @@ class FacetCounts:
 def over_time(
     moments: Mapping[int, int], counting: Counting
 ) -> tuple[Buckets | None, list[int]]:
-    """Return buckets around moments, in milliseconds, and how many lie in each."""
+    """Return buckets around moments in milliseconds, and the count in each bucket."""
     if not moments:
         return None, []
     found = buckets(at(min(moments)), at(max(moments)), counting.clock)
@@ -79,5 +80,5 @@ def over_time(
 
 
 def at(milliseconds: float) -> datetime:
-    """Return a moment as the engines count it, in UTC."""
+    """Return the moment, in UTC, of milliseconds since 1970."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)

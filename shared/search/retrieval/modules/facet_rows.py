@@ -17,8 +17,8 @@ from shared.text import facts
 
 _MATCHES = "matches"
 
-# Each value counts once an entry. Facts are found as filters find them; an alias, which
-# has another mark, is none of its own.
+# Each value counts once for an entry. Facts are compared as filters compare them; an
+# alias, which has another mark, is no value of its own.
 _COUNTS: LiteralString = """
     , counted AS MATERIALIZED (
         SELECT id, entry_time, source, logbooks, authors
@@ -81,7 +81,7 @@ def counted(
     prefix: str | None = None,
     most_values: int = MAX_VALUES,
 ) -> FacetCounts:
-    """Return the facets of all that matches; beyond the limit, of the newest."""
+    """Count the facets of all matches; beyond the limit, of the newest matches."""
     names = [*counting.names]
     known = [one for one in names if one in filters.FACTS]
     if filters.HAS_ATTACHMENT in names:

@@ -1,8 +1,8 @@
-"""Counts of all that passes the filters and matches by words, beside the hits.
+"""Counts the facets of all entries that match by words and pass the filters.
 
-OpenSearch counts fastest. It has not heard of everything: what the caller lost since is
-left out of its counts, and Postgres counts where that is too much, or where an entry
-was set aside on its way to the index.
+OpenSearch counts fastest but may be behind. Entries that the caller lost since are left
+out of its counts. Postgres counts where those are too many, or where an entry was
+quarantined on its way to the index.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from shared.text import facts
 log = get_logger()
 
 _FIELDS = {"author": "authors", "logbook": "logbooks", "source": "source"}
-# Of the budget, what OpenSearch gets at most: Postgres may have to count yet.
+# The share of the time that OpenSearch may take: Postgres may have to count after it.
 _INDEX_SHARE = 0.5
 
-# What was set aside on its way is not in the index, and holds no watermark back.
+# A quarantined entry is not in the index and does not hold the watermark back.
 _SET_ASIDE: LiteralString = """
     SELECT EXISTS (
         SELECT FROM quarantine
@@ -58,7 +58,7 @@ _SET_ASIDE: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """One question's share of the work, whichever engine does it."""
+    """A question whose facets are to be counted, by either engine."""
 
     ask: Ask
     asked: BranchQuery
@@ -66,7 +66,7 @@ class _Count:
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
-    """Return the facets that are asked for, exact wherever they can be."""
+    """Count the facets that a plan asks for, exactly wherever that is possible."""
     counting = ask.plan.detail.counting
     if counting is None:
         return ModuleResult(skipped="disabled")
@@ -96,7 +96,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
 
 
 def _with_members(work: _Count, context: SearchContext) -> _Count:
-    """Return it with the entries of every thread, of which the index knows nothing."""
+    """Return the count with the entries of its threads: the index has no threads."""
     ask = replace(work.ask, plan=thread_filter.resolve_threads(work.ask, context))
     if ask.plan is work.ask.plan:
         return work
@@ -104,7 +104,7 @@ def _with_members(work: _Count, context: SearchContext) -> _Count:
 
 
 def again(ask: Ask, lexicon: Lexicon) -> dict[str, Any] | None:
-    """Return the facets of a search as they are now, for whoever reads its job."""
+    """Count the facets of a search anew, for whoever reads its job."""
     counting = ask.plan.detail.counting
     if counting is None:
         return None
@@ -121,7 +121,7 @@ def _of_rows(work: _Count) -> tuple[FacetCounts, tuple[Diagnostic, ...]]:
 
 
 def _of_index(work: _Count, context: SearchContext) -> ModuleResult | None:
-    """Return what OpenSearch counts; None: it lacks too much to be exact."""
+    """Count in OpenSearch; None: it lacks too many entries to be exact."""
     scope = work.ask.plan.scope
     as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
     with connection(context.pool) as conn:
@@ -152,19 +152,19 @@ def _of_index(work: _Count, context: SearchContext) -> ModuleResult | None:
 def _first_found(
     work: _Count, count: Callable[[CompiledQuery], FacetCounts]
 ) -> tuple[FacetCounts, tuple[Diagnostic, ...]]:
-    """Return counts of what the search itself finds: as asked, or wider."""
+    """Count by the question by which the search finds hits: as asked, or wider."""
     plan = work.ask.plan
     left_out = list_cuts((*plan.diagnostics, *work.asked.diagnostics))
 
     def told(question: CompiledQuery) -> FacetCounts:
         found = count(question)
-        # Counts of a question that was cut are not those of the one asked.
+        # A question that was cut has other counts than the one that was asked.
         return replace(found, exact=False) if left_out else found
 
     if plan.exhaustive or not plan.asks_for_words:
         return told(work.asked.question), ()
     found, notes = branch_query.first_found(work.ask, work.asked, FACETS, told)
-    # A branch that finds by all the words says the same already.
+    # A branch that searches by all words has told of a wider question already.
     by_words = any(installed_modules.compares_words(one) for one in plan.searching)
     return found, () if by_words and not plan.words.any_word else notes
 
@@ -190,7 +190,7 @@ def _in_index(
     listed = {name: one for name, one in found.items() if name not in _ONE_NUMBER}
     return FacetCounts(
         matches=matches,
-        # Of several shards each tells its own commonest values.
+        # Each shard tells its own commonest values, so a sum may lack some.
         exact=not any(one["doc_count_error_upper_bound"] for one in listed.values()),
         values={
             name: [
@@ -222,7 +222,7 @@ def _answered(
 
 
 def _query(ask: Ask, question: CompiledQuery, lost: Sequence[UUID]) -> Query:
-    """Return what the hits are found by; without words, what is left."""
+    """Return the query of the hits; without words, that of all entries left over."""
     asked = question if ask.plan.asks_for_words else question.kept()
     query: Query = os_bm25.body(ask, asked, lost)["query"]
     if not asked.guards:
@@ -265,5 +265,5 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module `facets`."""
     return _DESCRIPTOR

@@ -1,4 +1,4 @@
-"""Which values a filter can be given: those of entries that the caller may see."""
+"""Lists the values that a filter can have: those of entries the caller may see."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.search.retrieval.modules import facet_rows
 
-# Beside what filters are called, too.
+# Other names of filters, and one more that this list has.
 ALIASES = {**filters.ALIASES, "source_systems": "source"}
 _MODULE = "filter-options"
 

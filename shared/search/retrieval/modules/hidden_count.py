@@ -1,4 +1,4 @@
-"""How many entries match that the caller may not see: a number, and nothing of them."""
+"""Counts the matches that the caller may not see, and tells nothing else of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared.search.retrieval.modules import match_sql
 if TYPE_CHECKING:
     from shared.search.retrieval.module_contract import Ask, Lexicon
 
-# Of more it is told that there are so many at least.
+# How many are counted; beyond, the answer says that there are at least so many.
 MOST = 1000
 
 _UNSEEN: LiteralString = rights.unseen("e")
@@ -24,9 +24,10 @@ _COUNT: LiteralString = """
 
 
 def count(ask: Ask, lexicon: Lexicon) -> int | None:
-    """Return how many match by words, or pass the filters; None: nobody can say.
+    """Count hidden entries that match by words or pass the filters; None: unknown.
 
-    By meaning alone nothing matches or not, and a question that was cut is another one.
+    A search by meaning alone has no matches to count, and a question that was cut would
+    count those of another question.
     """
     plan = ask.plan
     if plan.method == "semantic":

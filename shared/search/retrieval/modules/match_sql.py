@@ -1,4 +1,4 @@
-"""All that passes the filters and matches, for whoever lists or counts every one."""
+"""SQL over all entries that match and pass the filters, to list or count them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _COLUMNS: LiteralString = """
 def statement(
     rest: LiteralString, *, by_words: bool, whose: LiteralString = rights.SEEN
 ) -> LiteralString:
-    """Return a statement over `matched`: what has the words, or what is left over."""
+    """Return a statement over `matched`: entries with the words, or all left over."""
     entries = pg_fts.with_words(whose) if by_words else candidate_rows.left(whose)
     return _COLUMNS + entries + ")" + rest
 
 
 def params(asked: BranchQuery, question: CompiledQuery) -> dict[str, Any]:
-    """Return what such a statement takes."""
+    """Return the parameters of a statement over all matches."""
     return {**asked.params, "queries": branch_query.queries(question)}

@@ -1,4 +1,4 @@
-"""Which keys the metadata of entries have, where a filter is called by one alone."""
+"""Finds the keys of metadata that entries have, where a filter is called by a key."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from shared.text import facts
 from shared.text.analysis.analyser import quote_lexeme
 from shared.text.facts import MARK
 
-# Of more nobody is asked: no entry has so many.
+# How many keys are looked up at most: no entry has so many.
 MAX_KEYS = 64
 
-# What an entry has under a key is a term of it that begins with the key.
+# A value under a key is a term of the entry that begins with the key.
 _HAVING: LiteralString = (
     """
     SELECT asked.name
@@ -37,7 +37,7 @@ _HAVING: LiteralString = (
 def select_known_keys(
     conn: Connection[Any], scope: Scope, names: Collection[str]
 ) -> list[str]:
-    """Return those of the keys that an entry has which the caller may see."""
+    """Return those of these keys that a visible entry has."""
     asked = [{"name": name, "query": _query(name)} for name in sorted(names)]
     given = {**scope.params, "asked": json.dumps(asked[:MAX_KEYS])}
     return [name for (name,) in conn.execute(_HAVING, given, prepare=False)]

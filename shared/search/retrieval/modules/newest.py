@@ -1,4 +1,4 @@
-"""Hits by time: all that match, or what is left where a question names nothing."""
+"""Lists hits by time: all matches, or all entries left over without words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _BEHIND: LiteralString = """ (%(after_time)s::timestamptz IS NULL
             OR (entry_time, id) < (%(after_time)s, %(after_id)s::uuid))
      ORDER BY entry_time DESC, id DESC
      LIMIT %(limit)s"""
-# What is dated in the future is a mistake most likely: it leads no list of the newest.
+# A date in the future is most likely a mistake: it must not lead a list of the newest.
 _NEWEST: LiteralString = _COLUMNS + "entry_time < %(ahead)s AND" + _BEHIND
 _AHEAD: LiteralString = _COLUMNS + "entry_time >= %(ahead)s AND" + _BEHIND
 _OLDEST: LiteralString = (
@@ -56,8 +56,8 @@ _OLDEST: LiteralString = (
      ORDER BY entry_time, id
      LIMIT %(limit)s"""
 )
-# The parts of a list, in turn. A plan of the release before says nothing of its order:
-# the newest came first.
+# The parts of a list, in turn. A plan of the release before has no order: the newest
+# came first.
 _PAGES: Mapping[Sort, tuple[LiteralString, ...]] = {
     "relevance": (_NEWEST, _AHEAD),
     "newest": (_NEWEST, _AHEAD),
@@ -66,7 +66,7 @@ _PAGES: Mapping[Sort, tuple[LiteralString, ...]] = {
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
-    """Return what passes the filters and matches, by time."""
+    """List the entries that match and pass the filters, by time."""
     asked = branch_query.build_branch_query(ask, context, LISTING_MODULE)
     if _by_words(ask.plan) and not asked.question.finds:
         return ModuleResult(skipped="empty_query")
@@ -80,7 +80,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
 
 
 def following(ask: Ask, lexicon: Lexicon, after: ListingPosition) -> list[Columns]:
-    """Return the rows of a later page, by the question that the first was found by."""
+    """Return the rows of a later page, by the question that found the first page."""
     asked = branch_query.build_branch_query(ask, lexicon, LISTING_MODULE)
     if ask.plan.exhaustive or not _by_words(ask.plan):
         return _page(ask, asked, asked.question, after, ask.limit)
@@ -93,7 +93,7 @@ def following(ask: Ask, lexicon: Lexicon, after: ListingPosition) -> list[Column
 
 
 def hit(plan: Plan, row: Columns, place: int) -> Candidate:
-    """Return a row as a hit; entries of one time keep the order of the listing."""
+    """Return a row as a hit, scored by its place to keep the order of the listing."""
     return row.candidate(plan.scope.tenant, -float(place))
 
 
@@ -104,7 +104,7 @@ def _first_page(
         return _page(ask, asked, question, _FIRST, ask.limit)
 
     if ask.plan.exhaustive or not _by_words(ask.plan):
-        # What else may be meant is not what was asked for.
+        # A list of all matches takes the question as asked, without wider ones.
         return page(asked.question), asked.diagnostics
     return branch_query.first_found(ask, asked, LISTING_MODULE, page)
 
@@ -128,7 +128,7 @@ def _page(
     ):
         statement_deadline.limit_time(conn, ask.budget_ms)
         for number, part in enumerate(parts):
-            # A part that follows begins at its own newest.
+            # A following part begins at its own first entry.
             place = after if number == 0 else _FIRST
             given = {
                 **statement_params,
@@ -145,7 +145,7 @@ def _page(
 
 
 def _counted(ask: Ask, asked: BranchQuery) -> int | None:
-    """Return how many match, however many; None: time was over before."""
+    """Count all matches; None: time was over before."""
     statement = match_sql.statement(_COUNT, by_words=_by_words(ask.plan))
     try:
         with connection(asked.lexicon.pool) as conn:
@@ -156,7 +156,7 @@ def _counted(ask: Ask, asked: BranchQuery) -> int | None:
     except LogchordError as exc:
         if not exc.retriable:
             raise
-        # The first page stands, and says that it was not counted.
+        # The first page is good without the count, and says that it has none.
         log.warning("matches_not_counted", code=exc.error_code)
         return None
     return int(row[0]) if row else 0
@@ -179,5 +179,5 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module that lists by time."""
     return _DESCRIPTOR

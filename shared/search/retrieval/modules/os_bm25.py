@@ -43,16 +43,17 @@ Hits = list[tuple[Columns, float]]
 Scores = dict[UUID, float]
 
 _ID = "entry_id"
-# Equal ones have places of their own in the index, which are others after every merge
-# and rebuild. It costs a tenth; asking a second time only where scores at the edge of
-# the window were equal cost all of it, for as good as every question of common words.
+# Hits of equal score would stand as they lie in the index, which changes with every
+# merge and rebuild. The sort costs a tenth more time. Asking twice only where scores at
+# the edge of the window were equal cost twice, for nearly every question of common
+# words.
 _IN_ORDER: list[Any] = [{"_score": "desc"}, "kind", "source", "external_id"]
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
-    """Return what is asked for; if there is nothing, what may be meant, and say so."""
+    """Search by words in OpenSearch; where nothing is found, by wider questions."""
     ask = replace(ask, plan=thread_filter.resolve_threads(ask, context))
-    # Before the languages: what is in a new one by now is newer than this.
+    # Read before the languages, so that an entry in a new language is newer than it.
     as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
     assumed = branch_languages.Assumed(ask, context)
     found = _search(ask, context, as_of, assumed, assumed.languages)
@@ -76,7 +77,7 @@ def _search(
     early: dict[CompiledQuery, tuple[Query, Callable[[], os_request.Answer]]] = {}
     following: list[tuple[str, CompiledQuery]] | None = None
     if asked.is_long:
-        # What is asked next when it finds nothing, as is likely, goes with it.
+        # A long question likely finds nothing, so the next query goes with it.
         asked = branch_query.spelt_ahead(ask, asked)
         following = [*branch_query.wider(ask, asked)]
         in_turn = [asked.question, *(wider for _, wider in following)]
@@ -107,14 +108,14 @@ def _found_by(
     scores: Scores,
     assumed: Assumed,
 ) -> Hits:
-    """Return the hits with their scores; what the caller lost takes no place."""
+    """Return the hits with their scores; entries the caller lost take no place."""
     if not scores:
         return []
     params = asked.params
     rows: Cursor[Columns] | None = None
     try:
         with pipelined_connection(context.pool) as conn:
-            # Both go out before either is answered: each has half of what is left.
+            # Both statements go out together: each has half of the time left.
             limit_ms = max(1, ask.budget_ms // 2)
             statement_deadline.limit_time(conn, limit_ms, one_plan=True)
             unheard = revoked_entries.send_revoked(conn, ask.plan.scope, as_of)
@@ -126,12 +127,12 @@ def _found_by(
     except DatabaseQueryError as exc:
         if rows is None or rows.pgresult is None:
             raise
-        # All before it was answered.
+        # The statements before it were answered.
         assumed.unheard(exc)
     lost = [row[0] for row in unheard.fetchall()]
     if scores.keys().isdisjoint(lost):
         return _scored(rows, scores)
-    # Left out here and not only afterwards: they have taken the place of others.
+    # Lost entries took places of others, so the search is repeated without them.
     scores = _scores(ask, context, body(ask, question, lost))
     if not scores:
         return []
@@ -153,14 +154,14 @@ def _scores(
     query: Query,
     told: Callable[[], os_request.Answer] | None = None,
 ) -> Scores:
-    """Return what is found, by its score; of equal ones the same each time."""
+    """Return the scores of hits by entry; among equal scores always the same hits."""
     answer = told() if told else os_request.answered(ask, context, query)
     hits = answer["hits"]["hits"]
     return {UUID(hit["fields"][_ID][0]): float(hit["_score"]) for hit in hits}
 
 
 def body(ask: Ask, question: CompiledQuery, lost: Sequence[UUID] = ()) -> Query:
-    """Return the search body: terms by language, rights and filters beside them."""
+    """Return the body of a search: terms by language, with rights and filters."""
     plan = ask.plan
     scope: list[Query] = [
         {"term": {"tenant": plan.scope.tenant}},
@@ -180,7 +181,7 @@ def body(ask: Ask, question: CompiledQuery, lost: Sequence[UUID] = ()) -> Query:
     return {
         "size": ask.limit,
         "sort": _IN_ORDER,
-        # A document's own id stands with all of its text, which is read for it.
+        # A document's id is stored with all its text, which would be read for it.
         "stored_fields": "_none_",
         "docvalue_fields": [_ID],
         "track_total_hits": False,
@@ -213,7 +214,7 @@ def _languages(names: tuple[str, ...]) -> Query:
     listed = [name for name in names if name != UNSTEMMED]
     named: Query = {"terms": {"language": listed}}
     if UNSTEMMED not in names or set(listed) - set(STEMMED_LANGUAGES):
-        # All of them: those without a stemmer are known by their names.
+        # All languages: those without a stemmer are known by their names.
         return named
     stemmed = {"terms": {"language": sorted(STEMMED_LANGUAGES)}}
     others = {"bool": {"must_not": [stemmed]}}
@@ -234,5 +235,5 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module `os_bm25`."""
     return _DESCRIPTOR

@@ -1,4 +1,4 @@
-"""Keyword search in Postgres, over the stream that the analyser made."""
+"""Keyword search in Postgres, over the terms that the analyser made."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from shared.search.retrieval.module_contract import (
 )
 from shared.search.retrieval.search_context import SearchContext
 
-# Ranking costs with every match: of a common word only the newest are ranked.
+# Every match costs time to rank: only the newest matches of a common word are ranked.
 RANKED_MATCHES = 2000
 _BY_LENGTH = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Match(Columns):
-    """An entry that matches, with its rank."""
+    """The columns of an entry that matches, with its rank."""
 
     score: float
 
 
-# By the index of terms; each entry is compared with the question of its own language,
-# and so stands here once.
+# Reads the index of terms. Each entry is compared with the question of its own language
+# alone, and so is found once.
 def with_words(whose: LiteralString = rights.SEEN) -> LiteralString:
     """Return the part of a statement that names the entries `e` with the words."""
     return (
@@ -61,8 +61,8 @@ def with_words(whose: LiteralString = rights.SEEN) -> LiteralString:
     )
 
 
-# Asked for side by side, words rank by how near they stand, and are worth nothing a
-# section apart; joined by OR, by how many there are and how often, a mean of them all.
+# Words side by side rank by how near they stand, and are worth nothing a section apart.
+# Words joined by OR rank by how many there are and how often, as a mean of them all.
 _SEARCH: LiteralString = (
     """
     WITH matched AS (
@@ -82,8 +82,8 @@ _SEARCH: LiteralString = (
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
-    """Return what is asked for; if there is nothing, what may be meant, and say so."""
-    # Before the languages: what is in a new one by now is newer than this.
+    """Search by words in Postgres; where nothing is found, by wider questions."""
+    # Read before the languages, so that an entry in a new language is newer than it.
     as_of = context.freshness.of(context.pool, METADATA_STAGE)
     asked = branch_query.build_branch_query(
         ask, context, "pg_fts", branch_languages.choose_languages(ask, context)
@@ -97,8 +97,8 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
             statement_deadline.limit_time(conn, ask.budget_ms)
             if question != asked.question or question == whole:
                 return _matches(conn, ask, asked, question)
-            # What has all of the words counts twice, and may be older than the newest
-            # that have one. Where it fills the window nothing else is read: of common
+            # Entries with all words count twice, and may be older than the newest with
+            # one word. Where they fill the window nothing else is read: for common
             # words that took up to five times as long.
             by_all = _matches(conn, ask, asked, whole)
             if len(by_all) == ask.limit:
@@ -131,7 +131,7 @@ def _matches(
 
 
 def _twice(by_any: list[Match], by_all: list[Match]) -> list[Match]:
-    """Return all of them by their score; what has all the words counts twice."""
+    """Merge matches by any word and by all words; the latter count twice."""
     found = {row.id: row for row in by_any}
     for row in by_all:
         once = found[row.id].score if row.id in found else 0.0
@@ -155,5 +155,5 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module `pg_fts`."""
     return _DESCRIPTOR

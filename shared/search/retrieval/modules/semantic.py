@@ -42,19 +42,19 @@ log = get_logger()
 NAME, UNIT = "semantic", "cosine"
 # Excluded entries leave holes: how far the scan goes on to fill them.
 _MAX_SCAN = 2000
-# Of the time that is left, what to go on may take.
+# The share of the time left that a wider scan may take.
 _SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class _NearestPage:
-    """The nearest so far that are kept, of how many that were looked at."""
+    """The nearest hits kept so far, and whether a wider scan could find more."""
 
     hits: list[Candidate]
     looked_at: int
-    # Nobody is farther and above the floor.
+    # Whether no other chunk lies above the floor.
     is_all: bool
-    # A wider one would reach no farther.
+    # Whether a wider scan would reach no farther.
     is_last: bool
 
 
@@ -63,7 +63,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     text = tree_text.wanted_text(ask.plan.tree).strip()
     if not text:
         return ModuleResult(skipped="empty_query")
-    # Read once: the question's vector and the table are of one and the same model.
+    # Read once, so that the question's vector and the table are of the same model.
     model = context.models.live()
     if model is None:
         return ModuleResult(
@@ -71,7 +71,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
         )
     known = context.speaks(model.model)
     second = context.models.find_second() if known else None
-    # A few words say little: they count as the model's own.
+    # A few words do not tell their language: they count as the model's first one.
     language = languages.detect(text, known[0]) if known else None
     if language is None or language in known:
         found = _by_model(ask, context, model, text, _floor(ask, context, model))
@@ -81,7 +81,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     if second is not None and language in context.speaks(second.model):
         floor = _floor(ask, context, second, said_of=model)
         return _by_model(ask, context, second, text, floor)
-    # A vector of what it was not made for is noise; the words are searched.
+    # A model's vector of another language is noise; words are searched instead.
     return ModuleResult(
         as_of=context.freshness.of(context.pool, embed_stage(model.model)),
         skipped="language",
@@ -95,9 +95,9 @@ def _with_other_languages(
     second: EmbeddingModel,
     text: str,
 ) -> ModuleResult:
-    """Add the entries that the first model does not speak, by the second model.
+    """Add entries in languages that the second model alone speaks.
 
-    Its cosines count as those of the first that stand out as far.
+    Its cosines are mapped to those of the first model that stand out as far.
     """
     first = found.model or ""
     others = _other_languages(ask, context, first, second.model)
@@ -110,7 +110,7 @@ def _with_other_languages(
     try:
         more = _by_model(replace(ask, plan=plan), context, second, text, floor)
     except LogchordError as exc:
-        # What the first has found stands, whatever else there was no time for.
+        # The hits of the first model are good without those of the second.
         log.warning("second_model_failed", model=second.model, code=exc.error_code)
         return replace(found, diagnostics=(*found.diagnostics, _unread(exc)))
     best = {hit.entry_id: hit for hit in found.hits}
@@ -131,7 +131,7 @@ def _with_other_languages(
 def _other_languages(
     ask: Ask, context: SearchContext, first: str, second: str
 ) -> tuple[str, ...]:
-    """Return which languages of the tenant's entries the second model alone speaks."""
+    """Return the languages of a tenant's entries that only the second model speaks."""
     known = context.speaks(first)
     spoken = [one for one in context.speaks(second) if one not in known]
     if context.written_in is None:
@@ -139,7 +139,7 @@ def _other_languages(
     there = context.written_in.load_languages(
         context.pool, ask.plan.scope.tenant, ask.budget_ms
     )
-    # Of none it is not known which there are.
+    # Without any language it is not known which ones entries have, so all are searched.
     return tuple(one for one in spoken if not there or one in there)
 
 
@@ -156,7 +156,7 @@ def _unread(error: LogchordError) -> Diagnostic:
 def _by_model(
     ask: Ask, context: SearchContext, model: EmbeddingModel, text: str, floor: float
 ) -> ModuleResult:
-    """Return the nearest entries above the floor, by one model."""
+    """Return the nearest entries above the floor by one model."""
     encoder = context.encoder(model.model).within(ask.budget_seconds)
     vector = context.query_vectors.of(encoder, text)
     notes = _notes_on_length(context, model, vector)
@@ -178,7 +178,7 @@ def _by_model(
 def search_again(
     ask: Ask, context: SearchContext, before: Outcome
 ) -> tuple[Candidate, ...]:
-    """Return the nearest to a vector that was made already: no model is asked."""
+    """Return the entries nearest to the vector of an earlier outcome."""
     asked = branch_query.kept_of(ask, context, "semantic")
     floor, vector = before.floor or 0.0, unpack_vector(before.vector or "")
     with pipelined_connection(context.pool) as conn:
@@ -193,7 +193,7 @@ def search_again(
 def _notes_on_length(
     context: SearchContext, model: EmbeddingModel, vector: Vectors
 ) -> tuple[Diagnostic, ...]:
-    """Say that vectors are of another length than told; refuse what none is near to."""
+    """Note a vector length that settings do not tell; refuse one unlike the table's."""
     length = vector.shape[-1]
     if length != model.dimension:
         message = (
@@ -224,7 +224,7 @@ def _floor(
 ) -> float:
     """Return the lowest cosine kept: the request's, the setting's or the model's.
 
-    The first two are `said_of` the model that is live.
+    The first two are meant for the live model, `said_of`.
     """
     wanted = (ask.plan.ordering.similarity_threshold, context.similarity_threshold)
     floor = next((one for one in wanted if one is not None), None)
@@ -242,7 +242,7 @@ def _nearest(
     vector: Vectors,
     asked_for: BranchQuery,
 ) -> tuple[list[Candidate], tuple[Diagnostic, ...]]:
-    """Return the nearest that are kept; where not enough were reached, that, too."""
+    """Return the nearest entries kept, with a note where the scan reached too few."""
     bound = statement_deadline.make_share_limiter(conn, ask.ends_at)
 
     def read(asked: int) -> _NearestPage:
@@ -278,9 +278,9 @@ def _nearest(
 def _in_time(
     conn: Connection[Any], bound: Bound, read: Callable[[], _NearestPage]
 ) -> _NearestPage | None:
-    """Return a wider page; None: its time is over, and what there is stays."""
+    """Read a wider page; None: its time is over, so the page so far stays."""
     try:
-        # What fails is undone alone; what is read next is another transaction's.
+        # A failure undoes this part alone: what is read next has its own transaction.
         with conn.transaction():
             page = read() if bound(_SHARE) else None
     except QueryCanceled:
@@ -306,7 +306,7 @@ def _short(page: _NearestPage) -> Diagnostic:
 def _kept(
     conn: Connection[Any], ask: Ask, asked: BranchQuery, found: list[Near]
 ) -> list[Candidate]:
-    """Return the hits without what the question excludes."""
+    """Return the hits without entries that the question excludes."""
     if asked.keeps_all:
         known = {near.entry_id: columns_of(near) for near in found}
     else:
@@ -323,13 +323,13 @@ def _kept(
 
 
 def as_hit(near: Near, row: Columns, tenant: str) -> Candidate:
-    """Return an entry as a hit, with the place of its chunk if that is its text yet."""
+    """Return an entry as a hit, with its chunk's place if the text is unchanged."""
     span = (near.start_at, near.end_at) if near.revision == row.revision else None
     return row.candidate(tenant, near.cosine, near.chunk, span)
 
 
 def columns_of(near: Near) -> Columns:
-    """Return what was read beside the chunk: rights and filters were applied there."""
+    """Return an entry's columns as read with its chunk, under rights and filters."""
     return Columns(
         id=near.entry_id,
         source=near.source,
@@ -354,12 +354,12 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module `semantic`."""
     return _DESCRIPTOR
 
 
 def get_parameter_descriptors() -> tuple[ParameterDescriptor, ...]:
-    """Return what a search by meaning may be given beside its question."""
+    """Return the parameters that a search by meaning takes beside its question."""
     lowest = ParameterDescriptor(
         "similarity_threshold",
         "Least similarity",

@@ -1,6 +1,6 @@
-"""What an entry is like: near to it by meaning, or about the same things.
+"""Finds entries like a given one: near by meaning, or about the same things.
 
-Nothing is asked in words: what is stored of the entry takes the place of a question.
+There is no question in words: the entry's stored vector and things take its place.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 THINGS = "same_things"
-# Which share of the entry's things the other one names.
+# The unit of scores by things: the share of the entry's things that another names.
 THINGS_UNIT = "things"
 MOST_THINGS = 64
 
@@ -58,7 +58,7 @@ _THINGS: LiteralString = """
        AND split_part(named.term, '=', 1) = ANY (%(fields)s)
      ORDER BY named.term
      LIMIT %(most)s"""
-# Of things that everybody writes about, the newest are weighed.
+# Only the newest entries are weighed, for some things are named everywhere.
 _SAME_THINGS: LiteralString = (
     """
     WITH matched AS (
@@ -89,9 +89,9 @@ _SAME_THINGS: LiteralString = (
 
 
 def find(conn: Connection[TupleRow], plan: Plan, entry: EntryView) -> list[Outcome]:
-    """Return what is like an entry, one outcome by each way to tell; one may fail.
+    """Find entries like a given one: an outcome for each way, of which one may fail.
 
-    The entry and its thread are left out: whoever reads it has them.
+    The entry and its thread are left out: their reader has them already.
     """
     given = {
         **plan.scope.params,
@@ -102,7 +102,7 @@ def find(conn: Connection[TupleRow], plan: Plan, entry: EntryView) -> list[Outco
     found, failed = [], []
     for name, unit, way in _WAYS:
         try:
-            # What a way that fails leaves behind is undone; the other goes on.
+            # A way that fails is undone, and the other goes on.
             with translate_database_errors(), conn.transaction():
                 found.append(way(conn, plan, entry.entry_id, given))
         except DatabaseQueryError as exc:
@@ -123,7 +123,7 @@ def _by_meaning(
     tenant, unit = plan.scope.tenant, semantic.UNIT
     found = _find_vector(conn, tenant, entry_id)
     if found is None:
-        # Not embedded yet, or not in a language that a model was made for.
+        # The entry is not embedded yet, or no model was made for its language.
         return Outcome(semantic.NAME, "skipped", unit, reason="no_model")
     model, vector = found
     near = find_nearest(

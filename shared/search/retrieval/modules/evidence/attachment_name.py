@@ -1,4 +1,4 @@
-"""Entries with a file whose name has words of the question."""
+"""Finds entries with a file whose name has words of the question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
 from shared.search.retrieval.search_context import SearchContext
 
 NAME = "attachment_name"
-# Shorter ones stand in names by chance.
+# Shorter words stand in names by chance.
 _LEAST_LETTERS = 3
 _MOST_WORDS = 32
 _WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
@@ -48,7 +48,7 @@ _NAMED: LiteralString = (
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
-    """Return the entries by the share of the question's words in a file's name."""
+    """Find entries, scored by the share of the question's words in a file's name."""
     words = list_content_words(tree_text.wanted_text(ask.plan.tree))
     patterns = [
         f"%{word.casefold().translate(_WILD)}%"
@@ -81,5 +81,5 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module `attachment_name`."""
     return _DESCRIPTOR

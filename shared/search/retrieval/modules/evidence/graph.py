@@ -1,4 +1,4 @@
-"""Entries next to what is asked for: of its devices, their neighbours, its threads."""
+"""Finds entries that name a question's devices or neighbours, or share its threads."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from shared.search.retrieval.modules.evidence import weighted_terms
 from shared.search.retrieval.search_context import SearchContext
 
 NAME = "graph"
-# What a device that is named weighs, the one next to it, and a thread of a best match.
+# The weights of a named device, of the device next to it, and of a best hit's thread.
 _NAMED, _BESIDE, _KIN = 1.0, 0.5, 0.5
-# So many of the best by words have their threads looked up.
+# How many of the best hits by words have their threads looked up.
 _SEEDS = 10
 
 _OF_THREADS: LiteralString = (
@@ -43,7 +43,7 @@ _OF_THREADS: LiteralString = (
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
-    """Return the kin of what is asked for, of devices first."""
+    """Find entries by devices of the question first, then by threads of best hits."""
     near = ranking_context.find_near(ask.plan, context.facility)
     weights = dict.fromkeys(near[BESIDE], _BESIDE)
     weights |= dict.fromkeys(near[NAMED], _NAMED)
@@ -57,7 +57,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
 
 
 def _of_threads(ask: Ask, context: SearchContext) -> list[Candidate]:
-    """Return what stands in the threads of the best by words, without these."""
+    """Return other entries in the threads of the best hits by words."""
     seeds = pg_fts.search(replace(ask, limit=_SEEDS), context).hits
     if not seeds:
         return []
@@ -83,5 +83,5 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module `graph`."""
     return _DESCRIPTOR

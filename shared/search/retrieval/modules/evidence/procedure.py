@@ -1,4 +1,4 @@
-"""Procedures and instructions with the words of the question."""
+"""Finds procedures and instructions with the words of the question."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from shared.search.retrieval.modules import pg_fts
 from shared.search.retrieval.search_context import SearchContext
 
 NAME, KIND = "procedure", "procedure"
-# What ranks by words has no scale: the best of them is worth three quarters.
+# Scores by words have no fixed scale: the best hit is worth three quarters.
 _SHARE_OF_BEST = 1 / 3
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
-    """Return the procedures that match by words, the best of them at 0.75."""
+    """Find procedures that match by words, the best of them at 0.75."""
     filters = ask.plan.filters
     narrowed = replace(filters, facts=(*filters.facts, WantedFact("kind", (KIND,))))
     found = pg_fts.search(
@@ -46,5 +46,5 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module `procedure`."""
     return _DESCRIPTOR

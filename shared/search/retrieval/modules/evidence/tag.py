@@ -1,4 +1,4 @@
-"""Entries that carry a tag which the question names, word for word."""
+"""Finds entries with a tag that the question names word for word."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from shared.search.retrieval.search_context import SearchContext
 from shared.text import facts
 
 NAME = "tag"
-# Of a longer question the first words are looked up.
+# How many words of a question are looked up, the first ones.
 _MOST_WORDS = 32
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:
-    """Return the entries with tags of the question, by their share of its words."""
+    """Find entries with tags of the question, scored by their share of its words."""
     words = list_content_words(tree_text.wanted_text(ask.plan.tree))[:_MOST_WORDS]
     if not words:
         return ModuleResult(skipped="empty_query")
@@ -49,5 +49,5 @@ _DESCRIPTOR = SearchToolDescriptor(
 
 
 def get_tool_descriptor() -> SearchToolDescriptor:
-    """Return what the system knows of this module."""
+    """Return the descriptor of the module `tag`."""
     return _DESCRIPTOR

@@ -1,4 +1,4 @@
-"""Entries by terms that they may have, each worth so much: in one statement."""
+"""Finds entries by weighted terms, in one statement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shared.text.analysis.analyser import quote_lexeme
 
 Row = TypeVar("Row", bound=Columns)
 
-# Of what everybody writes about the newest are weighed.
+# Only the newest matches are weighed, for some terms stand everywhere.
 _WEIGHED: LiteralString = (
     """
     WITH matched AS (
@@ -44,7 +44,7 @@ _WEIGHED: LiteralString = (
 def find_by_terms(
     ask: Ask, context: SearchContext, name: str, weights: Mapping[str, float]
 ) -> tuple[Candidate, ...]:
-    """Return the entries that have any of some terms, by what theirs are worth."""
+    """Find entries with any of these terms, scored by the sum of their weights."""
     if not weights:
         return ()
     terms = [quote_lexeme(one) for one in weights]
@@ -76,5 +76,5 @@ def load_rows(
 
 
 def as_result(context: SearchContext, hits: tuple[Candidate, ...]) -> ModuleResult:
-    """Return hits as what a module came to; how fresh they are, their terms say."""
+    """Return hits as a module's result, as fresh as the metadata with their terms."""
     return ModuleResult(hits, context.freshness.of(context.pool, METADATA_STAGE))
