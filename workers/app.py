@@ -50,8 +50,11 @@ for _module in task.MODULES:
     importlib.import_module(_module)
 task.register(app, resources)
 
-# Those that make vectors, of entries or of questions.
-_EMBEDDING_KINDS = ("search", "search-bulk", "embed")
+# Those that make vectors, of entries or of questions; `answer` compares what was found
+# with the question, and the sentences of an answer.
+_EMBEDDING_KINDS = frozenset({"search", "search-bulk", "answer", "embed"})
+# Those that end searches, and so may read hits by a model.
+_RERANKING_KINDS = frozenset({"search", "answer"})
 _growth = Growth(settings.worker_memory_mb)
 resources.allow = _growth.allow
 _ready = Warm(resources)
@@ -108,7 +111,7 @@ def _warm(**_: Any) -> None:
     # a threads pool shares it, and a prefork parent keeps none open over the fork.
     if kind.name in _EMBEDDING_KINDS:
         _ready.begin()
-    if kind.name == "search":
+    if kind.name in _RERANKING_KINDS:
         _ready.begin_reranking()
     if kind.name == "enhance":
         # A second of work: each child that is started for a dead one would pay it.

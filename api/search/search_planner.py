@@ -16,7 +16,6 @@ from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery
 from shared.search.query.plan_parts import PlanRecord
 from shared.search.query.weights import ranking_context
-from shared.search.retrieval import installed_modules
 from shared.search.retrieval.search_context import (
     make_search_context,
     no_encoder,
@@ -50,7 +49,6 @@ class SearchPlanner:
         cross_encoder: Callable[[], CrossEncoder] | None = None,
     ) -> None:
         self._limits = limits_of(settings)
-        self._pipelines = {one.name: one for one in self._limits.pipelines}
         self._calendar = calendar_of(settings)
         self.facility = facility_of(settings)
         self.context = make_search_context(
@@ -84,12 +82,11 @@ class SearchPlanner:
         """Return the plan of a question, or refuse it."""
         clock = self.calendar
         plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
-        composed = self._pipelines.get(plan.method)
-        if composed is None:
-            taken = installed_modules.list_parameters(plan.branches)
-            glossary = approved.asked(plan.tree)
-        else:
-            taken = pipelines.parameters(composed)
+        asked = {plan.method, *plan.branches}
+        composed = self._limits.pipelines
+        taken = pipelines.list_parameters((plan.method, *plan.branches), composed)
+        glossary = approved.asked(plan.tree)
+        if not asked.isdisjoint(one.name for one in composed):
             # It may ask in other words than these.
             glossary = approved.pairs
         ordering = ranking_context.add_ranking_context(

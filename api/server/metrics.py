@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -102,8 +102,10 @@ _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
 )
 
 
-def render(behind: Lag | None, sources: Sequence[Behind] = ()) -> bytes:
-    """Return this process's figures, and those of Postgres where it answers."""
+def render(
+    behind: Lag | None, sources: Sequence[Behind], quotas: Mapping[str, int]
+) -> bytes:
+    """Return this process's figures, and those of Postgres and Redis that answer."""
     fresh = CollectorRegistry()
     known = Gauge(
         "logchord_work_known", "1 if Postgres told of the work.", registry=fresh
@@ -112,6 +114,14 @@ def render(behind: Lag | None, sources: Sequence[Behind] = ()) -> bytes:
     if behind is not None:
         _render_stages(behind, fresh)
         _render_sources(sources, fresh)
+    left = Gauge(
+        "logchord_llm_quota_remaining",
+        "Answers that a model may still word just now.",
+        ["tenant"],
+        registry=fresh,
+    )
+    for tenant, count in quotas.items():
+        left.labels(tenant).set(count)
     return generate_latest(REGISTRY) + generate_latest(fresh)
 
 

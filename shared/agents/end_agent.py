@@ -29,6 +29,7 @@ from shared.search.response.end_search import (
     MakeCards,
     end_search,
 )
+from shared.search.response.response_parts import parts_without_reading
 
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
@@ -53,21 +54,26 @@ def end_agent(
     worded = AgentAnswer(context, plan, turns, reason, asked_model)
     beside = Beside(worded.answer_question, make_cards)
     ended = end_search(context, job, asked, arrived, beside)
-    is_done = reason == "answered" and not failed
     if ended.answer is None:
         return ended
+    is_done = reason == "answered" and not failed and bool(asked.branches)
     is_done &= ended.conclusion.state == "done"
     state: Literal["done", "partial"] = "done" if is_done else "partial"
     branches = (*ended.conclusion.branches, *failed)
+    conclusion = replace(ended.conclusion, state=state, branches=branches)
+    answer = ended.answer
+    if not asked.branches:
+        # Nothing was searched: so it says, and which tools failed.
+        said = parts_without_reading(asked, conclusion).absence.context_answer
+        answer = replace(answer, context_answer=said)
     answer = replace(
-        ended.answer,
+        answer,
         state=state,
         branches=branches,
-        degraded=ended.answer.degraded or bool(failed),
+        degraded=answer.degraded or bool(failed),
         deterministic=False,
         agent=describe(plan, turns, reason, worded.twin_text),
     )
-    conclusion = replace(ended.conclusion, state=state, branches=branches)
     return replace(ended, conclusion=conclusion, answer=answer, asked=asked)
 
 

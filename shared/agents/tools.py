@@ -8,19 +8,32 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+)
 
-from shared.errors import LogchordError
+from shared.errors import InvalidRequestError, LogchordError
 from shared.search.pipelines import installed_pipelines
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 from shared.search.query.plan import Plan
 from shared.search.retrieval import installed_modules
+from shared.search.retrieval.search_parameters import (
+    ParameterDescriptor,
+    check_parameters,
+)
 from shared.search.retrieval.tool_schema import SearchArguments
 
 GET_ENTRY, GET_THREAD = "get_entry", "get_thread"
 FILTER_VALUES, PARSE_TIME = "filter_values", "parse_time"
+_KINDS = {"float": float, "int": int, "bool": bool}
 _REF = "The id of an entry, or its number."
 
 
@@ -96,14 +109,44 @@ def _searching(plan: Plan) -> Iterator[AgentTool]:
     for branch in plan.searching:
         composed = pipelines.get(branch)
         if isinstance(composed, PipelineDescriptor):
-            yield AgentTool(branch, composed.description, SearchArguments, branch)
+            taken = add_parameters(SearchArguments, composed.parameters)
+            yield AgentTool(branch, composed.description, taken, branch)
             continue
         try:
             one = installed_modules.find_module(branch)
         except LogchordError:
             # It is broken: its branch would fail, so nobody is offered it.
             continue
-        yield AgentTool(one.search_mode, one.description, one.args_schema, branch)
+        own = installed_modules.list_parameters((branch,))
+        taken = add_parameters(one.args_schema, own)
+        yield AgentTool(one.search_mode, one.description, taken, branch)
+
+
+def add_parameters(
+    arguments: type[BaseModel], parameters: Sequence[ParameterDescriptor]
+) -> type[BaseModel]:
+    """Return a tool's arguments with what its package says that it takes besides."""
+    own: dict[str, Any] = {
+        one.name: (
+            Annotated[
+                _KINDS.get(one.type, str), AfterValidator(partial(_checked, one))
+            ],
+            Field(one.default, description=one.label),
+        )
+        for one in parameters
+        if one.name not in arguments.model_fields
+    }
+    if not own:
+        return arguments
+    made: type[BaseModel] = create_model("Arguments", __base__=arguments, **own)
+    return made
+
+
+def _checked(one: ParameterDescriptor, value: Any) -> Any:
+    try:
+        return check_parameters({one.name: value}, (one,))[one.name]
+    except InvalidRequestError as exc:
+        raise ValueError(exc.message) from exc
 
 
 def key_of(name: str, arguments: BaseModel) -> str:

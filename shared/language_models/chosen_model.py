@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from shared.language_models.chat_client import ChatClient
 from shared.language_models.provider import WELL_KNOWN
 from shared.settings.sections import ProviderSettings
 
 if TYPE_CHECKING:
+    from shared.language_models.chat_client import ChatClient
     from shared.settings.settings import Settings
 
 # `synthesis` words answers over the results of any other search.
 Purpose = Literal["rag", "agent", "synthesis"]
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 _OPENAI = "openai"
 
 
@@ -112,5 +113,8 @@ def find_excluded_logbooks(settings: Settings, chosen: ChosenModel) -> frozenset
 
 def make_client(settings: Settings, chosen: ChosenModel) -> ChatClient:
     """Return the client of a model; one without an address is `ConfigurationError`."""
+    # Most processes speak to no model: only who does loads what that takes.
+    from shared.language_models.chat_client import ChatClient
+
     given = settings.api.providers.get(chosen.provider) or ProviderSettings()
     return ChatClient(chosen.provider, given, chosen.model)

@@ -23,8 +23,12 @@ redis.call('INCR', day)
 redis.call('EXPIRE', day, 2 * 86400)
 redis.call('INCR', minute)
 redis.call('EXPIRE', minute, 120)
+redis.call('SADD', KEYS[2], ARGV[4])
+redis.call('EXPIRE', KEYS[2], 2 * 86400)
 return {1, left - 1}
 """
+# Who has asked for one of late.
+_TENANTS = "quota:llm:tenants"
 
 
 class Quota(NamedTuple):
@@ -48,12 +52,19 @@ def left_answers(
     return _ask(client, tenant, per_day, per_minute, 0).remaining
 
 
+def list_tenants(client: redis.Redis) -> set[str]:
+    """Return the tenants that have taken an answer within two days."""
+    with translate_broker_errors():
+        return set(client.smembers(_TENANTS))
+
+
 def _ask(
     client: redis.Redis, tenant: str, per_day: int, per_minute: int, takes: int
 ) -> Quota:
     with translate_broker_errors():
         taken, left = _script(client)(
-            keys=[f"quota:llm:{tenant}"], args=[per_day, per_minute, takes]
+            keys=[f"quota:llm:{tenant}", _TENANTS],
+            args=[per_day, per_minute, takes, tenant],
         )
     return Quota(bool(taken), int(left))
 

@@ -166,8 +166,8 @@ class PipelinesSettings(PluginSection):
         known = BUILT_IN | others
         for name, one in named.items():
             for module in one.retrieval_modules:
-                # An agent may ask a pipeline as it asks a module.
-                if name == "agent" and module in self.plugins:
+                # Ours may ask a pipeline as they ask a module.
+                if name in {"agent", "rag"} and module in self.plugins:
                     continue
                 if module not in known:
                     hint = suggest.hint(module, known)

@@ -4,104 +4,38 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
-from tests.support.fixtures.system import Factory, System
+from api.agentic import agentic_search
+from tests.support.agent_runner import call, calls
+from tests.support.fixtures.system import Factory
+from tests.support.model_world import CAUSE, QUESTION, World, model_world, words_it
 from tests.support.stub_servers.chat_server import (
-    ChatScript,
     answers,
     begin_stream,
-    chatting,
     goes_on,
     part,
     says,
     send_part,
 )
+from tests.support.typed import typist
 from tests.support.waiting import until
-
-QUESTION = "Why did gate valve 8 close?"
-CAUSE = "Gate valve 8 closed because the compressed air had sagged to 3 bar."
-
-
-@dataclass
-class World:
-    """A system with one logbook, and the endpoint that its workers ask."""
-
-    system: System
-    server: ChatScript
-    client: httpx.Client
-
-    def events(
-        self, method: str, path: str, after: int = 0, **more: Any
-    ) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        headers = {"Last-Event-ID": str(after)} if after else {}
-        with self.client.stream(method, path, headers=headers, **more) as answer:
-            assert answer.status_code == 200, answer.read()
-            number, name = 0, ""
-            for line in answer.iter_lines():
-                kind, _, value = line.partition(": ")
-                if kind == "id":
-                    number = int(value)
-                elif kind == "event":
-                    name = value
-                elif kind == "data":
-                    yield number, name, json.loads(value)
-
-    def ask(self, query: str = QUESTION, **more: Any) -> dict[str, Any]:
-        answer = self.client.post("/v1/search/query", json={"query": query, **more})
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
-
-    def submit(self, **more: Any) -> str:
-        body = {"query": QUESTION, "mode": "rag", **more}
-        answer = self.client.post("/v1/search/jobs", json=body)
-        assert answer.status_code == 202, answer.text
-        return str(answer.json()["job_id"])
-
-
-def words_it(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-    """Answer as a model does that heeds its prompt."""
-    prompt = body["messages"][1]["content"]
-    found = re.search(r"^\[(\d+\.\d+)\] .*sagged to 3 bar", prompt, re.MULTILINE)
-    assert found is not None, prompt
-    said = (
-        f"Valve 8 closed because the compressed air had sagged to 3 bar [{found[1]}]."
-    )
-    says(said)(handler, body)
 
 
 @pytest.fixture(scope="module")
 def world(make_lasting_system: Factory) -> Iterator[World]:
-    with chatting(words_it) as server:
-        system = make_lasting_system(
-            LOGCHORD_API__PROVIDERS__HERE__BASE_URL=server.url,
-            LOGCHORD_API__PROVIDERS__HERE__TIMEOUT_SECONDS="4",
-            LOGCHORD_REASONING__PROVIDER="here",
-            LOGCHORD_REASONING__MODEL_ID="tiny",
-            LOGCHORD_SYNTHESIS__QUOTA_PER_DAY="1000",
-            LOGCHORD_SYNTHESIS__QUOTA_PER_MINUTE="1000",
-            EMBEDDING_MODEL="hashing-384",
-        )
-        system.start("api", "search", "answer", "enhance", "embed")
-        system.wait_ready("search", "answer", "enhance")
-        with system.client() as client:
-            made = World(system, server, client)
-            entry = {"external_id": "OPS-2", "text": CAUSE, "title": "Gate valve 8"}
-            client.post("/v1/entries", json=entry).raise_for_status()
-            until(
-                lambda: bool(made.ask("gate valve", mode="keyword")["results"]),
-                within_seconds=30,
-                what="the words of the entry",
-            )
-            yield made
+    with model_world(make_lasting_system) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -271,6 +205,203 @@ def test_a_worker_killed_while_a_model_speaks_costs_the_wording_alone(
     world.system.wait_ready("answer")
     world.server.replies = [words_it]
     assert world.ask()["llm_status"] == "ok"
+
+
+@pytest.mark.requirement("S0-02", "S0-04")
+def test_every_mode_answers_in_one_shape_from_the_same_entries(world: World) -> None:
+    shapes = {}
+    for mode in ("auto", "keyword", "semantic", "hybrid", "rag", "agentic"):
+        shapes[mode] = world.ask(QUESTION, mode=mode)
+    world.server.replies = [
+        calls(call("keyword", query="gate valve 8")),
+        says("The compressed air had sagged to 3 bar [1.1]."),
+    ]
+    shapes["agent"] = world.run(mode="agent")["response"]
+
+    for mode, found in shapes.items():
+        assert found["mode"] == mode
+        assert [one["external_id"] for one in found["results"]] == ["OPS-2"], mode
+        assert found["reasoning"], mode
+        assert set(found["sources"]) <= {"OPS-2", "OPS-2@1"}, mode
+        assert found["answer"] is None or "sagged to 3 bar" in found["answer"], mode
+    answered = {mode for mode, found in shapes.items() if found["answer"]}
+    assert answered == {"auto", "hybrid", "rag", "agentic", "agent"}
+    (fields,) = {frozenset(one) - {"agent"} for one in shapes.values()}
+    assert {"results", "answer", "sources", "reasoning"} <= fields
+
+
+@pytest.mark.requirement("S0-48", "C41")
+def test_a_module_that_fails_costs_rag_its_hits_and_all_of_them_cost_the_job(
+    world: World,
+) -> None:
+    def faulty(module: str, **more: Any) -> httpx.Response:
+        fault = {"X-Logchord-Fault": f"branch={module};error=database_unavailable"}
+        with world.system.client(world.system.key(scopes=("admin", "search"))) as admin:
+            asked = {"query": QUESTION, "mode": "rag", **more}
+            return admin.post("/v1/search/query", json=asked, headers=fault)
+
+    one = faulty("semantic").json()
+    assert {b["name"]: b["status"] for b in one["branches"]} == {
+        "pg_fts": "ok",
+        "semantic": "error",
+    }
+    assert (one["state"], one["degraded"]) == ("partial", True)
+    assert "sagged to 3 bar" in one["answer"]
+    (warned,) = [o for o in one["diagnostics"] if o["level"] == "warning"]
+    assert (warned["source"], warned["code"]) == (
+        "rag.retrieve.semantic",
+        "database_unavailable",
+    )
+
+    every = faulty("keyword", modules=["keyword"])
+    assert every.status_code == 503, every.text
+
+
+@pytest.mark.requirement("S4-31")
+def test_metrics_tell_how_many_answers_a_tenant_has_left(world: World) -> None:
+    told = re.compile(
+        r'^logchord_llm_quota_remaining{tenant="(.+)"} (.+)', re.MULTILINE
+    )
+
+    def left() -> dict[str, float]:
+        text = world.client.get("/metrics").text
+        return {tenant: float(count) for tenant, count in told.findall(text)}
+
+    before = left()
+    assert world.ask()["llm_status"] == "ok"
+    assert left() == {"default": before["default"] - 1}
+
+
+@pytest.mark.requirement("S3-01", "S3-59")
+def test_a_job_of_several_parts_is_searched_part_by_part_and_merged(
+    world: World,
+) -> None:
+    query = "gate valve and compressed air"
+    job = world.run(query=query, mode="agentic", validation_threshold=0.0)
+
+    assert (job["state"], job["error"]) == ("done", None), job
+    parts = {one["sub_query"] for one in job["branches"]}
+    assert parts == {query, "gate valve", "compressed air"}
+    assert {one["status"] for one in job["branches"]} <= {"ok", "empty", "skipped"}
+    found = job["response"]
+    assert found["sub_queries"] == [query, "gate valve", "compressed air"]
+    (hit,) = found["results"]
+    assert (hit["external_id"], hit["multi_source"]) == ("OPS-2", True)
+    assert hit["found_by"] == found["sub_queries"]
+    assert hit["validation_score"] is not None
+
+
+@pytest.mark.requirement("S0-63", "S0-74")
+def test_a_job_of_an_agent_searches_as_its_model_says(world: World) -> None:
+    def calls_first(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        if body["messages"][-1]["role"] == "tool":
+            says("The compressed air had sagged to 3 bar [1.1].")(handler, body)
+        else:
+            calls(call("keyword", query="gate valve"))(handler, body)
+
+    world.server.replies = [calls_first]
+    job = world.run(mode="agent")
+
+    assert (job["state"], job["error"]) == ("done", None), job
+    (turn, last) = job["turns"]
+    assert [one["tool"] for one in turn["tool_calls"]] == ["keyword"]
+    assert (turn["tool_calls"][0]["results_found"], last["exit_reason"]) == (
+        1,
+        "answered",
+    )
+    found = job["response"]
+    assert (found["deterministic"], found["replayable"]) == (False, False)
+    assert "sagged to 3 bar" in found["answer"]
+
+
+@pytest.mark.requirement("S3-41", "S3-42", "S3-45")
+def test_the_terminal_prints_the_parts_and_what_each_found(
+    world: World, tmp_path: Path
+) -> None:
+    parts = ["gate valve", "compressed air"]
+    query = " and ".join(parts)
+    asked = ("--mode", "agentic", query)
+    run = typist(world.system, tmp_path, world.system.key())
+    printed = run("search", *asked).stdout.splitlines()
+
+    # What a model that hashes words makes of them is nobody's to know.
+    scores = re.compile(r"\[RRF:0\.\d{4} V:[01]\.\d\d\]")
+    assert [scores.sub("[RRF V]", one) for one in printed] == [
+        'AGENTIC SEARCH: "gate valve and compressed air"',
+        "=" * 60,
+        "   Decomposed into 3 sub-queries:",
+        '      1. "gate valve and compressed air"',
+        '      2. "gate valve"',
+        '      3. "compressed air"',
+        "   1 unique candidates found \u2192 returning top 1",
+        "<logchord_grounding>",
+        "  1. [RRF V] Gate valve 8",
+        "        path: logchord:default/api/OPS-2",
+        f"        Found by: {[query, *parts]}",
+        "</logchord_grounding>",
+    ]
+
+    more = run("search", "--debug", *asked).stdout.splitlines()
+    assert more[: len(printed)] == printed
+    traced = "\n".join(more[len(printed) :])
+    assert "score" in traced, more
+
+
+@pytest.mark.requirement("S3-43", "S3-57", "S3-58")
+def test_programs_read_hits_by_the_names_of_other_software(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "gate valve and compressed air"
+    environ = {"LOGCHORD_URL": world.system.url, "LOGCHORD_API_KEY": world.system.key()}
+    command = [sys.executable, "-m", "api.agentic", query, "--json"]
+    told = subprocess.run(
+        command,
+        env={**world.system.environment, **environ},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    found = json.loads(told.stdout)
+    assert found.keys() == {"results", "sub_queries", "decomposed", "meta"}
+    assert found["meta"] == {
+        "total_candidates": 1,
+        "returned": 1,
+        "sub_query_count": 3,
+    }
+    (hit,) = found["results"]
+    assert hit.keys() == {"id", "content", "rrf_score", "metadata"}
+    assert hit["content"] == CAUSE
+
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    (one,) = agentic_search(query)["results"]
+    assert (one.id, f"{one.rrf_score:.4f}") == (hit["id"], f"{hit['rrf_score']:.4f}")
+    assert one.metadata == hit["metadata"]
+    assert one.metadata["found_by"] == found["sub_queries"]
+    assert one.metadata["multi_source"] is True
+    assert 0.25 <= one.metadata["validation_score"] <= 1.0
+    assert one.metadata["path"] == "logchord:default/api/OPS-2"
+
+
+def test_every_worker_that_compares_with_a_question_has_loaded_its_model(
+    world: World,
+) -> None:
+    def loaded(kind: str) -> list[str] | None:
+        with psycopg.connect(world.system.database) as conn:
+            (models,) = conn.execute(
+                "SELECT models FROM worker_process WHERE kind = %s"
+                " ORDER BY since DESC LIMIT 1",
+                (kind,),
+            ).fetchone() or (None,)
+        return models
+
+    for kind in ("search", "answer", "embed"):
+        until(
+            lambda kind=kind: loaded(kind) == ["hashing-384"],
+            within_seconds=20,
+            what=f"the model of {kind}",
+        )
+    assert loaded("enhance") is None
 
 
 def _first(world: World) -> str:

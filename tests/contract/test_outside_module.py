@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import httpx
@@ -15,8 +16,10 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.contract.outside import EXAMPLES, installed_package
+from tests.support.agent_runner import call, calls
 from tests.support.fixtures.system import Factory, System
 from tests.support.read_page import read_page
+from tests.support.stub_servers.chat_server import ChatScript, chatting, says
 from tests.support.waiting import until
 
 PACKAGES = (EXAMPLES / "search_module", EXAMPLES / "pipeline")
@@ -57,8 +60,21 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def system(make_lasting_system: Factory, installed: str) -> System:
+def script() -> Iterator[ChatScript]:
+    with chatting(says("nothing")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def system(make_lasting_system: Factory, installed: str, script: ChatScript) -> System:
     made = make_lasting_system(
+        LOGCHORD_API__PROVIDERS__HERE__BASE_URL=script.url,
+        LOGCHORD_REASONING__PROVIDER="here",
+        LOGCHORD_REASONING__MODEL_ID="tiny",
+        LOGCHORD_PIPELINES__AGENT__RETRIEVAL_MODULES=(
+            "keyword pinned pinned_first words_and_pins"
+        ),
+        LOGCHORD_PIPELINES__RAG__RETRIEVAL_MODULES="keyword words_and_pins",
         PYTHONPATH=installed,
         LOGCHORD_SEARCH_MODULES__PINNED__ENABLED="true",
         LOGCHORD_SEARCH_MODULES__PINNED_LATER__ENABLED="true",
@@ -108,7 +124,7 @@ def branch(body: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.requirement("S0-07", "S0-08")
+@pytest.mark.requirement("S0-07", "S0-08", "S0-09")
 def test_a_module_of_another_package_is_a_branch_of_searches_and_shown_as_one(client):
     told = client.get("/v1/capabilities").json()
     (known,) = [one for one in told["modules"] if one["name"] == PINNED]
@@ -253,14 +269,14 @@ def test_a_module_that_registers_itself_is_one_like_that_of_an_entry_point(clien
         assert {one["scores"][unit] for one in body["results"]} == {1.0}
 
 
-@pytest.mark.requirement("S0-78")
+@pytest.mark.requirement("S0-09", "S0-78")
 def test_modes_of_other_packages_stand_on_the_page_beside_our_own(client):
     page = read_page(client.get("/", headers={"accept": "text/html"}).text)
     shown = [one["value"] for one in page.one("select", id="mode").every("option")]
     told = client.get("/v1/capabilities").json()["modes"]
 
     assert shown == [one["name"] for one in told if one["enabled"]]
-    assert {"auto", "hybrid", REGISTERED, BY_POINT} <= {*shown}
+    assert {"auto", "hybrid", PINNED, REGISTERED, BY_POINT} <= {*shown}
 
 
 @pytest.mark.requirement("S0-08", "S0-77")
@@ -333,7 +349,78 @@ def test_a_pipeline_fails_as_a_search_whose_branches_say_why(system, client):
     }
 
 
-def test_modules_and_pipelines_are_tools_of_agents(system: System):
+def test_a_pipeline_is_a_branch_where_a_search_or_rag_names_it(client):
+    found = ask(client, "klystron", mode="hybrid", modules=["keyword", BY_POINT])
+    assert names(found) == ["ops", "pin", "words"]
+    assert [one["name"] for one in found["branches"]] == [
+        *("pg_fts", PINNED, "pg_fts", BY_POINT)
+    ]
+    by_name = {one["external_id"]: one["found_by"] for one in found["results"]}
+    assert by_name["words"] == ["pg_fts", BY_POINT]
+    assert by_name["pin"] == [BY_POINT]
+    given = {"parameters": {"then": "drawing"}, "modules": [BY_POINT]}
+    assert names(ask(client, "klystron", mode="hybrid", **given)) == ["ops", "pin"]
+    # It is asked beside nothing that does not name it.
+    plain = ask(client, "klystron", mode="hybrid")
+    assert BY_POINT not in [one["name"] for one in plain["branches"]]
+
+    # One without a function ranks what its modules find as one list.
+    found = ask(client, "klystron", mode="rag", synthesize="deterministic")
+    assert names(found) == ["ops", "pin", "words"]
+    assert [one["name"] for one in found["branches"]] == [
+        *("pg_fts", "pg_fts", AGAIN, REGISTERED)
+    ]
+    assert (found["state"], found["degraded"]) == ("done", False)
+    taken = {one["name"] for one in mode(client, "rag")["parameters"]}
+    assert "pinned_as" in taken
+
+
+@pytest.mark.requirement("S0-09", "S0-65", "S0-66")
+def test_an_agent_calls_modules_and_pipelines_with_what_they_take(client, script):
+    offered: dict[str, Any] = {}
+
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        if body["messages"][-1]["role"] == "tool":
+            says("The klystron tripped in the morning [1.1].")(handler, body)
+            return
+        offered.update({o["function"]["name"]: o["function"] for o in body["tools"]})
+        wanted = (
+            call(BY_POINT, query="klystron", then="drawing"),
+            call(REGISTERED, place=1, query="klystron"),
+            call(PINNED, place=2, query="klystron", pinned_as="asked_for"),
+            call(BY_POINT, place=3, query="klystron", then="x" * 81),
+        )
+        calls(*wanted)(handler, body)
+
+    script.replies[:] = [reply]
+    job = client.post(
+        "/v1/search/jobs", json={"query": "klystron", "mode": "agent"}
+    ).json()
+    path, wait = f"/v1/search/jobs/{job['job_id']}", {"wait_ms": 20_000}
+    ended = client.get(path, params=wait).json()
+
+    assert ended["ended_at"] is not None, ended
+    told = [
+        (one["tool"], one["status"], one["results_found"])
+        for one in ended["turns"][0]["tool_calls"]
+    ]
+    assert told == [
+        (BY_POINT, "ok", 2),
+        (REGISTERED, "ok", 3),
+        (PINNED, "ok", 1),
+        (BY_POINT, "invalid", 0),
+    ]
+    assert names(ended["response"]) == ["ops", "pin", "words"]
+    assert {"keyword", PINNED, BY_POINT, REGISTERED} <= offered.keys()
+    then = offered[BY_POINT]["parameters"]["properties"]["then"]
+    assert (then["type"], then["description"]) == ("string", "Then search for")
+    # What it may be given is listed with the mode of agents.
+    taken = {one["name"] for one in mode(client, "agent")["parameters"]}
+    assert {"pinned_as", "then"} <= taken
+
+
+@pytest.mark.requirement("S0-09")
+def test_modules_and_pipelines_are_tools_of_mcp(system: System):
     system.start("mcp")
     port = system.environment["LOGCHORD_MCP__PORT"]
 

@@ -15,8 +15,11 @@ from api.server import metrics
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import StrictRoute
+from shared.access.keys import DEFAULT_TENANT
 from shared.embedding.vectors import live_models, vector_tables
-from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.errors import CapacityError, DatabaseConnectionError, DatabaseQueryError
+from shared.language_models import quota
+from shared.language_models.chosen_model import PURPOSES, choose_model
 from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.sources.admin.source_overview import Behind, behind
@@ -125,8 +128,11 @@ async def get_metrics(request: Request, ctx: Ctx) -> Response:
         scope = await ctx.callers.find(request)
         scope.require("admin")
         whose = scope.watched
-    known = await asyncio.to_thread(_lag, ctx, whose)
-    text = metrics.render(*known) if known else metrics.render(None)
+    known, quotas = await asyncio.gather(
+        asyncio.to_thread(_lag, ctx, whose), asyncio.to_thread(_quotas, ctx, whose)
+    )
+    work, sources = known or (None, [])
+    text = metrics.render(work, sources, quotas)
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
@@ -169,3 +175,23 @@ def _lag(ctx: ApiContext, whose: str) -> tuple[Lag, list[Behind]] | None:
         # This process's own figures matter most when Postgres is away.
         log.warning("metrics_without_postgres", code=exc.error_code)
         return None
+
+
+def _quotas(ctx: ApiContext, whose: str) -> dict[str, int]:
+    """Return how many answers a model may still word, by tenant."""
+    settings = ctx.settings
+    if not any(choose_model(settings, purpose) for purpose in PURPOSES):
+        return {}
+    given = settings.synthesis
+    try:
+        tenants = {DEFAULT_TENANT, *settings.tenants, *quota.list_tenants(ctx.jobs)}
+        return {
+            one: quota.left_answers(
+                ctx.jobs, one, given.quota_per_day, given.quota_per_minute
+            )
+            for one in sorted(tenants)
+            if whose in {lag.ANY_TENANT, one}
+        }
+    except CapacityError as exc:
+        log.warning("metrics_without_quotas", code=exc.error_code)
+        return {}

@@ -88,8 +88,12 @@ def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     known = installed_modules.list_modules().values()
     # Of a family the first: the others stand in for it.
     named = {one.descriptor.search_mode: one for one in reversed(list(known))}
-    own = [p for family in mode.families for p in named[family].parameters]
+    ours = (named[one] for one in mode.families if one in named)
+    others = [one for one in mode.families if one not in named]
+    own = [p for one in ours for p in one.parameters]
+    own += pipelines.list_parameters(others, limits.pipelines)
     on = limits.enabled | limits.outside
+    on |= modes.list_branches(limits.pipelines, on)
     is_off = mode.name == modes.RAG and limits.answers.rag is None
     return _told(mode, own, enabled=not is_off and mode.is_on(on))
 
@@ -98,9 +102,10 @@ def _agent(limits: PlanLimits) -> dict[str, Any]:
     """Return the mode of agents: as it is, or as it would be with a model."""
     given = next((one for one in limits.pipelines if one.name == modes.AGENT), None)
     mode = given or modes.make_agent_mode((), modes.AGENT_DEADLINE_MS)
-    single = {one.name for one in limits.pipelines if one.is_one}
-    on = limits.enabled | limits.outside | single
-    return _told(mode, (), enabled=given is not None and given.is_on(on))
+    on = limits.enabled | limits.outside
+    on |= modes.list_branches(limits.pipelines, on)
+    own = pipelines.list_parameters(mode.families, limits.pipelines)
+    return _told(mode, own, enabled=given is not None and given.is_on(on))
 
 
 def _pipeline(
@@ -112,7 +117,8 @@ def _pipeline(
     on = limits.enabled | limits.outside
     enabled = usable and mode is not None and on.issuperset(mode.families)
     mode = mode or pipelines.mode_of(name, ())
-    return _told(mode, pipelines.parameters(mode), enabled=enabled)
+    own = pipelines.list_parameters((name,), (mode,))
+    return _told(mode, own, enabled=enabled)
 
 
 def _told(

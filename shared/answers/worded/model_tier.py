@@ -25,7 +25,6 @@ from shared.errors import (
     LanguageModelError,
     ModelOutageError,
 )
-from shared.language_models.chat_client import ChatClient
 from shared.language_models.chosen_model import (
     ChosenModel,
     Purpose,
@@ -42,6 +41,7 @@ from shared.search.response.answer import Answer, ModelShare, ModelStatus
 from shared.search.retrieval.circuit import Circuit, Circuits
 
 if TYPE_CHECKING:
+    from shared.language_models.chat_client import ChatClient
     from shared.settings.settings import Settings
 
 log = get_logger()

@@ -23,6 +23,7 @@ from shared.search.absence.coverage import Coverage, Unknown
 from shared.search.absence.near_misses import NearMisses
 from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.query.compiled.compiled_question import CompiledQuery
+from shared.search.query.modes import AGENT
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
 from shared.times.rfc3339 import on_clock, timestamp
@@ -145,7 +146,7 @@ def asked_back(plan: Plan) -> dict[str, Any] | None:
 
 def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
     if not plan.branches:
-        return EMPTY_QUERY
+        return "branches_failed" if plan.method == AGENT else EMPTY_QUERY
     unsearched = list_unsearched(conclusion.branches)
     if unsearched and all(one.reason == EMPTY_QUERY for one in unsearched):
         return EMPTY_QUERY
@@ -175,6 +176,13 @@ def _asked(branches: Sequence[Outcome]) -> list[Outcome]:
     return [one for one in branches if one.name != FACETS]
 
 
+def say_unasked(plan: Plan) -> str:
+    """Return why a plan without branches has found nothing."""
+    if plan.method == AGENT:
+        return "The model called no tool that could be run: nothing was searched."
+    return "Nothing was asked for."
+
+
 def say_unsearched(branches: Sequence[Outcome]) -> str:
     """Name the branches that could not search; empty where all of them searched."""
     failed = list_unsearched(branches)
@@ -192,10 +200,10 @@ def _say_failed(what: str, failed: Sequence[Outcome]) -> str:
 def _sentences(
     plan: Plan, conclusion: Conclusion, covered: Coverage | None, near: NearMisses
 ) -> Iterator[str]:
-    if not plan.branches:
-        yield "Nothing was asked for."
-        return
     failed = list_unsearched(conclusion.branches)
+    if not plan.branches:
+        yield _say_failed("Nothing", failed) if failed else say_unasked(plan)
+        return
     was_asked = len(failed) < len(_asked(conclusion.branches)) or any(
         one.status != "skipped" for one in failed
     )

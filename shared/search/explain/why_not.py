@@ -21,6 +21,7 @@ from shared.entries import refs
 from shared.errors import InvalidRequestError
 from shared.postgres.pool import connection
 from shared.search.absence import failed_filter
+from shared.search.absence.absence import say_unasked
 from shared.search.explain import explain_branch
 from shared.search.explain.explain_branch import Asking, BranchReason
 from shared.search.jobs.job import StoredJob
@@ -132,7 +133,7 @@ def explain(reader: job_answer.JobReader, job: StoredJob, ref: str) -> WhyNot:
     found = (one for one in order.beyond if one.entry_id == str(entry.id))
     cut = next((_of_beyond(plan, order, one) for one in found), None)
     if not plan.branches:
-        return WhyNot("no_match", "Nothing was asked for.", str(entry.id))
+        return WhyNot("no_match", say_unasked(plan), str(entry.id))
     kept = tuple(_of_each(plan, context, entry.id, branches))
     if cut is not None:
         # The stored ranking says how it was cut, whatever a branch would find now.

@@ -5,9 +5,10 @@ A pipeline that cannot be loaded fails its own searches alone: the others go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from shared import plugins
@@ -49,11 +50,18 @@ def modes_of(settings: Settings) -> tuple[Mode, ...]:
     )
 
 
-def parameters(mode: Mode) -> list[ParameterDescriptor]:
-    """Return the parameters of a mode's modules and of its pipeline."""
-    one = find_pipelines().get(mode.name)
-    own = one.parameters if isinstance(one, PipelineDescriptor) else ()
-    return [*modules.list_parameters(mode.families), *own]
+def list_parameters(
+    names: Iterable[str], composed: Sequence[Mode]
+) -> list[ParameterDescriptor]:
+    """Return what modules and pipelines take, and the modules that these ask."""
+    families = {one.name: one.families for one in composed}
+    asked: dict[str, None] = {}
+    for name in names:
+        asked |= dict.fromkeys((*families.get(name, ()), name))
+    pipelines = find_pipelines()
+    own = (pipelines.get(name) for name in asked)
+    taken = (one.parameters for one in own if isinstance(one, PipelineDescriptor))
+    return [*modules.list_parameters([*asked]), *chain.from_iterable(taken)]
 
 
 def mode_of(name: str, families: tuple[str, ...]) -> Mode:

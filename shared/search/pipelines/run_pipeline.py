@@ -1,4 +1,4 @@
-"""A pipeline with a function of its own: one branch, which asks modules as it likes.
+"""A pipeline as one branch, which asks modules as it likes, or all of them.
 
 Entries that the pipeline names are looked up like those of another package's module:
 rights, filters and the question's exclusions are applied to them.
@@ -6,10 +6,12 @@ rights, filters and the question's exclusions are applied to them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from shared.errors import LogchordError, ModuleNotEnabledError
 from shared.search.jobs.outcome import Candidate, Outcome
@@ -20,7 +22,12 @@ from shared.search.query.language import grammar
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.installed_modules import Installed
-from shared.search.retrieval.module_contract import Ask, SearchToolDescriptor
+from shared.search.retrieval.module_contract import (
+    Ask,
+    ModuleResult,
+    Named,
+    SearchToolDescriptor,
+)
 from shared.search.retrieval.search_context import SearchContext
 from shared.suggest import hint
 
@@ -105,5 +112,25 @@ def _carry_out_pipeline(
 def _run(
     described: PipelineDescriptor, modules: Modules, ask: Ask, context: SearchContext
 ) -> Any:
-    assert described.execute is not None
+    if described.execute is None:
+        return _rank_as_one(ask, modules)
     return described.execute(ask, context, modules)
+
+
+def _rank_as_one(ask: Ask, modules: Modules) -> ModuleResult:
+    """Return what each module finds as one list; one that fails costs its own hits."""
+    scores: defaultdict[str, float] = defaultdict(float)
+    failed: list[LogchordError] = []
+    for name in modules.names:
+        try:
+            hits = modules.find(name)
+        except LogchordError as exc:
+            failed.append(exc)
+            continue
+        for rank, hit in enumerate(hits, 1):
+            scores[hit.entry_id] += 1 / (ask.plan.rrf_k + rank)
+    if len(failed) == len(modules.names):
+        raise failed[-1]
+    best = max(scores.values(), default=1.0)
+    named = (Named(UUID(one), score / best) for one, score in scores.items())
+    return ModuleResult(named=tuple(named))

@@ -22,8 +22,12 @@ def branches(
     wanted: Sequence[str] | None,
     *,
     opensearch: bool,
+    pipelines: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
-    """Return the modules to ask, one branch each; refuse those that the mode lacks."""
+    """Return the modules to ask, one branch each; refuse those that the mode lacks.
+
+    A pipeline is a branch beside them where it is named.
+    """
     keyword = engine(KEYWORD, opensearch=opensearch)
     families = (chosen.mode.name,) if chosen.mode.is_one else chosen.mode.families
     names = [engine(one, opensearch=opensearch) for one in families]
@@ -31,6 +35,8 @@ def branches(
         names += sorted(outside.difference(names))
     if wanted is None:
         return tuple(names)
+    if chosen.mode.name in _WITH_OTHERS:
+        names += sorted(pipelines.difference(names))
     legal = {name: name for name in names}
     if keyword in legal:
         # Each engine may be asked by its own name, too.

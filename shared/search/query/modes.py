@@ -191,6 +191,12 @@ def short_of(chosen: Chosen, later: Later | None) -> Chosen:
     return Chosen(chosen.asked, chosen.mode, f"{chosen.reasoning}; {would}")
 
 
+def list_branches(pipelines: Sequence[Mode], enabled: frozenset[str]) -> frozenset[str]:
+    """Return the pipelines of other packages that may be one branch of a search."""
+    composed = (one for one in pipelines if one.name not in {RAG, AGENT})
+    return frozenset(one.name for one in composed if one.is_on(enabled))
+
+
 def choose(
     asked: str,
     enabled: frozenset[str],
@@ -205,8 +211,8 @@ def choose(
     available = [m.name for m in MODES.values() if m.is_on(enabled)]
     if name in outside:
         return Chosen(asked, make_single_mode(name), f"{name} was asked for")
-    single = frozenset(one.name for one in pipelines if one.is_one)
-    on = enabled | outside | single
+    on = enabled | outside
+    on |= list_branches(pipelines, on)
     others = {one.name: one for one in pipelines if one.is_on(on)}
     if name in others:
         return Chosen(asked, others[name], f"{name} was asked for")

@@ -312,7 +312,13 @@ def make_plan(
         raise InvalidRequestError.field("limit", "less_than_equal", message)
     window = max(MIN_WINDOW, min(2 * limit, limits.max_window))
     branches = branch_choice.branches(
-        chosen, limits.outside, question.modules, opensearch=limits.opensearch
+        chosen,
+        limits.outside,
+        question.modules,
+        opensearch=limits.opensearch,
+        pipelines=modes.list_branches(
+            limits.pipelines, limits.enabled | limits.outside
+        ),
     )
     plan = Plan(
         query=text,

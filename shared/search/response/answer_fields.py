@@ -72,7 +72,7 @@ def model_notes(plan: Plan, answer: Answer | None) -> list[Diagnostic]:
 
 def is_of_model(note: Diagnostic) -> bool:
     """Tell whether a diagnostic is about the model that was to word the answer."""
-    return note.source.startswith("rag.")
+    return note.source in {"rag.assemble", "rag.generate"}
 
 
 def _note(stage: str, code: str, message: str, category: str) -> Diagnostic:

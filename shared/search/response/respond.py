@@ -14,7 +14,7 @@ from shared.search.absence import absence
 from shared.search.jobs import verdict
 from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome, list_cuts
 from shared.search.query.filters.time_range import Applied
-from shared.search.query.modes import AGENT
+from shared.search.query.modes import AGENT, RAG
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.ranked_hits import Order, Ranked
@@ -239,7 +239,25 @@ def _diagnostics(
 ) -> list[Diagnostic]:
     of_branches = (note for b in conclusion.branches for note in b.diagnostics)
     told = [*plan.diagnostics, *of_branches, *conclusion.order.notes]
+    told += _retrieval_notes(plan, conclusion.branches)
     return became.notes([*dict.fromkeys(told)])
+
+
+def _retrieval_notes(plan: Plan, branches: Sequence[Outcome]) -> list[Diagnostic]:
+    """Return which modules an answer from what is retrieved had to go without."""
+    if plan.method != RAG:
+        return []
+    return [
+        Diagnostic(
+            "warning",
+            f"rag.retrieve.{family_of(one.name)}",
+            one.error_code or str(one.reason),
+            f"{one.name} failed: the answer goes without what it would have found.",
+            one.error_category or "internal",
+        )
+        for one in absence.list_unsearched(branches)
+        if one.unsearched
+    ]
 
 
 def _thresholds(

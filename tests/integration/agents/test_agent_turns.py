@@ -4,223 +4,37 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
-import redis
 
 from shared.access.scope import Scope
-from shared.agents import end_agent, turn_rows
-from shared.agents.agent_answer import AskedModel
-from shared.agents.ask_model import AgentProcess
-from shared.agents.bounds import Bounds
-from shared.agents.run_call import run_call
-from shared.agents.take_turn import Ending, take_turn
-from shared.agents.turn_rows import TurnRow
+from shared.agents import turn_rows
+from shared.agents.take_turn import take_turn
 from shared.entries.draft import EntryDraft
-from shared.ids import uuid7
 from shared.language_models import quota
-from shared.language_models.chat_client import ChatClient
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
 from shared.search.jobs import progress
 from shared.search.jobs.job import Job
-from shared.search.query import modes
-from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.response.end_search import EndedSearch, no_cards
-from shared.settings.sections import ProviderSettings
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.settings.settings import Settings
-from tests.support.fixtures.asking import ANNA, CLOCK, Asking
+from tests.support.agent_runner import (
+    PIPELINES,
+    QUESTION,
+    Runner,
+    call,
+    calls,
+    scripted,
+)
+from tests.support.fixtures.asking import ANNA, CLOCK
 from tests.support.stub_servers.chat_server import (
-    ChatScript,
-    Reply,
-    answers,
-    chatting,
-    goes_on,
-    part,
     says,
-    streams,
-    usage,
 )
-from workers.runtime.task import attempt
 from workers.tasks.agent import _tell_turns as tell_turns
-
-QUESTION = "why did the klystron trip"
-PIPELINES = (modes.make_agent_mode(("keyword", "semantic"), 120_000),)
-ENTRIES = (
-    EntryDraft("api", "trip", "The klystron tripped because its window was cracked."),
-    EntryDraft("api", "window", "The window was replaced on Monday morning."),
-    EntryDraft("api", "closed", "The klystron was sabotaged.", readers=("ben",)),
-)
-
-
-def call(name: str, *, place: int = 0, **arguments: Any) -> dict[str, Any]:
-    return {
-        "index": place,
-        "id": f"call_{place}",
-        "function": {"name": name, "arguments": json.dumps(arguments)},
-    }
-
-
-def calls(*wanted: dict[str, Any], tokens: tuple[int, int] = (30, 10)) -> Reply:
-    """Return a reply that calls tools, as OpenAI's endpoint streams it."""
-    return streams(
-        part(tool_calls=list(wanted)), part(finish="tool_calls"), usage(*tokens)
-    )
-
-
-@dataclass
-class Runner:
-    """Takes every turn in this process, as workers would, one step at a time."""
-
-    asking: Asking
-    redis: redis.Redis
-    script: ChatScript
-    bounds: Bounds = field(default_factory=Bounds)
-    plan: Plan = field(init=False)
-    sent: list[tuple[list[int], int]] = field(default_factory=list)
-    ran: list[int] = field(default_factory=list)
-    checkpoint: Callable[[str, UUID], None] = lambda *_: None
-    take_answer: Callable[[str], bool] = lambda _: True
-    excluded: frozenset[str] = frozenset()
-    deadline_seconds: float = 60.0
-    timeout_seconds: float = 5.0
-
-    def __post_init__(self) -> None:
-        limits = PlanLimits(opensearch=False, pipelines=PIPELINES)
-        asked = SearchQuery(QUESTION, mode="agent")
-        self.plan = make_plan(asked, ANNA, limits, CLOCK)
-
-    @property
-    def process(self) -> AgentProcess:
-        given = ProviderSettings(
-            base_url=self.script.url, timeout_seconds=self.timeout_seconds
-        )
-        client = ChatClient("here", given, "tiny")
-        return AgentProcess(
-            pool=self.asking.pool,
-            redis=self.redis,
-            context=self.asking.context,
-            now=time.time,
-            model=lambda: client,
-            bounds=self.bounds,
-            max_tokens=400,
-            temperature=0.1,
-            send=self,
-            take_answer=self.take_answer,
-            excluded=self.excluded,
-            checkpoint=self.checkpoint,
-        )
-
-    def calls(self, job: Job, numbers: Sequence[int], turn_no: int) -> None:
-        assert job.submitted
-        self.sent.append((list(numbers), turn_no))
-
-    def open(self) -> Job:
-        now = time.time()
-        plan = replace(self.plan, deadline_ms=int(self.deadline_seconds * 1000))
-        job = Job(
-            job_id=uuid7(),
-            tenant="default",
-            subject="anna",
-            key_id=None,
-            plan=plan.to_json(),
-            branches=1,
-            created=now,
-            deadline=now + self.deadline_seconds,
-            submitted=True,
-            ends_in_chord=True,
-        )
-        with connection(self.asking.pool) as conn:
-            jobs.submit_job(conn, job)
-        jobs.open_job(self.redis, job)
-        return job
-
-    def run_calls(self, job: Job) -> int | None:
-        """Carry out what was sent; return the turn that follows."""
-        if not self.sent:
-            return None
-        numbers, turn_no = self.sent.pop(0)
-        for number in numbers:
-            self.ran.append(number)
-            run_call(
-                self.process,
-                job,
-                self.plan,
-                number,
-                CLOCK,
-                attempt,
-                int(job.deadline) + 60,
-            )
-        return turn_no
-
-    def turns(self, job: Job) -> list[TurnRow]:
-        with connection(self.asking.pool) as conn:
-            return turn_rows.list_turns(conn, job.job_id, job.tenant)
-
-    def run(self, job: Job | None = None, turn_no: int = 1) -> Ended:
-        """Take turns until the job has ended."""
-        job = job or self.open()
-        following: int | None = turn_no
-        while following is not None:
-            ending = take_turn(self.process, job.job_id, following)
-            if ending is not None:
-                return self.end(job, ending)
-            following = self.run_calls(job)
-        message = "no turn follows, and none has ended the job"
-        raise AssertionError(message)
-
-    def end(self, job: Job, ending: Ending) -> Ended:
-        ended = end_agent.end_agent(
-            self.asking.context,
-            ending.job,
-            ending.plan,
-            ending.turns,
-            ending.reason,
-            no_cards,
-            AskedModel("here:tiny", self.excluded),
-        )
-        end_agent.store(self.asking.pool, job, ended, ending.reason, 60_000)
-        return Ended(job, ended, ending.reason, self.turns(job))
-
-
-@dataclass
-class Ended:
-    job: Job
-    search: EndedSearch
-    reason: str
-    turns: list[TurnRow]
-
-    @property
-    def body(self) -> dict[str, Any]:
-        assert self.search.answer is not None
-        return self.search.answer.to_json()
-
-    @property
-    def found(self) -> set[str]:
-        return {hit["external_id"] for hit in self.body["results"]}
-
-
-@pytest.fixture
-def script() -> Iterator[ChatScript]:
-    with chatting(says("nothing")) as found:
-        yield found
-
-
-@pytest.fixture
-def runner(asking: Asking, jobs_client: redis.Redis, script: ChatScript) -> Runner:
-    asking.write(*ENTRIES)
-    return Runner(asking, jobs_client, script)
-
-
-def scripted(runner: Runner, *replies: Reply) -> None:
-    runner.script.replies[:] = list(replies)
 
 
 @pytest.mark.requirement("S0-63", "S0-64", "S0-72", "S0-74")
@@ -277,25 +91,6 @@ def test_bad_arguments_go_back_to_the_model_and_not_to_the_reader(
     assert [json.loads(one["content"])["error"]["code"] for one in told] == codes
 
 
-@pytest.mark.requirement("S0-70", "C23")
-def test_a_model_that_never_stops_has_five_turns_and_no_tools_in_the_last(
-    runner: Runner,
-) -> None:
-    scripted(
-        runner,
-        *(calls(call("keyword", query=f"klystron {n}")) for n in range(5)),
-    )
-    ended = runner.run()
-    assert ended.reason == "max_turns"
-    assert len(ended.turns) == 5
-    assert [bool(one.get("tools")) for one in runner.script.asked] == [True] * 4 + [
-        False
-    ]
-    # What was found is told all the same.
-    assert (ended.body["state"], "trip" in ended.found) == ("partial", True)
-    assert runner.bounds.steps == 11
-
-
 def test_the_same_call_is_not_carried_out_twice(runner: Runner) -> None:
     scripted(
         runner,
@@ -315,70 +110,6 @@ def test_the_same_call_is_not_carried_out_twice(runner: Runner) -> None:
     assert len(runner.script.asked) == 3
 
 
-@pytest.mark.parametrize(
-    ("bounds", "reason"),
-    [
-        (Bounds(tool_calls=1), "tool_budget"),
-        (Bounds(calls_of_tool=1), "tool_budget"),
-        (Bounds(tokens=39), "token_budget"),
-        (Bounds(turns=1), "max_turns"),
-    ],
-)
-def test_every_bound_ends_with_what_was_found(
-    runner: Runner, bounds: Bounds, reason: str
-) -> None:
-    runner.bounds = bounds
-    scripted(
-        runner,
-        calls(call("keyword", query="klystron")),
-        calls(call("keyword", query="window"), call("keyword", place=1, query="x")),
-        says("Its window was cracked [1.1]."),
-    )
-    ended = runner.run()
-    assert ended.reason == reason
-    assert ended.body["state"] == "partial"
-    spent = sum(one.tokens_in + one.tokens_out for one in ended.turns)
-    # The cap, and one call.
-    assert spent <= bounds.tokens + 40
-
-
-# What a bad model does, and why the agent ends.
-BAD = {
-    "malformed JSON": (streams("data: {\n\n"), "model_malformed"),
-    "half a call as text": (
-        says('```json\n{"tool": "keyword", "arguments": {\n```'),
-        "model_malformed",
-    ),
-    "empty": (says(""), "model_malformed"),
-    "refuses": (streams(part(refusal="no"), part(finish="stop")), "model_unavailable"),
-    "429": (answers(429, {}, "application/json"), "model_unavailable"),
-    "cut": (streams(part("The"), done=False), "model_unavailable"),
-    "wrong key": (answers(401, {}, "application/json"), "model_unavailable"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_model_ends_the_agent_with_its_reason(runner: Runner, name: str) -> None:
-    reply, reason = BAD[name]
-    scripted(runner, calls(call("keyword", query="klystron")), reply)
-    ended = runner.run()
-    assert ended.reason == reason
-    assert (ended.body["state"], "trip" in ended.found) == ("partial", True)
-    assert ended.turns[-1].exit_reason == reason
-    assert len(runner.script.asked) <= 3
-
-
-def test_a_model_that_goes_on_for_ever_is_cut_off(runner: Runner) -> None:
-    scripted(
-        runner,
-        calls(call("keyword", query="klystron")),
-        goes_on(runner.script.released, " on and on" * 50),
-    )
-    ended = runner.run()
-    assert ended.reason in {"model_malformed", "model_unavailable"}
-    assert ended.body["state"] == "partial"
-
-
 def test_calls_that_are_written_as_text_are_carried_out(runner: Runner) -> None:
     asked = json.dumps({"tool": "keyword", "arguments": {"query": "klystron"}})
     scripted(
@@ -392,42 +123,6 @@ def test_calls_that_are_written_as_text_are_carried_out(runner: Runner) -> None:
     second = runner.script.asked[1]
     assert "tools" not in second
     assert all(one["role"] != "tool" for one in second["messages"])
-
-
-@pytest.mark.requirement("S0-71", "C23")
-def test_a_deadline_in_a_turn_ends_it_with_what_was_found(runner: Runner) -> None:
-    runner.deadline_seconds, runner.timeout_seconds = 3.0, 30.0
-    scripted(
-        runner,
-        calls(call("keyword", query="klystron")),
-        goes_on(runner.script.released, ""),
-    )
-    began = time.monotonic()
-    ended = runner.run()
-    assert time.monotonic() - began < 3.0 + 5.0
-    assert ended.reason == "deadline"
-    with connection(runner.asking.pool) as conn:
-        stored = jobs.find_own_job(conn, ANNA, ended.job.job_id)
-    assert stored.state == "partial"
-    assert stored.error is not None
-    assert stored.error["code"] == "search_timeout"
-    assert stored.ranked is not None
-
-
-def test_a_tool_that_fails_is_told_by_us(runner: Runner) -> None:
-    scripted(
-        runner,
-        calls(
-            call("get_entry", ref="nowhere"), call("keyword", place=1, query="klystron")
-        ),
-        says("Its window was cracked [1.1]."),
-    )
-    ended = runner.run()
-    body = ended.body
-    assert "The tool get_entry failed" in body["answer"]
-    assert "is unknown" in body["answer"]
-    assert body["context_answer"]["status"] != "grounded"
-    assert body["degraded"] is True
 
 
 @pytest.mark.requirement("S0-65")

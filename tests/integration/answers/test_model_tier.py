@@ -284,6 +284,7 @@ def test_of_two_questions_a_quota_of_one_answers_the_first(
     assert len(tier.server.asked) == 1
     assert quota.left_answers(jobs_client, "default", 1, 10) == 0
     assert quota.left_answers(jobs_client, "other", 1, 10) == 1
+    assert quota.list_tenants(jobs_client) == {"default"}
 
 
 @pytest.mark.requirement("S4-31")

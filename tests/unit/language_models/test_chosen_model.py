@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -89,3 +91,24 @@ def test_a_provider_without_an_address_is_named_when_it_is_asked_for():
     assert not has_model(given, "rag")
     with pytest.raises(ConfigurationError, match=r"api\.providers\.here\.base_url"):
         make_client(given, chosen)
+
+
+_LOADED = """
+import sys
+import api.app, workers.tasks.agent, workers.tasks.answer
+from shared.language_models import chosen_model
+from shared.settings.settings import Settings
+
+CLIENT = "shared.language_models.chat_client"
+assert CLIENT not in sys.modules
+given = {"LOGCHORD_API__PROVIDERS__HERE__BASE_URL": "http://127.0.0.1:1/v1",
+         "LOGCHORD_REASONING__PROVIDER": "here", "LOGCHORD_REASONING__MODEL_ID": "tiny"}
+settings = Settings.load(given)
+chosen_model.make_client(settings, chosen_model.choose_model(settings, "agent"))
+assert CLIENT in sys.modules
+"""
+
+
+@pytest.mark.requirement("S0-69")
+def test_the_client_of_models_is_loaded_by_whoever_asks_one_first(tmp_path) -> None:
+    subprocess.run([sys.executable, "-c", _LOADED], cwd=tmp_path, check=True)

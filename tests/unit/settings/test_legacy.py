@@ -341,6 +341,7 @@ search_modules:
     assert settings.embedding_model == "nomic-embed-text"
 
 
+@pytest.mark.requirement("S0-61", "S0-62")
 def test_its_pipelines_and_its_reasoning_parse(nowhere):
     settings = report_of(
         """
@@ -363,6 +364,7 @@ reasoning:
     assert report_of("", nowhere).settings.reasoning.provider is None
 
 
+@pytest.mark.requirement("S0-73")
 @pytest.mark.parametrize(
     "above",
     ["reasoning: {", "pipelines: {agent: {", "pipelines: {agent: {reasoning: {"],
@@ -374,8 +376,14 @@ def test_the_limits_of_an_agent_parse_in_every_place(above, nowhere):
     assert reasoning.max_iterations == 3
     assert reasoning.temperature == 0.2
     assert reasoning.total_timeout_seconds == 60
-    shipped = report_of("", nowhere).settings.reasoning
-    assert (shipped.max_iterations, shipped.total_timeout_seconds) == (5, 120)
+    given = "pipelines: {agent: {enabled: off, retrieval_modules: [keyword]}}"
+    agent = report_of(given, nowhere).settings.pipelines.agent
+    assert (agent.enabled, agent.retrieval_modules) == (False, ("keyword",))
+    shipped = report_of("", nowhere).settings
+    reasoning = shipped.reasoning
+    assert (reasoning.max_iterations, reasoning.total_timeout_seconds) == (5, 120)
+    assert reasoning.temperature == 0.1
+    assert shipped.pipelines.agent.enabled
 
 
 def test_the_validation_threshold_of_agentic_search_is_a_setting(nowhere):

@@ -37,9 +37,7 @@ def frame(status: str, minutes: int = 10, **more) -> SearchEvent:
     )
 
 
-@pytest.mark.requirement(
-    *("S4-43", "S4-49", "S4-50", "S4-51", "S4-52", "S4-53", "S4-54")
-)
+@pytest.mark.requirement("S4-43", "S4-49", "S4-50", "S4-51", "S4-52", "S4-53", "S4-54")
 def test_signals_of_a_known_stream_are_known(conn) -> None:
     job = uuid4()
     told_twice = frame("clarify", job_id=job)

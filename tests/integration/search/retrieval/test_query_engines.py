@@ -308,6 +308,7 @@ def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
             assert logbook.asked(engine, query) == expected, (engine, query)
 
 
+@pytest.mark.requirement("S0-11", "C45")
 def test_words_join_by_and_alone_and_by_or_beside_another_branch(
     logbook: Logbook,
 ) -> None:

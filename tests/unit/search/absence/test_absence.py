@@ -189,6 +189,24 @@ def test_nothing_asked_is_not_nothing_found() -> None:
     assert (said["code"], said["summary"]) == ("empty_query", "Nothing was asked for.")
 
 
+@pytest.mark.parametrize(
+    ("branches", "summary"),
+    [
+        ((), "The model called no tool that could be run: nothing was searched."),
+        ((DOWN,), "Nothing could be searched: os_bm25 (opensearch_unavailable)."),
+    ],
+)
+def test_an_agent_that_searched_nothing_was_asked_something(
+    branches: tuple[Outcome, ...], summary: str
+) -> None:
+    asked = replace(PLAN, method="agent", branches=())
+    ended = Conclusion("partial", branches, Order(), degraded=bool(branches))
+    said = absence.build_absence(asked, ended, None, NearMisses()).context_answer
+    assert said is not None
+    assert said["code"] == "branches_failed"
+    assert said["summary"].removesuffix(" There may be more.") == summary
+
+
 def test_an_empty_answer_that_is_nearly_late_asks_nobody() -> None:
     late = response_parts.LEAST_MS - 1
     said = response_parts.build_response_parts(

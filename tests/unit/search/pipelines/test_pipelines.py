@@ -282,7 +282,8 @@ def test_a_pipeline_is_off_until_it_and_all_that_it_searches_are_on(packaged, tm
     assert (plan.method, plan.branches) == ("hop", ("pg_fts", "alarms"))
     assert (plan.deadline_ms, plan.limit) == (3000, 10)
     (mode,) = limits_of(on).pipelines
-    assert [one.name for one in pipelines.parameters(mode)] == ["days"]
+    taken = pipelines.list_parameters(("hop",), (mode,))
+    assert [one.name for one in taken] == ["days"]
     # What others ask for is not touched by it.
     assert plan_of(on, mode="keyword").branches == ("pg_fts",)
     assert plan_of(on, **asked, modules=("keyword",)).branches == ("pg_fts",)

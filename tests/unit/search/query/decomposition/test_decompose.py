@@ -16,126 +16,146 @@ from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.times.calendar import Clock
 from tests.unit.search.query.test_plan import SCOPE
 
-row = pytest.mark.requirement
-
 # A question, the rule, and what is searched beside the whole.
 GOLDEN = [
     pytest.param(
         "What is trend continuation and how does position sizing work?",
         "multi_question",
         ["What is trend continuation", "How does position sizing work"],
-        marks=row("S3-14", "S3-16"),
+        marks=pytest.mark.requirement("S3-14", "S3-16"),
     ),
     pytest.param(
         "why did the klystron trip? what closed the valve?",
         "multi_question",
         ["Why did the klystron trip", "What closed the valve"],
-        marks=row("S3-14"),
+        marks=pytest.mark.requirement("S3-14"),
     ),
     pytest.param(
         "find trend continuation patterns and then position sizing rules",
         "sequential",
         ["find trend continuation patterns", "position sizing rules"],
-        marks=row("S3-15", "S3-55", "C29"),
+        marks=pytest.mark.requirement("S3-15", "S3-55", "C29"),
     ),
     pytest.param(
         "check vacuum pumps also RF windows",
         "sequential",
         ["check vacuum pumps", "RF windows"],
-        marks=row("S3-15"),
+        marks=pytest.mark.requirement("S3-15"),
     ),
     pytest.param(
         "GraphRAG vs VectorRAG",
         "comparison",
         ["GraphRAG", "VectorRAG"],
-        marks=row("S3-19", "S3-54", "C28"),
+        marks=pytest.mark.requirement("S3-19", "S3-54", "C28"),
     ),
     pytest.param(
         "protocol 137 vs. protocol 49",
         "comparison",
         ["protocol 137", "protocol 49"],
-        marks=row("S3-19"),
+        marks=pytest.mark.requirement("S3-19"),
     ),
     pytest.param(
         "booster versus ring",
         "comparison",
         ["booster", "ring"],
-        marks=row("S3-20"),
+        marks=pytest.mark.requirement("S3-20"),
     ),
     pytest.param(
         "booster trips compared to ring trips",
         "comparison",
         ["booster trips", "ring trips"],
-        marks=row("S3-21"),
+        marks=pytest.mark.requirement("S3-21"),
     ),
     pytest.param(
-        "booster compare to ring", "comparison", ["booster", "ring"], marks=row("S3-21")
+        "booster compare to ring",
+        "comparison",
+        ["booster", "ring"],
+        marks=pytest.mark.requirement("S3-21"),
     ),
     pytest.param("compare the gun with the linac", "comparison", ["gun", "the linac"]),
     pytest.param(
         "risk management and trading psychology",
         "list",
         ["risk management", "trading psychology"],
-        marks=row("S3-17", "S3-23", "S3-53"),
+        marks=pytest.mark.requirement("S3-17", "S3-23", "S3-53"),
     ),
     pytest.param(
         "trading risk management and psychology",
         "list",
         ["trading risk management", "psychology"],
-        marks=row("S3-26"),
+        marks=pytest.mark.requirement("S3-26"),
     ),
     pytest.param(
         "risk management and psychology",
         "list",
         ["risk management", "psychology"],
-        marks=row("S3-26"),
+        marks=pytest.mark.requirement("S3-26"),
     ),
     pytest.param(
         "vacuum leak or water leak",
         "list",
         ["vacuum leak", "water leak"],
-        marks=row("S3-18"),
+        marks=pytest.mark.requirement("S3-18"),
     ),
     pytest.param(
-        "HCM03 and BPM02", "list", ["HCM03", "BPM02"], marks=row("S3-26", "C28")
+        "HCM03 and BPM02",
+        "list",
+        ["HCM03", "BPM02"],
+        marks=pytest.mark.requirement("S3-26", "C28"),
     ),
     pytest.param(
         "vacuum leak, beam loss, magnet trip, pump fault",
         "list",
         ["vacuum leak", "beam loss", "magnet trip"],
-        marks=row("S3-22", "S3-27"),
+        marks=pytest.mark.requirement("S3-22", "S3-27"),
     ),
     pytest.param(
         "vacuum leak, beam loss, and magnet trip",
         "list",
         ["vacuum leak", "beam loss", "magnet trip"],
-        marks=row("S3-22"),
+        marks=pytest.mark.requirement("S3-22"),
     ),
     pytest.param("vacuum leak as well as RF trip", "list", ["vacuum leak", "RF trip"]),
     pytest.param(
         "institutional order flow auction market theory",
         "clusters",
         ["institutional order flow", "auction market theory"],
-        marks=row("S3-24", "S3-25", "C29"),
+        marks=pytest.mark.requirement("S3-24", "S3-25", "C29"),
     ),
     pytest.param(
-        "RF cavity 3A window", "clusters", ["RF cavity", "3A window"], marks=row("C31")
+        "RF cavity 3A window",
+        "clusters",
+        ["RF cavity", "3A window"],
+        marks=pytest.mark.requirement("C31"),
     ),
     pytest.param(
         "klystron gun valve pump magnet",
         "clusters",
         ["klystron gun", "valve pump magnet"],
-        marks=row("S3-24"),
+        marks=pytest.mark.requirement("S3-24"),
     ),
     # What is one thing.
-    pytest.param("case studies", None, [], marks=row("S3-44")),
-    pytest.param("search and rescue", None, [], marks=row("S3-26", "C30")),
-    pytest.param("klystron gun valve", None, [], marks=row("S3-24")),
+    pytest.param("case studies", None, [], marks=pytest.mark.requirement("S3-44")),
+    pytest.param(
+        "search and rescue", None, [], marks=pytest.mark.requirement("S3-26", "C30")
+    ),
+    pytest.param(
+        "klystron gun valve", None, [], marks=pytest.mark.requirement("S3-24")
+    ),
     pytest.param("what happened in sector 3 and 4", None, []),
     pytest.param("what happened and why", None, []),
-    pytest.param("vacuum leak AND RF trip", None, [], marks=row("S3-56")),
-    pytest.param("vacuum leak OR RF trip", None, [], marks=row("S3-56")),
-    pytest.param('"search and rescue team" drill', None, [], marks=row("S3-56", "C30")),
+    pytest.param(
+        "vacuum leak AND RF trip", None, [], marks=pytest.mark.requirement("S3-56")
+    ),
+    pytest.param(
+        "vacuum leak OR RF trip", None, [], marks=pytest.mark.requirement("S3-56")
+    ),
+    pytest.param(
+        '"search and rescue team" drill',
+        None,
+        [],
+        marks=pytest.mark.requirement("S3-56", "C30"),
+    ),
     pytest.param("has the cavity also been replaced", None, []),
     pytest.param("vs", None, []),
     pytest.param("and then or also vs and", None, []),
@@ -145,14 +165,14 @@ GOLDEN = [
         "RF trip and rf trip and vacuum leak",
         "list",
         ["RF trip", "vacuum leak"],
-        marks=row("S3-56"),
+        marks=pytest.mark.requirement("S3-56"),
     ),
     # In quotes, what joins others joins nothing.
     pytest.param(
         '"stop and go" mode and vacuum leak',
         "list",
         ['"stop and go" mode', "vacuum leak"],
-        marks=row("S3-56"),
+        marks=pytest.mark.requirement("S3-56"),
     ),
     pytest.param(
         "Warum fiel Kicker 2 aus und wie wurde das Ventil repariert?",

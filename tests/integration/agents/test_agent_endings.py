@@ -1,0 +1,181 @@
+"""How an agent ends: with an answer, at a bound, with a bad model, with nothing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from shared.agents.bounds import Bounds
+from shared.postgres.pool import connection
+from shared.search.jobs import job as jobs
+from tests.support.agent_runner import (
+    Runner,
+    call,
+    calls,
+    scripted,
+)
+from tests.support.fixtures.asking import ANNA
+from tests.support.stub_servers.chat_server import (
+    Reply,
+    answers,
+    goes_on,
+    part,
+    says,
+    streams,
+)
+
+
+@pytest.mark.requirement("S0-70", "C23")
+def test_a_model_that_never_stops_has_five_turns_and_no_tools_in_the_last(
+    runner: Runner,
+) -> None:
+    scripted(
+        runner,
+        *(calls(call("keyword", query=f"klystron {n}")) for n in range(5)),
+    )
+    ended = runner.run()
+    assert ended.reason == "max_turns"
+    assert len(ended.turns) == 5
+    assert [bool(one.get("tools")) for one in runner.script.asked] == [True] * 4 + [
+        False
+    ]
+    # What was found is told all the same.
+    assert (ended.body["state"], "trip" in ended.found) == ("partial", True)
+    assert runner.bounds.steps == 11
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reason"),
+    [
+        (Bounds(tool_calls=1), "tool_budget"),
+        (Bounds(calls_of_tool=1), "tool_budget"),
+        (Bounds(tokens=39), "token_budget"),
+        (Bounds(turns=1), "max_turns"),
+    ],
+)
+def test_every_bound_ends_with_what_was_found(
+    runner: Runner, bounds: Bounds, reason: str
+) -> None:
+    runner.bounds = bounds
+    scripted(
+        runner,
+        calls(call("keyword", query="klystron")),
+        calls(call("keyword", query="window"), call("keyword", place=1, query="x")),
+        says("Its window was cracked [1.1]."),
+    )
+    ended = runner.run()
+    assert ended.reason == reason
+    assert ended.body["state"] == "partial"
+    spent = sum(one.tokens_in + one.tokens_out for one in ended.turns)
+    # The cap, and one call.
+    assert spent <= bounds.tokens + 40
+
+
+# What a bad model does, and why the agent ends.
+BAD = {
+    "malformed JSON": (streams("data: {\n\n"), "model_malformed"),
+    "half a call as text": (
+        says('```json\n{"tool": "keyword", "arguments": {\n```'),
+        "model_malformed",
+    ),
+    "empty": (says(""), "model_malformed"),
+    "refuses": (streams(part(refusal="no"), part(finish="stop")), "model_unavailable"),
+    "429": (answers(429, {}, "application/json"), "model_unavailable"),
+    "cut": (streams(part("The"), done=False), "model_unavailable"),
+    "wrong key": (answers(401, {}, "application/json"), "model_unavailable"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_model_ends_the_agent_with_its_reason(runner: Runner, name: str) -> None:
+    reply, reason = BAD[name]
+    scripted(runner, calls(call("keyword", query="klystron")), reply)
+    ended = runner.run()
+    assert ended.reason == reason
+    assert (ended.body["state"], "trip" in ended.found) == ("partial", True)
+    assert ended.turns[-1].exit_reason == reason
+    assert len(runner.script.asked) <= 3
+
+
+def test_a_model_that_goes_on_for_ever_is_cut_off(runner: Runner) -> None:
+    scripted(
+        runner,
+        calls(call("keyword", query="klystron")),
+        goes_on(runner.script.released, " on and on" * 50),
+    )
+    ended = runner.run()
+    assert ended.reason in {"model_malformed", "model_unavailable"}
+    assert ended.body["state"] == "partial"
+
+
+@pytest.mark.requirement("S0-71", "C23")
+def test_a_deadline_in_a_turn_ends_it_with_what_was_found(runner: Runner) -> None:
+    runner.deadline_seconds, runner.timeout_seconds = 3.0, 30.0
+    scripted(
+        runner,
+        calls(call("keyword", query="klystron")),
+        goes_on(runner.script.released, ""),
+    )
+    began = time.monotonic()
+    ended = runner.run()
+    assert time.monotonic() - began < 3.0 + 5.0
+    assert ended.reason == "deadline"
+    with connection(runner.asking.pool) as conn:
+        stored = jobs.find_own_job(conn, ANNA, ended.job.job_id)
+    assert stored.state == "partial"
+    assert stored.error is not None
+    assert stored.error["code"] == "search_timeout"
+    assert stored.ranked is not None
+
+
+def test_a_tool_that_fails_is_told_by_us(runner: Runner) -> None:
+    scripted(
+        runner,
+        calls(
+            call("get_entry", ref="nowhere"), call("keyword", place=1, query="klystron")
+        ),
+        says("Its window was cracked [1.1]."),
+    )
+    ended = runner.run()
+    body = ended.body
+    assert "The tool get_entry failed" in body["answer"]
+    assert "is unknown" in body["answer"]
+    assert body["context_answer"]["status"] != "grounded"
+    assert body["degraded"] is True
+
+
+UNSEARCHED = "The model called no tool that could be run: nothing was searched."
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (says("The klystron tripped because I say so [1.1]."), "answered"),
+        (answers(401, {}, "application/json"), "model_unavailable"),
+        (calls(call("no_such_tool", query="klystron")), "repeated_calls"),
+    ],
+)
+def test_where_no_tool_was_carried_out_it_says_that_nothing_was_searched(
+    runner: Runner, reply: Reply, reason: str
+) -> None:
+    scripted(runner, reply)
+    ended = runner.run()
+
+    body = ended.body
+    said = body["context_answer"]
+    assert (said["status"], said["summary"]) == ("insufficient", UNSEARCHED)
+    assert said["code"] == "branches_failed"
+    assert (body["results"], body["answer"]) == ([], None)
+    assert body["agent"]["exit_reason"] == ended.turns[-1].exit_reason == reason
+    assert (body["state"], ended.search.ending.state) == ("partial", "partial")
+    # Whoever reads the job later is told the same.
+    assert runner.read(ended)["context_answer"]["summary"] == UNSEARCHED
+
+
+def test_where_every_tool_failed_it_says_which(runner: Runner) -> None:
+    scripted(runner, calls(call("get_entry", ref="nowhere")), says("It tripped [1.1]."))
+    ended = runner.run()
+    said = ended.body["context_answer"]["summary"]
+    assert said.startswith("Nothing could be searched: get_entry ("), said
+    assert runner.read(ended)["context_answer"]["summary"] == said

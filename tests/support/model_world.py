@@ -1,0 +1,103 @@
+"""A system with one logbook, whose answers a scripted model words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import httpx
+
+from tests.support.fixtures.system import Factory, System
+from tests.support.stub_servers.chat_server import ChatScript, chatting, says
+from tests.support.waiting import until
+
+QUESTION = "Why did gate valve 8 close?"
+CAUSE = "Gate valve 8 closed because the compressed air had sagged to 3 bar."
+
+
+@dataclass
+class World:
+    """A system with one logbook, and the endpoint that its workers ask."""
+
+    system: System
+    server: ChatScript
+    client: httpx.Client
+
+    def events(
+        self, method: str, path: str, after: int = 0, **more: Any
+    ) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        headers = {"Last-Event-ID": str(after)} if after else {}
+        with self.client.stream(method, path, headers=headers, **more) as answer:
+            assert answer.status_code == 200, answer.read()
+            number, name = 0, ""
+            for line in answer.iter_lines():
+                kind, _, value = line.partition(": ")
+                if kind == "id":
+                    number = int(value)
+                elif kind == "event":
+                    name = value
+                elif kind == "data":
+                    yield number, name, json.loads(value)
+
+    def ask(self, query: str = QUESTION, **more: Any) -> dict[str, Any]:
+        answer = self.client.post("/v1/search/query", json={"query": query, **more})
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def submit(self, **more: Any) -> str:
+        body = {"query": QUESTION, "mode": "rag", **more}
+        answer = self.client.post("/v1/search/jobs", json=body)
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["job_id"])
+
+    def run(self, **more: Any) -> dict[str, Any]:
+        """Submit a job, and return it once it has ended."""
+        path, wait = f"/v1/search/jobs/{self.submit(**more)}", {"wait_ms": 20_000}
+        job: dict[str, Any] = self.client.get(path, params=wait).json()
+        assert job["ended_at"] is not None, job
+        return job
+
+
+def words_it(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    """Answer as a model does that heeds its prompt."""
+    prompt = body["messages"][1]["content"]
+    found = re.search(r"^\[(\d+\.\d+)\] .*sagged to 3 bar", prompt, re.MULTILINE)
+    assert found is not None, prompt
+    said = (
+        f"Valve 8 closed because the compressed air had sagged to 3 bar [{found[1]}]."
+    )
+    says(said)(handler, body)
+
+
+@contextmanager
+def model_world(make_system: Factory) -> Iterator[World]:
+    """Start what words answers, over one entry that is found by its words."""
+    with chatting(words_it) as server:
+        system = make_system(
+            LOGCHORD_API__PROVIDERS__HERE__BASE_URL=server.url,
+            LOGCHORD_API__PROVIDERS__HERE__TIMEOUT_SECONDS="4",
+            LOGCHORD_REASONING__PROVIDER="here",
+            LOGCHORD_REASONING__MODEL_ID="tiny",
+            LOGCHORD_SYNTHESIS__QUOTA_PER_DAY="1000",
+            LOGCHORD_SYNTHESIS__QUOTA_PER_MINUTE="1000",
+            LOGCHORD_FAULT_INJECTION="true",
+            EMBEDDING_MODEL="hashing-384",
+        )
+        system.start("api", "search", "answer", "enhance", "embed")
+        system.wait_ready("search", "answer", "enhance")
+        with system.client() as client:
+            made = World(system, server, client)
+            entry = {"external_id": "OPS-2", "text": CAUSE, "title": "Gate valve 8"}
+            client.post("/v1/entries", json=entry).raise_for_status()
+            until(
+                lambda: bool(made.ask("gate valve", mode="keyword")["results"]),
+                within_seconds=30,
+                what="the words of the entry",
+            )
+            yield made
