@@ -36,6 +36,12 @@ class ModeSearch(Bounded):
     exclude_entry_ids: Annotated[list[str], Field(default_factory=list)]
 
 
+class KeywordSearch(ModeSearch):
+    """What the search by words takes."""
+
+    limit: Annotated[int, Field(ge=1, le=50)] = 10
+
+
 class SemanticSearch(ModeSearch):
     """What the search by meaning takes."""
 
@@ -77,6 +83,7 @@ class EntryCreate(Arguments):
 
 
 _TAKES: dict[str, type[ModeSearch]] = {
+    "keyword": KeywordSearch,
     "semantic": SemanticSearch,
     AGENTIC: AgenticSearch,
 }

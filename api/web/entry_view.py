@@ -12,6 +12,7 @@ from uuid import UUID
 from api.entries.entry_bodies import answer
 from api.entries.routes import entries, threads
 from api.entries.routes.permalink import REVISION
+from api.entries.worded_findings import word_findings
 from api.search.routes import similar
 from api.web import rendering
 from api.web.entry_text import Piece, Stretch, marked_pieces, split_text
@@ -38,6 +39,7 @@ class EntryPage:
     alike: list[dict[str, Any]]
     newest: int
     query: str
+    findings: Sequence[tuple[str, str]]
 
 
 def load_page(
@@ -82,6 +84,7 @@ def load_page(
         alike=alike,
         newest=found.revision,
         query=query,
+        findings=tuple(word_findings(body["findings"])),
     )
 
 

@@ -25,6 +25,7 @@ from api.cli.render.terminal import (
     text_width,
 )
 from api.cli.render.text_layout import cells, joined, labelled, wrapped
+from api.entries.worded_findings import word_findings
 from shared import entry_fields
 from shared.text.markup import plain_text
 
@@ -130,6 +131,7 @@ def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
         ("links", ", ".join(links)),
         ("files", ", ".join(files)),
     )
+    facts = (*facts, *word_findings(entry["findings"]))
     facts = (*facts, *_attributes(entry["metadata"]))
     width = fact_width()
     # The ids of links are not to be broken, either.

@@ -18,8 +18,7 @@ from api.cli import api_client, output
 from api.cli.output import CommandError
 from api.cli.render.terminal import plain
 from api.cli.source import advice as source_advice
-from api.cli.source import ages, config_file
-from shared.adapter_contract.contract import AdapterDescriptor
+from api.cli.source import ages, config_file, login
 from shared.errors import ConfigurationError, LogchordError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
@@ -29,6 +28,9 @@ from shared.sources.admin.detect_adapter import AdapterGuess, Tried, recognise
 
 # What an adapter asks for where it cannot tell which field is which.
 _MAPS = frozenset({"args.map", "args.columns"})
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}(/|$)")
+# What is said with an option where nobody can be asked.
+_SUCH_AS = {"--timezone": ", such as Europe/Zurich"}
 
 
 @click.command()
@@ -90,6 +92,7 @@ def add(  # noqa: PLR0913 - one for each option
     asks = not yes and sys.stdin.isatty()
     place = _place(address, ca_file)
     name = name or _name_of(address)
+    secret = login.name_secret(user, secret)
     given = _probe(place, user, secret)
     # As every process finds it, whichever folder it runs in.
     address = place.get("path", address)
@@ -97,7 +100,7 @@ def add(  # noqa: PLR0913 - one for each option
     source = {"adapter": found.adapter, **place, **dict(found.found.settings)}
     descriptor = load_adapter.find_adapter_class(found.adapter).descriptor
     if user or secret:
-        source |= _login(source, descriptor, user, secret)
+        source |= login.settings_of(source, descriptor, user, secret)
     if _MAPS.intersection(found.found.asks) and not places:
         raise CommandError(_unmapped(found), exit_code=output.USAGE)
     said = {
@@ -116,8 +119,13 @@ def add(  # noqa: PLR0913 - one for each option
     settings = _settings_with(path, name, source)
     checked = check_configured(settings, name, settings.sources[name])
     _show(out, found, checked)
+    named = tuple(found.found.settings.get("args", {}).get("logbooks", ()))
+    unknown = [one for one in logbooks if named and one not in named]
+    if not checked.ok and unknown:
+        advice = source_advice.unknown_logbooks(unknown, named)
+        raise _not_added("it does not answer as it should.", advice)
     _refuse_unread(checked, source, is_mapped=bool(places))
-    lacking = list(_lacking(checked))
+    lacking = list(_lacking(checked, has_login=source_advice.has_login(source)))
     for why, advice in () if force else lacking:
         if not (asks and click.confirm(f"Add it although {why}?", err=True)):
             raise _not_added(f"{why}.", advice)
@@ -139,10 +147,11 @@ def _refuse_unread(
         raise _not_added("none of its entries could be read.", advice)
 
 
-def _lacking(checked: Checked) -> Iterator[tuple[str, str]]:
+def _lacking(checked: Checked, *, has_login: bool) -> Iterator[tuple[str, str]]:
     """Yield what of a source nobody would find here, and what to do about it."""
     if checked.unread:
-        yield "a part of it wants a login", source_advice.unread_part()
+        advice = source_advice.unread_part(has_login=has_login)
+        yield "a part of it wants a login", advice
     hidden = checked.report.hidden if checked.report else ()
     if hidden:
         books = ", ".join(hidden)
@@ -161,19 +170,11 @@ def _place(address: str, ca_file: str | None) -> dict[str, Any]:
     if "://" in address:
         message = f"{urlsplit(address).scheme} is not asked; http and https are."
         raise CommandError(message, exit_code=output.USAGE)
-    return {"path": str(Path(address).expanduser().absolute())}
-
-
-def _login(
-    source: dict[str, Any],
-    descriptor: AdapterDescriptor,
-    user: str | None,
-    secret: str | None,
-) -> dict[str, Any]:
-    """Return a login where its adapter looks for it: its own form, or HTTP's."""
-    if {"user", "password"} <= descriptor.args.model_fields.keys():
-        return {"args": {**source.get("args", {}), "user": user, "password": secret}}
-    return {"auth": {"kind": "basic", "user": user, "secret": secret}}
+    path = Path(address).expanduser().absolute()
+    if _HOST_AND_PORT.match(address) and not path.exists():
+        message = f"The address of a server begins so: http://{address}"
+        raise CommandError(message, exit_code=output.USAGE)
+    return {"path": str(path)}
 
 
 def _probe(
@@ -289,7 +290,8 @@ def _is_there(path: str) -> bool:
 
 def _ask(asks: bool, question: str, option: str) -> str:  # noqa: FBT001 - a plain fact
     if not asks:
-        message = f"{question}? Say so with {option}."
+        such = _SUCH_AS.get(option, "")
+        message = f"{question}? Say so with {option}{such}."
         raise CommandError(message, exit_code=output.USAGE)
     answer: str = click.prompt(question, err=True)
     return answer.strip()

@@ -11,6 +11,10 @@ _LOGIN = (
     "Give a login: --user, and --secret with the name of a variable or the path of a"
     " file that holds the password."
 )
+_WRONG_LOGIN = (
+    "The login that you gave is refused: look whether the user is right, and whether"
+    " --secret holds the password of that user and nothing else."
+)
 _BEHIND_A_LOGIN = "not_authorised", "login_required"
 _NAME_IT = "Behind a login the software may not show itself: name it with --adapter."
 _BROWSER = "Copy the address from a browser that shows the logbook"
@@ -28,7 +32,8 @@ _NEXT: Mapping[str, str] = {
     " another machine shows the logbook, a firewall stands between.",
     "timeout": "Try it with `curl -v` on this machine: it is slow, or a firewall stands"
     " between.",
-    "no_logbooks": "Name each with --logbook: --logbook Operations --logbook RF.",
+    "no_logbooks": "Name each with --logbook: --logbook Operations --logbook RF."
+    " Those that have a login want --user and --secret, too.",
     "moved": "Add it by its new address.",
     "refused": f"{_BROWSER}, or name another --adapter.",
     "unexpected_shape": f"{_BROWSER}, or name another --adapter.",
@@ -53,6 +58,8 @@ _OTHERWISE = (
 
 def unanswered(reason: str | None, place: Mapping[str, Any]) -> str:
     """Return the next step after a source that did not answer; empty where none is."""
+    if reason == "login_required" and has_login(place):
+        return _WRONG_LOGIN
     url = urlsplit(str(place.get("base_url", "")))
     port = url.port or (443 if url.scheme == "https" else 80)
     return _NEXT.get(reason or "", "").replace("{server}", f"{url.hostname}:{port}")
@@ -66,10 +73,24 @@ def unrecognised(reason: str | None, place: Mapping[str, Any]) -> str:
     return "\n".join(one for one in steps if one)
 
 
-def unread_part() -> str:
-    """Return the next step where some of the logbooks want a login."""
+def has_login(place: Mapping[str, Any]) -> bool:
+    """Tell whether a login is given for the form of the logbook itself."""
+    return "user" in place.get("args", {})
+
+
+def unknown_logbooks(wanted: Sequence[str], known: Sequence[str]) -> str:
+    """Return the next step where a server does not name a logbook that is wanted."""
     return (
-        f"{_LOGIN} Or name only those that want none, each with --logbook; --force adds"
+        f"The server names no logbook {' or '.join(wanted)}; it names"
+        f" {', '.join(known)}. They are spelt as there, capitals included."
+    )
+
+
+def unread_part(*, has_login: bool) -> str:
+    """Return the next step where some of the logbooks want a login."""
+    first = _WRONG_LOGIN if has_login else _LOGIN
+    return (
+        f"{first} Or name only those that want none, each with --logbook; --force adds"
         " it without that part."
     )
 

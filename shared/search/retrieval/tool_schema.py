@@ -34,6 +34,12 @@ class SearchArguments(BaseModel):
     exclude_entry_ids: tuple[str, ...] = Field((), description="Seen already.")
 
 
+class WordArguments(SearchArguments):
+    """The same for a search by words."""
+
+    limit: int = Field(10, ge=1, le=50, description="Results returned.")
+
+
 class MeaningArguments(SearchArguments):
     """The same for a search by meaning."""
 

@@ -66,7 +66,7 @@ def test_openapi_has_the_contracts_of_both_prefixes(api: System) -> None:
     ].keys()
 
 
-@pytest.mark.requirement("S4-74", "S4-75", "S4-60")
+@pytest.mark.requirement("S4-74", "S4-75", "S4-60", "C36")
 def test_the_other_prefix_answers_the_same_in_camel_case(
     logbook: httpx.Client,
 ) -> None:
@@ -81,6 +81,8 @@ def test_the_other_prefix_answers_the_same_in_camel_case(
     # What an entry says is nobody's to spell.
     assert hit["metadata"] == ENTRY["metadata"]
     assert hit["entryId"] == ours["results"][0]["entry_id"]
+    plain = ok(logbook.post("/search", json={"query": asked["query"]}))
+    assert [one["metadata"]["entry_id"] for one in plain["results"]] == [hit["entryId"]]
     assert theirs["cards"][0]["cardId"] == ours["cards"][0]["card_id"]
     # On a busy machine it may not be counted in time.
     assert theirs["coverage"]["entriesInWindow"] in {1, None}

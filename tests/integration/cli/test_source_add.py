@@ -270,6 +270,48 @@ def test_a_login_goes_where_its_adapter_looks_for_it(run, tmp_path):
     assert "auth" not in written["sources"]["elog"]
 
 
+def test_a_login_that_a_form_refuses_is_not_asked_for_once_more(run, tmp_path):
+    (tmp_path / "password").write_text("wrong", "utf-8")
+    (tmp_path / "password").chmod(0o600)
+    with closing(ElogServerStub(logbooks=("Operations", "RF"))) as stub:
+        for number, book in enumerate(("Operations", "RF"), 1):
+            when = datetime.now(UTC) - timedelta(hours=3)
+            stub.add(StubEntry(number, when, "RF", "Trip", logbook=book))
+        stub.guard("RF")
+        # A file beside whoever types is named as every process finds it.
+        login = ("--user", "operator", "--secret", "password")
+        readers = ("--readers", "RF=*", "--readers", "Operations=*")
+        for books in ((), ("--logbook", "RF")):
+            wrong = run(stub.base_url, *login, *readers, *books)
+            assert wrong.returncode == 1
+            assert "The login that you gave is refused" in wrong.stderr
+            assert "Give a login" not in wrong.stderr
+        for half in (login[:2], login[2:]):
+            lacks = run(stub.base_url, *half)
+            assert lacks.returncode == 2
+            assert "give both" in lacks.stderr
+        assert not (tmp_path / "logchord.yaml").exists()
+        (tmp_path / "password").write_text("s3cret", "utf-8")
+        done = run(stub.base_url, *login, *readers, "--name", "ring")
+    assert done.returncode == 0, done.stderr
+    written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
+    assert written["sources"]["ring"]["args"]["password"] == str(tmp_path / "password")
+
+
+def test_a_logbook_that_a_server_does_not_name_is_told_with_those_that_it_does(run):
+    with closing(ElogServerStub(logbooks=("Operations", "RF"))) as stub:
+        wrong = run(stub.base_url, "--logbook", "operations")
+    assert wrong.returncode == 1
+    assert "names no logbook operations; it names Operations, RF" in wrong.stderr
+    assert "--adapter" not in wrong.stderr
+
+
+def test_a_server_without_its_scheme_is_not_taken_for_a_file(run):
+    wrong = run("localhost:8080")
+    assert wrong.returncode == 2
+    assert "http://localhost:8080" in wrong.stderr
+
+
 def test_a_certificate_of_the_facility_is_told_how_to_be_trusted(run, tmp_path):
     certificate = make_certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

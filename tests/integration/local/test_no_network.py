@@ -89,7 +89,7 @@ def searched(client: httpx.Client, mode: str) -> dict[str, object]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.requirement("S4-03")
+@pytest.mark.requirement("S4-03", "S1-107")
 def test_nothing_that_is_taken_in_found_or_answered_needs_another_machine(
     alone: System, guarded: Path
 ) -> None:

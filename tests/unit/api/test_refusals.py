@@ -59,6 +59,16 @@ def test_a_share_is_a_number_and_a_limit_is_a_whole_one(value: object) -> None:
     }
 
 
+@pytest.mark.requirement("O01")
+@pytest.mark.parametrize("name", ["limit", "max_results"])
+def test_a_hundred_results_may_be_asked_for_by_either_name(name: str) -> None:
+    for most in (1, 100):
+        asked = SearchRequest.model_validate({"query": "x", name: most})
+        assert asked.question(None).limit == most
+    for wrong in (0, 101):
+        assert set(refused(SearchRequest, {"query": "x", name: wrong})) == {"limit"}
+
+
 @pytest.mark.parametrize("name", ["tenant", "readers", "metadata", "colour"])
 def test_what_is_no_near_spelling_is_not_guessed(name: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:

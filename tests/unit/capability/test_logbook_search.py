@@ -7,10 +7,11 @@ import dataclasses
 import subprocess
 import sys
 from datetime import UTC, date, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pytest
 
+from api.capability import logbook_search
 from api.capability.guides import (
     DefaultLogbookSearchPromptBuilder,
     default_orchestrator_guide,
@@ -31,6 +32,7 @@ from shared.errors import (
     ConfigurationError,
     DatabaseConnectionError,
     InvalidRequestError,
+    ModuleNotEnabledError,
     Severity,
 )
 
@@ -220,6 +222,49 @@ def test_errors_come_with_a_severity_and_our_own_commands():
     assert severity is Severity.CRITICAL
     for command in ("logchord up", "logchord migrate", "logchord ingest"):
         assert f"`{command}`" in message
+
+
+class Recorded:
+    """A search service that notes what is asked of it; a model is there or not."""
+
+    def __init__(self, *, has_model: bool) -> None:
+        self.has_model = has_model
+        self.asked: list[dict[str, Any]] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def search(self, **asked: Any) -> object:
+        self.asked.append(asked)
+        if asked.get("mode") == "rag" and not self.has_model:
+            message = "No model is configured."
+            raise ModuleNotEnabledError(message, module_name="rag")
+        return object()
+
+
+@pytest.mark.requirement("S2-10", "C22")
+@pytest.mark.parametrize("has_model", [True, False])
+def test_a_step_asks_for_an_answer_by_a_model_and_never_for_an_agent(
+    monkeypatch: pytest.MonkeyPatch, *, has_model: bool
+):
+    service = Recorded(has_model=has_model)
+    monkeypatch.setattr(LogbookSearchResultsContext, "of", lambda _: found())
+
+    async def get_service() -> Recorded:
+        return service
+
+    monkeypatch.setattr(logbook_search, "get_search_service", get_service)
+    state = OrchestratorState()
+    state.store("tr_january", TimeRangeContext("2026-01-01", "2026-01-31"))
+    step = PlannedStep("logbook_search", "ls_rf_trips", "Why did RF trip?")
+    asyncio.run(LogbookSearchCapability(state, step).execute())
+
+    asked = {"query": "Why did RF trip?", "time_range": ("2026-01-01", "2026-01-31")}
+    assert service.asked[0] == {**asked, "mode": "rag"}
+    assert service.asked[1:] == ([] if has_model else [asked])
 
 
 @pytest.mark.requirement("S2-09")

@@ -24,6 +24,14 @@ def test_a_text_is_shown_without_its_markup_and_with_its_attributes():
         "shift": None,
         **{key: [] for key in ("logbooks", "authors", "tags", "attachments")},
         **{key: [] for key in ("links", "entities")},
+        "findings": {
+            "links": [{"external_id": "RF/6", "start": 0, "end": 4}],
+            "alarms": [
+                {"number": 4711, "meaning": "arc \x1b[31m", "start": 0, "end": 10},
+                {"number": 12, "meaning": None, "start": 23, "end": 31},
+                {"number": 12, "meaning": None, "start": 43, "end": 51},
+            ],
+        },
         "metadata": {"Severity": "Alarm", "Device": {"name": "K3"}},
     }
     shown = show._whole(entry, ZoneInfo("UTC"))
@@ -31,4 +39,6 @@ def test_a_text_is_shown_without_its_markup_and_with_its_attributes():
     assert "[b]" not in shown
     lines = [line.split() for line in shown.splitlines()]
     assert ["Severity", "Alarm"] in lines
+    told = ["alarms", "number", "4711,", "meaning", "arc", "[31m;", "number", "12"]
+    assert told in lines
     assert any(line[:1] == ["Device"] and '"K3"' in line[-1] for line in lines)

@@ -100,6 +100,7 @@ def test_the_image_is_made_from_the_slim_python():
     assert stages == ["python:3.11-slim", "python:3.11-slim"]
 
 
+@pytest.mark.requirement("S1-107")
 def test_the_image_takes_every_dependency_by_its_hash_and_keeps_no_cache():
     assert "PIP_NO_CACHE_DIR=1" in DOCKERFILE
     assert "UV_NO_CACHE=1" in DOCKERFILE
@@ -109,6 +110,7 @@ def test_the_image_takes_every_dependency_by_its_hash_and_keeps_no_cache():
         assert "--require-hashes" in line or "--build-constraints" in line, line
 
 
+@pytest.mark.requirement("S1-107")
 def test_the_models_are_made_when_the_image_is_built():
     built, _, run = DOCKERFILE.rpartition("\nFROM ")
     assert "load_encoder(name, Path('/app/cache'))" in built

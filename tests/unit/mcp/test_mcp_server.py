@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from api.cli.commands import serve
+from api.cli.output import USAGE, CommandError
 from api.mcp import tools
 from api.mcp.mcp_server import make_server
 from api.mcp.rest_calls import RestCalls
@@ -110,3 +113,15 @@ def test_arguments_that_only_the_tool_itself_finds_wrong_are_an_error(
     assert found.is_error
     told = found.structured_content["error"]
     assert told["details"]["fields"][0]["path"] == "sort"
+
+
+def test_without_its_package_the_command_says_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    command = serve.mcp.callback
+    assert command is not None
+    for stdio in (False, True):
+        with pytest.raises(CommandError, match=r"logchord\[mcp\]") as caught:
+            command(stdio=stdio)
+        assert caught.value.exit_code == USAGE

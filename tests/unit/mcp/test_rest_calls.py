@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -14,22 +15,41 @@ from shared.errors import SearchTimeoutError
 LATE = SearchTimeoutError(timeout_seconds=120, operation="agent").body()["error"]
 
 
-def searched(state: str, response: Any) -> Any:
-    """Return what is told of a search whose job ended so, late."""
+@dataclass
+class LateSearch:
+    """An API of which every search goes on as a job, and how that job ends."""
 
+    rest: RestCalls
+    state: str = "partial"
+    response: Any = None
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def late() -> AsyncIterator[LateSearch]:
     def answer(request: httpx.Request) -> httpx.Response:
         if request.method == "POST":
             return httpx.Response(202, json={"job_id": "j"})
-        body = {"job_id": "j", "state": state, "response": response, "error": LATE}
-        return httpx.Response(200, json=body)
+        body = {"job_id": "j", "state": made.state, "response": made.response}
+        return httpx.Response(200, json={**body, "error": LATE})
 
     transport = httpx.MockTransport(answer)
-    rest = RestCalls(httpx.AsyncClient(transport=transport, base_url="http://api"))
-    return asyncio.run(rest.search({"query": "x"}))
+    async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+        made = LateSearch(RestCalls(client))
+        yield made
 
 
-def test_a_part_of_an_answer_is_told_and_a_failure_is_an_error():
-    assert searched("partial", {"results": [1]}) == {"results": [1]}
+@pytest.mark.anyio
+@pytest.mark.requirement("S1-118")
+async def test_a_part_of_an_answer_is_told_and_a_failure_is_an_error(late: LateSearch):
+    late.response = {"results": [1]}
+    assert await late.rest.search({"query": "x"}) == {"results": [1]}
+    late.response = None
     for state in ("failed", "partial"):
+        late.state = state
         with pytest.raises(ToolError):
-            searched(state, None)
+            await late.rest.search({"query": "x"})

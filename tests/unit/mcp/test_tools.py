@@ -14,6 +14,7 @@ from api.mcp.more_tools import find_tool
 from api.mcp.rest_calls import RestCalls
 from api.mcp.tools import EIGHT
 from shared.errors import InvalidRequestError
+from shared.search.retrieval.modules import os_bm25, pg_fts
 from shared.settings.sections import McpSettings
 
 BY_NAME = {one.name: one for one in EIGHT}
@@ -107,6 +108,21 @@ def test_a_mode_takes_what_is_its_own_and_no_other_does(name: str, own: dict[str
                 assert argument not in asked
                 with pytest.raises(InvalidRequestError, match=argument):
                     asked_by_mode(name, {"query": "rf", **others})
+
+
+@pytest.mark.requirement("O01")
+def test_a_search_by_words_takes_up_to_fifty_and_ten_unless_told():
+    for most in (1, 50):
+        asked, _ = asked_by_mode("keyword_search", {"query": "rf", "limit": most})
+        assert asked["limit"] == most
+    assert asked_by_mode("keyword_search", {"query": "rf"})[0]["limit"] == 10
+    for wrong in (0, 51):
+        with pytest.raises(InvalidRequestError, match="limit"):
+            asked_by_mode("keyword_search", {"query": "rf", "limit": wrong})
+    for module in (pg_fts, os_bm25):
+        takes = module.get_tool_descriptor().args_schema.model_json_schema()
+        limit = takes["properties"]["limit"]
+        assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 50, 10)
 
 
 def test_a_question_of_several_parts_is_answered_in_sentences_of_entries():

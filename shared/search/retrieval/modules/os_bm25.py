@@ -35,6 +35,7 @@ from shared.search.retrieval.module_contract import (
     SearchToolDescriptor,
 )
 from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.tool_schema import WordArguments
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -231,6 +232,7 @@ _DESCRIPTOR = SearchToolDescriptor(
     engine="opensearch",
     needs_stages=(METADATA_STAGE, INDEX_STAGE),
     compares_words=True,
+    args_schema=WordArguments,
 )
 
 

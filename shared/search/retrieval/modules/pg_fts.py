@@ -24,6 +24,7 @@ from shared.search.retrieval.module_contract import (
     SearchToolDescriptor,
 )
 from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.tool_schema import WordArguments
 
 # Every match costs time to rank: only the newest matches of a common word are ranked.
 RANKED_MATCHES = 2000
@@ -151,6 +152,7 @@ _DESCRIPTOR = SearchToolDescriptor(
     engine="postgres",
     needs_stages=(METADATA_STAGE,),
     compares_words=True,
+    args_schema=WordArguments,
 )
 
 

@@ -14,17 +14,44 @@ from shared.times.calendar import Clock
 CLOCK = Clock(zone="Europe/Berlin", now=datetime(2026, 3, 5, 9, tzinfo=UTC))
 # The wording of the reference, and what each comes to.
 GOLDEN = [
-    pytest.param(text, matches, marks=pytest.mark.requirement(row))
-    for row, text, matches in (
-        ("S2-32", "What happened last time the injector failed?", True),
-        ("S2-33", "Find entries about BTS chicane alignment", True),
-        ("S2-34", "What is the current beam energy?", False),
-        ("S2-35", "How do we typically handle RF trips?", True),
-        ("S2-36", "Set the quadrupole current to 5A", False),
-        ("S2-37", "Show me beam loss events from January", True),
-        ("S2-38", "What did the night shift report about the vacuum issue?", True),
-        ("S2-39", "How does the accelerator work?", False),
-    )
+    pytest.param(
+        "What happened last time the injector failed?",
+        True,
+        marks=pytest.mark.requirement("S2-32"),
+    ),
+    pytest.param(
+        "Find entries about BTS chicane alignment",
+        True,
+        marks=pytest.mark.requirement("S2-33"),
+    ),
+    pytest.param(
+        "What is the current beam energy?",
+        False,
+        marks=pytest.mark.requirement("S2-34"),
+    ),
+    pytest.param(
+        "How do we typically handle RF trips?",
+        True,
+        marks=pytest.mark.requirement("S2-35"),
+    ),
+    pytest.param(
+        "Set the quadrupole current to 5A",
+        False,
+        marks=pytest.mark.requirement("S2-36"),
+    ),
+    pytest.param(
+        "Show me beam loss events from January",
+        True,
+        marks=pytest.mark.requirement("S2-37"),
+    ),
+    pytest.param(
+        "What did the night shift report about the vacuum issue?",
+        True,
+        marks=pytest.mark.requirement("S2-38"),
+    ),
+    pytest.param(
+        "How does the accelerator work?", False, marks=pytest.mark.requirement("S2-39")
+    ),
 ]
 TRUE = (
     "Why did gate valve 8 close with beam in the machine?",

@@ -94,6 +94,7 @@ def _plan(query: str, mode: str = "auto") -> Plan:
     return make_plan(SearchQuery(query, mode=mode), SCOPE, PlanLimits())
 
 
+@pytest.mark.requirement("C22")
 @pytest.mark.parametrize(("query", "told"), TOLD, ids=[query for query, _ in TOLD])
 def test_auto_names_the_mode_that_a_question_would_be_for(
     query: str, told: str

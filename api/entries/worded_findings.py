@@ -1,0 +1,32 @@
+"""What stages have found in an entry, in words for whoever reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+# Links are shown as links, and where something stands the text itself shows.
+_LINKS_STAGE = "links"
+_PLACES = frozenset({"start", "end"})
+
+
+def word_findings(
+    findings: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> Iterator[tuple[str, str]]:
+    """Yield each stage, and what it found: `number 4711, meaning arc; number 12`."""
+    for stage, found in findings.items():
+        if stage != _LINKS_STAGE:
+            yield stage, "; ".join(dict.fromkeys(map(_word, found)))
+
+
+def _word(found: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {_plain(value)}"
+        for name, value in found.items()
+        if name not in _PLACES and value is not None
+    )
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
