@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import redis
 from redis.commands.core import Script
@@ -55,7 +55,7 @@ def left_answers(
 def list_tenants(client: redis.Redis) -> set[str]:
     """Return the tenants that have taken an answer within two days."""
     with translate_broker_errors():
-        return set(client.smembers(_TENANTS))
+        return cast("set[str]", client.smembers(_TENANTS))
 
 
 def _ask(
