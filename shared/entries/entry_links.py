@@ -130,7 +130,7 @@ def list_named_links(
 
 
 def targets(draft: EntryDraft) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the external id of each link; nobody and itself are none."""
+    """Yield kind and external id of each link; the entry itself is left out."""
     named = [("reply", draft.reply_to), ("supersedes", draft.supersedes)]
     for kind, target in (*named, *((RELATED, one) for one in draft.related)):
         if target and target != draft.external_id:
@@ -138,17 +138,17 @@ def targets(draft: EntryDraft) -> Iterator[tuple[str, str]]:
 
 
 def has_any(draft: EntryDraft) -> bool:
-    """Tell whether the draft says anything of other entries, or of a thread."""
+    """Tell whether the draft names other entries or a thread."""
     return bool(draft.reply_to or draft.supersedes or draft.related or draft.thread_key)
 
 
 def lock(conn: Connection[TupleRow], tenant: str, source: str) -> None:
-    """Have a source's entries alone until the transaction ends."""
+    """Lock the links of a source for this transaction; nobody else may change them."""
     conn.execute(_LOCK, {"name": _name(tenant, source)})
 
 
 def share(conn: Connection[TupleRow], tenant: str, source: str) -> None:
-    """Share a source's entries with whoever leaves links as they are."""
+    """Take a shared lock on a source, for a page that changes none of its links."""
     conn.execute(_SHARE, {"name": _name(tenant, source)})
 
 
@@ -207,7 +207,7 @@ def superseded(
     source: str,
     drafts: Mapping[UUID, EntryDraft],
 ) -> list[UUID]:
-    """Return what these supersede, and which of them are superseded themselves."""
+    """Return entries that these drafts supersede, and drafts superseded before."""
     values = {
         "tenant": tenant,
         "source": source,

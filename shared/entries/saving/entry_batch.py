@@ -181,7 +181,7 @@ class EntryBatch:
     def _replies(
         self, changed: Sequence[EntryDraft], alone: Sequence[str]
     ) -> list[UUID]:
-        """Return what replies to those of these that others may see from now on.
+        """Return the replies to changed entries, whose readers the change may affect.
 
         They are locked with the page's own rows, in one order of ids.
         """
@@ -244,7 +244,7 @@ class EntryBatch:
         threads.extend(self.conn, self.tenant, source, said, standing)
 
     def _answers(self, alone: Sequence[str], gone: set[UUID]) -> list[UUID]:
-        """Return what replies to those of these that say or show something else now."""
+        """Return the replies to entries that this page changed or replaced."""
         seen = {one.row.id: one.row.source for one in self.edits if one.told}
         seen |= {one.entry_id: one.news.draft.source for one in self.revised}
         parents = {key for key, source in seen.items() if source in alone} | gone

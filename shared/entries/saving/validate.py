@@ -152,7 +152,7 @@ def _url(url: str | None, path: str) -> str | None:
 def _links(
     given: Sequence[Mapping[str, str]], path: str
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return what is superseded, and what is related in an order of our own."""
+    """Return the superseded entry, if any, and the related ones in sorted order."""
     old = {one["external_id"] for one in given if one["kind"] == "supersedes"}
     if len(old) > 1:
         raise _field(path, "links", "given_twice", "may supersede one entry")
