@@ -91,7 +91,7 @@ class Sheet:
         return bool(self._line) and not self._has_space and self._line[-1][-1].isalnum()
 
     def result(self) -> str:
-        """Return what was written, without blank lines around it."""
+        """Return the written lines, without blank lines around them."""
         self.new_line()
         return "\n".join(self._lines).strip("\n")
 

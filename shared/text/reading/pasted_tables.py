@@ -21,7 +21,7 @@ _VALUE = re.compile(
 )
 # What is longer is no name of a column.
 LONGEST_NAME = 80
-# Of a table whose cells are parted by blanks: two lines may look like one by chance.
+# The fewest rows by separator: two lines parted by blanks may look alike by chance.
 _LEAST_ROWS = {"|": 2, "\t": 2, " ": 3}
 _LEAST_CELLS = 2
 
