@@ -52,20 +52,20 @@ TEXT_CUT, PLAIN_SPLIT = "text_cut", "plain_split"
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What the stage found in one revision."""
+    """Language, terms, names and facts that the stage found in one revision."""
 
     language: str
     analysis: Analysis
-    # Of the analyser and of what the facility's file says.
+    # The version of the analyser and of the terms in the facility's file.
     version: int
     entities: list[dict[str, Any]]
     known: EntryFacts
-    # Of the rules and lists that facts are found by.
+    # The version of the rules and lists that find facts.
     facts_version: int
 
     @property
     def flags(self) -> list[str]:
-        """What readers are told of how the text was read."""
+        """Return the flags that tell readers how the text was read."""
         told = {TEXT_CUT: self.analysis.cut, PLAIN_SPLIT: self.analysis.plain}
         return [flag for flag, holds in told.items() if holds]
 
@@ -128,8 +128,8 @@ def extract(
     decimal_mark: DecimalMark | None = None,
     declared: Declared = NOTHING,
 ) -> Extracted:
-    """Return what is found in an entry; analysis that fails leaves a plain split."""
-    # Of what an older release has written, the marks are still there.
+    """Analyse an entry; if analysis fails, its words are stored as a plain split."""
+    # Text that an older release has stored still has its markup.
     text = plain_text.to_plain(content.text, content.text_format)
     sections = sections_of(content, text, attachments)
     try:
@@ -167,7 +167,7 @@ def extract(
 def sections_of(
     content: Content, text: str, attachments: Sequence[str] = ()
 ) -> Sections:
-    """Return what of an entry is read, in the order of the stream."""
+    """Return the searchable sections of an entry, in the order of the stream."""
     lists = content.tags, content.authors, content.words_found
     return Sections(content.title, text, *lists, attachments)
 
@@ -281,7 +281,7 @@ def _row(found: Extracted, terms: Sequence[str]) -> dict[str, Any]:
 
 
 def _entities(text: str, names: Iterable[Token], marked: str) -> list[dict[str, Any]]:
-    """Return what a text calls by name, and where in the text as it came."""
+    """Return the names in a text, each with its place in the text as it came."""
     tokens = list(names)
     written = [text[token.start : token.end] for token in tokens]
     found: list[tuple[int, int] | None] = [(one.start, one.end) for one in tokens]

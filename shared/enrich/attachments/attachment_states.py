@@ -157,7 +157,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """What is known of a file once it has been looked at."""
+    """The contents of a fetched file: its type, its digest and the text read in it."""
 
     media_type: str
     sha256: bytes
@@ -184,7 +184,7 @@ def end(
     error: LogchordError | None = None,
     stored: FileContents | None = None,
 ) -> bool:
-    """Say what became of a file; false where an edit has made it another one."""
+    """Store the outcome of fetching; false if an edit has replaced the file."""
     values = {
         "id": one.id,
         "tenant": one.tenant,
@@ -213,7 +213,7 @@ def read_anew(
     stored: FileContents | None,
     error: LogchordError | None = None,
 ) -> None:
-    """Keep what is read in a file by now; None: it is not to be kept any more."""
+    """Store the text read anew from a file, or none if it is no longer to be kept."""
     values = {
         "id": one.id,
         "tenant": one.tenant,
@@ -282,7 +282,7 @@ def upload_id(sha256: bytes, filename: str) -> str:
 def uploaded(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID, external_id: str
 ) -> Attached | None:
-    """Return what was sent before under this name."""
+    """Return the attachment that was uploaded under this id, if there is one."""
     values = {"tenant": tenant, "entry_id": entry_id, "external_id": external_id}
     with conn.cursor(row_factory=class_row(Attached)) as cur:
         return cur.execute(_UPLOADED, values).fetchone()

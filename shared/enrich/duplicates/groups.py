@@ -203,7 +203,7 @@ def _parted(conn: Connection[TupleRow], tenant: str, group_id: UUID) -> list[UUI
 def _parts(
     members: Iterable[UUID], links: Iterable[tuple[UUID, ...]]
 ) -> list[list[UUID]]:
-    """Return what the links join."""
+    """Return the members in parts, each joined by links."""
     near: defaultdict[UUID, list[UUID]] = defaultdict(list)
     for one, other in links:
         near[one].append(other)
