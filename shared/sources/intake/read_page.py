@@ -77,7 +77,10 @@ class PageReader:
         *,
         is_cut_short: bool = False,
     ) -> Read:
-        """Return what is to be stored of these items; ids `under_way` are unknown."""
+        """Parse the changed items and return what is to be stored.
+
+        Items whose ids are `under_way` are being stored just now and count as unknown.
+        """
         with connection(self.pool) as conn:
             sifted = self.sieve.sift(conn, items, under_way)
         news = self._parsed(sifted.news)
@@ -95,7 +98,7 @@ class PageReader:
         )
 
     def _parsed(self, items: Sequence[RawItem]) -> News:
-        """Return what items say, as far as there is time; a dry run fetches nothing."""
+        """Parse items and fetch their sidecars in time; a dry run fetches none."""
         drafts: list[EntryDraft] = []
         gone: list[str] = []
         bad: list[Rejected] = []
