@@ -98,7 +98,7 @@ def sure(
 def _chains(
     plain: Sequence[str], found: Sequence[Stretch]
 ) -> Iterator[tuple[Stretch, ...]]:
-    """Yield the times together that stand side by side, or have a joining word."""
+    """Yield groups of times that stand side by side, or have a joining word."""
     chain: tuple[Stretch, ...] = ()
     for one in found:
         between = plain[chain[-1].after : one.first] if chain else []
@@ -203,7 +203,7 @@ def _merged(plain: Sequence[str], chain: tuple[Stretch, ...]) -> Iterator[Stretc
 
 
 def _names_month(plain: Sequence[str], one: Stretch) -> bool:
-    """Whether it is of a month without a year."""
+    """Tell whether the words name a month without a year."""
     said = plain[one.first : one.after]
     is_dated = any(map(_YEAR.fullmatch, said))
     return not is_dated and any(word in time_phrases.MONTHS for word in said)
