@@ -27,7 +27,7 @@ _AROUND = frozenset({"Aggregate", "Limit"})
 KEPT_SECONDS = 10.0
 _KEPT = 1000
 
-# Of `count(*)` only so much as it takes to know that there are more than EXACT_ROWS.
+# Counts no further than needed to know that there are more than EXACT_ROWS.
 _COUNT_TENANT: LiteralString = """
     SELECT count(*)
       FROM (SELECT FROM {table} AS v
