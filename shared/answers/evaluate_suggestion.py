@@ -62,7 +62,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What a question that is offered would come to."""
+    """The state in which the answer to a suggested question would be."""
 
     query: str
     state: ViabilityState
@@ -73,7 +73,7 @@ class Suggestion:
 
     @property
     def viable(self) -> bool:
-        """Whether it would be answered: what must be asked back is not."""
+        """Tell whether the question would be answered, and not asked back."""
         return self.state == "grounded"
 
 
