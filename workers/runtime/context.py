@@ -53,7 +53,7 @@ def database_url(settings: Settings) -> str:
 
 
 def budget(settings: Settings) -> Budget:
-    """Return how much a stage may put aside before it is paused instead."""
+    """Return how much a stage may quarantine before it is paused."""
     work = settings.work
     return Budget(work.quarantine_budget_percent, work.quarantine_budget_in_row)
 
@@ -92,7 +92,7 @@ class Resources:
         return self.once(name, make_allowed)
 
     def facility(self) -> Facility:
-        """Return what the facility's file says of its own words."""
+        """Return the facility's own words, as its file has them."""
         path = self.settings.analyser.facility_file
         zone = self.settings.facility_timezone
         make = functools.partial(load_facility, path, zone)
@@ -196,11 +196,11 @@ class Context:
 
     @property
     def facility(self) -> Facility:
-        """What the facility's file says of its own words."""
+        """Return the facility's own words, as its file has them."""
         return self._resources.facility()
 
     def signer(self) -> Signer:
-        """Return what signs cursors as the API does."""
+        """Return the signer of cursors; the API accepts what it signs."""
 
         def make() -> Signer:
             with connection(self.pool) as conn:
@@ -236,7 +236,7 @@ class Context:
         return self._resources.once("nudger", lambda: Nudger(self.app))  # type: ignore[no-any-return]
 
     def kept(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what a room keeps for as long as this process lives."""
+        """Return an object kept under a name as long as the process lives."""
         return self._resources.once(f"kept:{name}", make)
 
     @property

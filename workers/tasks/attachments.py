@@ -36,8 +36,8 @@ from workers.runtime.task import Ids, each, retry_or_quarantine, task
 
 log = get_logger()
 
-# Of an entry's turn, so that it ends before the task is told to: files are begun until
-# the one, fetched until the other, and the last one is then still to be read.
+# The bounds of an entry's turn, so that it ends within the task's time limit: files
+# are begun until the first, fetched until the second, and the last is then read.
 BEGIN_SECONDS, FETCH_SECONDS = 4.0, 28.0
 # A source that does not answer is left alone for so long, by each process.
 REST_SECONDS = 30.0

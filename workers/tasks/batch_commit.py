@@ -47,7 +47,7 @@ class EntryResult(Generic[T]):
 
 
 def there(made: Sequence[EntryResult[T]]) -> list[tuple[Content, T]]:
-    """Return what is to be stored: nothing of what is gone."""
+    """Return contents and results to be stored, without those of deleted entries."""
     return [
         (one.content, one.found)
         for one in made

@@ -87,7 +87,7 @@ def _go_on(ctx: Context, source: str, kind: str, kinds: tuple[str, ...]) -> None
 
 
 def _due(ctx: Context, kinds: tuple[str, ...], named: tuple[str, str]) -> list[DueRun]:
-    """Return what is due: what works before what fails, the one named before others."""
+    """Return the due runs: sources that fail come last, else the named one first."""
     with connection(ctx.pool) as conn:
         found = [one for one in schedule.list_due_runs(conn) if one.kind in kinds]
     return sorted(

@@ -112,7 +112,7 @@ def word_answer(
 
 
 def quota_of(ctx: Context) -> Callable[[str], Quota]:
-    """Return what takes one answer of a tenant's quota."""
+    """Return a function that takes one answer of a tenant's quota."""
     synthesis = ctx.settings.synthesis
     return functools.partial(
         quota.take_answer,

@@ -206,7 +206,7 @@ class ElogFiles:
         return walk.top is None or file.day <= (walk.top + _DAY).date()
 
     def _found(self, walk: _Pass, file: LogFile) -> list[tuple[tuple[int, int], Block]]:
-        """Return what is left of a file, newest first, each by its place in time."""
+        """Return the messages of a file that the walk still lacks, newest first."""
         after = walk.after if walk.file == (file.day, file.name) else None
         found = []
         for block in self._folder.blocks(file):
@@ -244,7 +244,7 @@ class ElogFiles:
 
 
 def _stamp(of_block: str, *, is_open: bool) -> str:
-    """Return what changes also when a logbook is opened or closed: it is read anew."""
+    """Return a stamp that changes with the message, and when its logbook is opened."""
     return of_block if is_open else f"{of_block}-restricted"
 
 
@@ -265,7 +265,7 @@ class _Pass:
 
     @property
     def seen_to(self) -> datetime:
-        """Up to when everything was seen, at the end."""
+        """Return the time up to which everything is seen at the end of the pass."""
         return self.began - self.overlap
 
     def cursor(self) -> Cursor:
@@ -329,7 +329,7 @@ def _begin(
 
 
 def _emptied(taken: list[RawItem]) -> tuple[RawItem, ...]:
-    """Return what was gathered, and hold none of it."""
+    """Return the collected items and empty the list."""
     found = tuple(taken)
     taken.clear()
     return found

@@ -46,7 +46,7 @@ _LOGBOOK_LINK = re.compile(
 _LOOKED_AT = 65_536
 _MOST_FOUND = 50
 _REFUSALS = frozenset({"login_required", "not_authorised"})
-# Of a page, one by one: the server answers one request at a time.
+# The most single downloads for one page: the server answers one at a time.
 _DOWNLOADS = 20
 
 

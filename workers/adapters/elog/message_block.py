@@ -171,7 +171,7 @@ class MessageOrigin:
     """Where a message is from: what its entry needs beyond its own words."""
 
     logbook: str
-    # Of the logbook itself, without a slash at its end; None: it has no address.
+    # The address of the logbook without a slash at its end; None: it has none.
     url: str | None
     restricted: bool = False
 
@@ -306,7 +306,7 @@ class _MappedAttributes:
                 self._found.setdefault(target, []).append(value)
 
     def one(self, target: Target) -> str:
-        """Return what the attributes of a target say, as one text."""
+        """Return the attributes of a target joined as one text."""
         return " | ".join(self._found.get(target, ()))
 
     def many(self, target: Target) -> tuple[str, ...]:

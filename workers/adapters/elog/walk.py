@@ -84,7 +84,7 @@ class ElogWalk:
         return seen if self.top is None else min(self.top, seen)
 
     def params(self) -> list[tuple[str, str]]:
-        """Return what asks the server for the stretch, and for a day around it."""
+        """Return the query parameters for the stretch, a day wider at each end."""
         params = [("mode", "Raw"), ("reverse", "0")]
         if self.asked_from is not None and self.asked_from - _MARGIN >= _OLDEST:
             params += _date("a", self.asked_from - _MARGIN)

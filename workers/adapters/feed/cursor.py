@@ -30,7 +30,7 @@ class FeedWalk:
 
 @dataclass(frozen=True, slots=True)
 class FeedCursor:
-    """What a cursor says; nothing, when it cannot be read."""
+    """A stored cursor as read; its default values if it cannot be read."""
 
     seen: frozenset[str] = frozenset()
     newest: datetime | None = None

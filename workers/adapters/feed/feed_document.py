@@ -29,7 +29,7 @@ _SHOWN = 200
 _MAX_MARKS = 30_000
 _FEED, _CHANNEL = "feed", "channel"
 _ROOTS = {"rss", "RDF", _FEED}
-# Of the links of a document, those that lead to its older parts (RFC 5005).
+# The kinds of link that lead to older parts of a feed (RFC 5005).
 _OLDER = ("next", "prev-archive")
 
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
@@ -228,7 +228,7 @@ class _Cutter:
 
 
 class _NoFeedError(expat.ExpatError):
-    """The document's root is none of a feed."""
+    """The document's root element is not that of a feed."""
 
 
 def _refuse_doctype(

@@ -65,7 +65,7 @@ class FeedItem:
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether it says that an entry is no more (RFC 6721)."""
+        """Tell whether the item says that an entry was deleted (RFC 6721)."""
         return self.item.element.tag == f"{{{TOMBSTONES}}}deleted-entry"
 
     def text(self, *names: str) -> str | None:
@@ -326,7 +326,7 @@ def _whole(text: str | None) -> int | None:
 
 
 def _metadata(reading: FeedItem) -> dict[str, str]:
-    """Return whatever else it says in a word."""
+    """Return the item's other elements that hold plain text, as metadata."""
     said: dict[str, str] = {}
     for tag, parts in reading.parts.items():
         if tag in _KNOWN or len(said) >= _MAX_METADATA:

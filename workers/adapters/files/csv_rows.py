@@ -35,7 +35,7 @@ class Dialect:
     delimiter: str = ","
     quotechar: str = '"'
     encoding: str | None = None
-    # Of a file without a header line.
+    # Column names for a file without a header line.
     header: tuple[str, ...] = ()
 
     def strictly(self, text: str) -> list[str] | None:

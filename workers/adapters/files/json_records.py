@@ -162,7 +162,7 @@ def _unexpected(message: str, piece: bytes) -> IngestionError:
 
 
 def value_of(payload: Any, charset: str | None) -> tuple[Any, tuple[str, ...]]:
-    """Return what an item's payload says, and the flags of its reading; total."""
+    """Return the parsed payload and the flags of its reading; never fails."""
     if not isinstance(payload, bytes | bytearray | str):
         return payload, (() if charset is None else ("charset_guess",))
     if isinstance(payload, str):

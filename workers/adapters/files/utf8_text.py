@@ -15,7 +15,7 @@ _MARKS = (
 # A line is as long as its entry, its escapes and what else it holds.
 LEAST_LINE_BYTES = 4 * 1024 * 1024
 _TIMES_ITS_ENTRY = 4
-# Of a line that is too long, enough to recognise it by.
+# How much of a line that is too long is kept, enough to recognise it.
 OVERSIZED_KEPT = 65_536
 _PIECE = 65_536
 GUESS = "cp1252"

@@ -34,7 +34,7 @@ from workers.adapters.kit.subject import Subject
 TENANT = "default"
 SECRET_VARIABLE = "KIT_SECRET"  # noqa: S105 - a name
 STAGES = Stages(("metadata", "index"), ("index",))
-# Of one run; more than any of the kit's has.
+# The most parts of one run; none of the kit's runs has as many.
 MAX_PARTS = 10
 _RUN_SECONDS = 60.0
 _BOUNDED_RUN = "workers.adapters.kit.bounded_run"

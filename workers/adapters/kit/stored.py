@@ -128,7 +128,7 @@ class Stock:
         self.conn.execute(_FINISH_WORK, self._key)
 
     def aside(self) -> list[dict[str, Any]]:
-        """Return what was put aside: id, error, and whether its payload is kept."""
+        """Return the quarantined items: id, error, and whether the payload is kept."""
         return self._rows(_ASIDE)
 
     def links(self) -> set[tuple[str, str, str]]:

@@ -150,7 +150,7 @@ class Olog:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return what it can tell; it speaks up only where it is listened to."""
+        """Return the adapter's capabilities; without `listen` it is not pushed to."""
         told = self.descriptor.capabilities
         return told if self._args.listen else replace(told, push="none")
 

@@ -46,7 +46,7 @@ class RestCursor:
         )
 
     def cursor(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the cursor as JSON."""
         walk = {
             "at": paging.kept(self.position),
             "upper": _text(self.upper),

@@ -243,7 +243,7 @@ class GenericREST:
     def _conditions(
         self, known: RestCursor, ask: PageRequest, window: Window | None
     ) -> dict[str, str]:
-        """Return what has the tail sent news alone; windows and details come whole."""
+        """Return headers that have the server send only a changed list to the tail."""
         if known.answered is None or window is not None or self.args.detail:
             return {}
         return known.answered.conditions(ask.question, self._source.read_by)
@@ -313,7 +313,7 @@ class GenericREST:
     def _kept(
         self, place: RestCursor, bounds: dict[str, str], window: Window | None
     ) -> RestCursor:
-        """Return what to remember: a position counts within its own bounds only."""
+        """Return the place to store; a position counts within its own bounds only."""
         is_same = self._bounds(place, window) == bounds
         return place if is_same else replace(place, position=None)
 

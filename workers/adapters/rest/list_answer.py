@@ -43,7 +43,7 @@ def total(args: RestArgs, document: Any) -> int | None:
 
 
 def stamps(source: Source, args: RestArgs) -> Callable[[Any], datetime | None]:
-    """Return what tells the time of an item by which its list is ordered."""
+    """Return a function that reads the time by which the list is ordered."""
     named = {canonical(name): at for name, at in args.map.items()}
     selector = args.modified_field or named.get("entry_time", ())
     pointers = [Pointer(text) for text in each(selector)]
