@@ -50,7 +50,7 @@ class _Loop:
         self._thread.start()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what the work comes to; whoever gives up waiting cancels it."""
+        """Run a coroutine and return its result; giving up the wait cancels it."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         return await asyncio.wrap_future(future)
 

@@ -56,12 +56,12 @@ class StrictRoute(APIRoute):
     counts_as: Kind = "default"
 
     def takes(self, name: str) -> bool:  # noqa: ARG002 - for routes that take more
-        """Whether it reads a parameter itself that its handler does not name."""
+        """Tell whether the route reads a parameter that its handler does not name."""
         return False
 
     @property
     def media_types(self) -> tuple[str, ...]:
-        """Return what a body may say that it is."""
+        """Return the media types that a body may have."""
         return ("application/json",)
 
     def get_route_handler(self) -> Handler:

@@ -47,7 +47,7 @@ def _is_person(uid: int) -> bool:
     try:
         account = pwd.getpwuid(uid)
     except KeyError:
-        # Of another container's user nothing is known but the number.
+        # A user of another container has a number here, and no account.
         return False
     return account.pw_name != SERVICE_USER and _is_login_shell(account.pw_shell)
 

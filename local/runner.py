@@ -56,7 +56,7 @@ class Child:
         return min(pause, LONGEST_PAUSE_SECONDS)
 
     def row(self) -> runner_state.ChildState:
-        """Return what others may know of it."""
+        """Return the state of the child as others may read it."""
         pid = self.process.pid if self.process else None
         return {
             "pid": pid,

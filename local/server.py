@@ -46,13 +46,13 @@ class Server(Protocol):
     name: str
 
     def start(self) -> None:
-        """Start it, or take over the one that runs; returns at once, idempotent."""
+        """Start the server, or adopt the running one; returns at once, idempotent."""
 
     def wait_ready(self, timeout_seconds: float) -> None:
         """Return once it answers; raise ServerError if it dies or takes too long."""
 
     def stop(self, *, crash: bool = False) -> None:
-        """End it and wait for that; with `crash` it gets no time to tidy up."""
+        """End the server and wait for its end; `crash` gives it no time to tidy up."""
 
     @property
     def url(self) -> str:
@@ -68,7 +68,7 @@ class Server(Protocol):
 
     @property
     def log_path(self) -> Path:
-        """What it has printed."""
+        """Return the path of the server's log."""
 
 
 class EmbeddedServer(ABC):
@@ -104,7 +104,7 @@ class EmbeddedServer(ABC):
 
     @property
     def data_folder(self) -> Path:
-        """What it keeps; as root this may lie below `/var/lib/logchord`."""
+        """Return the data folder; for root it may lie below `/var/lib/logchord`."""
         return service_user.data_home(self.place.home) / "data" / self.name
 
     @property
@@ -179,10 +179,10 @@ class EmbeddedServer(ABC):
 
     @abstractmethod
     def _answers(self) -> bool:
-        """Ask it once whether it serves."""
+        """Ask the server once whether it serves."""
 
     def _environment(self) -> Mapping[str, str]:
-        """Return what it needs beside the bare environment."""
+        """Return the variables that the server needs beside the bare environment."""
         return {}
 
     def _full_environment(self) -> dict[str, str]:
@@ -290,7 +290,7 @@ class EmbeddedServer(ABC):
 
 
 def _is_ours(process: psutil.Process) -> bool:
-    """Tell whether it runs, and as a user of ours: anybody may copy a command line."""
+    """Tell whether the process runs as a user of ours: a command can be copied."""
     try:
         owner = process.uids().effective
     except psutil.NoSuchProcess:

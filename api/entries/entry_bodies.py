@@ -96,7 +96,7 @@ def answer(
 
 
 def names(header: str | None, revision: int) -> bool:
-    """Tell whether an If-Match header names this revision, however it was read."""
+    """Tell whether an If-Match header names this revision, with or without flags."""
     tags = [_TAG.fullmatch(one) for one in _given(header)]
     return "*" in _given(header) or any(
         found is not None and int(found[1]) == revision for found in tags
@@ -104,7 +104,7 @@ def names(header: str | None, revision: int) -> bool:
 
 
 def tag_of(entry: EntryView, *, source_removed: bool = False) -> str:
-    """Return what changes with the revision, its reading, and the end of its source."""
+    """Return the ETag: it changes with the revision, its flags and its source's end."""
     removed = ["source_removed"] if source_removed else []
     return f'"{"+".join([f"r{entry.revision}", *entry.read_flags, *removed])}"'
 

@@ -114,7 +114,7 @@ def store_one(
 
 
 def of_one(tenant: str, saved: Saved) -> Verdict:
-    """Return what a caller is told who wrote one entry."""
+    """Return the answer to a push of a single entry."""
     return Verdict(201 if saved.status == "created" else 200, _item(tenant, saved))
 
 
@@ -221,7 +221,7 @@ def _item(tenant: str, saved: Saved) -> dict[str, Any]:
 
 
 def first_stages(ctx: ApiContext) -> tuple[str, ...]:
-    """Return what is due at once."""
+    """Return the stages that a new entry begins with."""
     return entry_stages.list_entry_stages(ctx.settings)
 
 

@@ -31,7 +31,7 @@ _MOST_SECONDS = 150.0
 
 
 class ToolError(Exception):
-    """What a tool is refused or fails with: the body of an error, as REST has it."""
+    """A tool was refused or failed; it holds the error body as REST has it."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         super().__init__(body["error"]["message"])

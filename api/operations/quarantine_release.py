@@ -34,7 +34,7 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ReleaseProgress:
-    """How far a release has come."""
+    """The place that a release has come to, in one of its two parts."""
 
     part: str
     after: UUID | None = None
@@ -46,12 +46,12 @@ class ReleaseProgress:
 
     @classmethod
     def of(cls, kept: list[str | None]) -> ReleaseProgress:
-        """Return a place as it was kept in a cursor."""
+        """Read the place from a cursor."""
         part, after = kept
         return cls(str(part), None if after is None else UUID(after))
 
     def kept(self) -> list[str | None]:
-        """Return it as JSON."""
+        """Return the place for a cursor."""
         return [self.part, None if self.after is None else str(self.after)]
 
 

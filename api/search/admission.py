@@ -27,7 +27,7 @@ def own_share(places: int, share: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What is said where no place gets free, and when one may be."""
+    """The message when no place gets free, and how long to wait."""
 
     message: str
     retry_after_seconds: int

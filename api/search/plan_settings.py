@@ -52,7 +52,7 @@ def config_hash(
 
 
 def limits_of(settings: Settings) -> PlanLimits:
-    """Return what bounds a plan."""
+    """Return the limits of plans, from the settings."""
     families = {
         name: getattr(settings.search_modules, name) for name in sorted(BUILT_IN)
     }
@@ -101,7 +101,7 @@ def answers_of(settings: Settings) -> AnswerLimits:
 
 
 def _agent_modes(settings: Settings) -> tuple[modes.Mode, ...]:
-    """Return the mode of agents, where there are any: whatever they do is an answer."""
+    """Return the agent mode if it is on."""
     agent = settings.pipelines.agent
     is_on = agent.enabled and settings.synthesis.enabled
     if not is_on or not has_model(settings, "agent"):

@@ -68,7 +68,7 @@ class SearchPlanner:
 
     @property
     def limits(self) -> PlanLimits:
-        """Return what bounds a plan here."""
+        """Return the limits of this installation's plans."""
         return self._limits
 
     @property

@@ -71,7 +71,7 @@ def ingested(source: str, status: str, count: int) -> None:
     _INGESTED.labels(source, status).inc(count)
 
 
-# Of each stage: name, help, and the number itself, which /v1/lag shows too.
+# For each stage: name, help, and the number itself, which /v1/lag shows too.
 _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
     (
         "logchord_due_oldest_seconds",

@@ -45,9 +45,9 @@ class AnswerCard:
 
     paragraphs: list[list[str | Reference]] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
-    # Of the first picture of each hit that has one, by entry.
+    # The first picture of each hit that has one, by entry.
     pictures: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # Of things and threads, each line with the address of its sentence.
+    # The cards of things and threads, each line with the address of its sentence.
     things: list[dict[str, Any]] = field(default_factory=list)
 
 

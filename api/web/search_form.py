@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
 
 PAGE_HITS = 10
-# Of one window; behind it a list by time goes on.
+# The most pages of one ranked list; a list by time goes on behind them.
 MOST_PAGES = 10
 _PAGES = {str(number): number for number in range(1, MOST_PAGES + 1)}
 # What a page shows beside a question is counted by these, each value a link.
@@ -28,12 +28,12 @@ _SORTS = ("relevance", "newest", "oldest")
 
 
 def is_filter(name: str) -> bool:
-    """Whether a parameter of the page is a filter of searches."""
+    """Tell whether a parameter of the page is a filter of searches."""
     return name not in _OWN and filters.is_known(name)
 
 
 def is_taken(name: str) -> bool:
-    """Whether the search page knows a parameter."""
+    """Tell whether the search page knows a parameter."""
     return name in _OWN or filters.is_known(name)
 
 
@@ -96,7 +96,7 @@ class SearchForm:
             filters=taken,
             collapse=request.get("collapse") or "",
         )
-        # Of what programs ask, some can be written in no address of the page.
+        # Some questions of programs cannot be written in an address of the page.
         is_whole = made._filters() == asked and all(map(is_filter, taken))
         return made if is_whole and made.sort in _SORTS else None
 

@@ -14,12 +14,12 @@ MOST_COLUMNS, LEAST_COLUMNS = 88, 30
 
 
 def plain(text: object) -> str:
-    """Return it on one line: what a stranger wrote must not move the cursor."""
+    """Return a text on one line, without characters that could move the cursor."""
     return "".join(char if char.isprintable() else " " for char in str(text))
 
 
 def plain_lines(text: str) -> str:
-    """Return it line by line, each as harmless."""
+    """Return a text line by line, without characters that could move the cursor."""
     return "\n".join(plain(line).rstrip() for line in text.splitlines())
 
 

@@ -148,7 +148,7 @@ def _refuse_unread(
 
 
 def _lacking(checked: Checked, *, has_login: bool) -> Iterator[tuple[str, str]]:
-    """Yield what of a source nobody would find here, and what to do about it."""
+    """Yield what the settings lack for this source, and what to do about it."""
     if checked.unread:
         advice = source_advice.unread_part(has_login=has_login)
         yield "a part of it wants a login", advice
@@ -188,14 +188,14 @@ def _probe(
 
 
 def _reason(exc: ValidationError) -> str:
-    """Say what is wrong without repeating the value, which may hold a password."""
+    """Return what is wrong without repeating the value, which may hold a password."""
     first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg'].removeprefix('Value error, ')}."
 
 
 def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
-    """Return what stands where, in the order in which it was said."""
+    """Return the places of each field, in the order in which they were given."""
     said: dict[str, list[str]] = {}
     for one in places:
         field, mark, place = one.partition("=")
@@ -266,7 +266,7 @@ def _named(tried: Tried, adapter: str) -> AdapterGuess:
 
 
 def _nothing(address: str, given: SourceSettings, tried: Tried) -> str:
-    """Say why nothing is recognised: it does not answer, or not as anything known."""
+    """Return why no adapter is recognised: no answer, or an unknown kind of answer."""
     if given.path is not None and not _is_there(given.path):
         return f"There is no file or folder at {given.path}."
     if tried.failures:

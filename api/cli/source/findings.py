@@ -64,7 +64,7 @@ def _zone(configured: str | None, guess: str | None) -> str:
 
 
 def waits(waiting: dict[str, Any]) -> str:
-    """Say what a run that is queued waits for."""
+    """Return the reason why a queued run has not begun."""
     queue = waiting["queue"]
     if not waiting["workers"]:
         return f"no worker of the queue {queue} is alive"
