@@ -30,7 +30,7 @@ PROVIDERS = {
     SEARCH_MODULES: "get_tool_descriptor",
     PIPELINES: "get_pipeline_descriptor",
 }
-# Of what another package brings.
+# The form of names that other packages may give.
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _MODULE_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
@@ -92,7 +92,7 @@ def until_extended(read: Callable[[], T]) -> _lru_cache_wrapper[T]:
 
 
 def points(group: str) -> Mapping[str, EntryPoint]:
-    """Return what is registered in a group, by name, not loaded yet."""
+    """Return the entry points of a group by name, registered ones too, not loaded."""
     added = {
         one.name: EntryPoint(one.name, f"{one.module_path}:{PROVIDERS[group]}", group)
         for one in _registered.get(group, {}).values()
@@ -117,12 +117,12 @@ def of_others(group: str) -> set[str]:
 
 
 def is_ours(point: EntryPoint) -> bool:
-    """Whether it came with Logchord."""
+    """Tell whether the plug-in came with Logchord."""
     return point.dist is not None and point.dist.name == OURS
 
 
 def registration(group: str, name: str) -> Registration | None:
-    """Return what was said of a plug-in when it was registered without entry point."""
+    """Return the registration of a plug-in that has no entry point."""
     return _registered.get(group, {}).get(name)
 
 
@@ -137,7 +137,7 @@ def import_named(environ: Mapping[str, str]) -> None:
 
 
 def load_named(named: str, config_key: str) -> Any:
-    """Return what a setting names as `module:object`, or say why there is none."""
+    """Load the object that a setting names as `module:object`, or raise why not."""
     try:
         return EntryPoint(config_key, named, "").load()
     except (ImportError, AttributeError, ValueError) as exc:

@@ -28,13 +28,13 @@ class AdapterArgs(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def names_by(self) -> tuple[str, ...]:
-        """Return what of them names a record: by another it is another entry."""
+        """Return the settings that name a record: changed ones make other entries."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a source can tell, by which the runtime chooses how it is asked."""
+    """What a source supports; the runtime chooses by it how to ask the source."""
 
     # How `pages` come, by which the tail goes on from its cursor: by the time of the
     # last change, of writing, or by an id that only grows. `none`: there is no such
@@ -145,7 +145,8 @@ class RawItem:
     stamp: str | None = None
     # What a `metadata.json` beside it says; the runtime fetches it.
     beside: Mapping[str, Any] | None = None
-    # Of the bytes that it came in, where the adapter has them at hand, and how many
+    # A digest of the bytes that it came in, if the adapter has them at hand, and their
+    # number: it spares the runtime from writing the payload out again.
     # they were: it spares the runtime to write the payload out again.
     digest: str | None = None
     size: int = 0
@@ -293,10 +294,10 @@ class Memory(Protocol):
     """Small JSON values of a source, written in the commit of the next page."""
 
     def get(self, key: str) -> Any:
-        """Return what was kept, or None."""
+        """Return the stored value, or None."""
 
     def put(self, key: str, value: Any) -> None:
-        """Keep it once the next page is committed; None forgets it."""
+        """Store a value with the next page's commit; None removes it."""
 
 
 class SourceFiles(Protocol):
@@ -306,10 +307,10 @@ class SourceFiles(Protocol):
         """Return the files of the path (a file, a folder or a glob), sorted."""
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open one for reading; a gzip file is unpacked while it is read."""
+        """Open a file for reading; a gzip file is unpacked while it is read."""
 
     def stat(self, name: str) -> FileStat:
-        """Return what tells whether a file has changed."""
+        """Return the size and times by which a file is known to have changed."""
 
 
 @dataclass(frozen=True, slots=True)

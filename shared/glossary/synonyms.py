@@ -16,7 +16,7 @@ class Form:
 
     lexemes: tuple[str, ...]
     others: tuple[tuple[str, ...], ...]
-    # Of the others, those of one word: it may stand in a name, too.
+    # The other forms that are a single word: it may stand in a name, too.
     idents: tuple[str, ...]
     # As the glossary writes it, and the others in their order.
     text: str = ""
@@ -74,7 +74,7 @@ def _of_group(
 
 
 def beginnings(language: str, facility: Facility, approved: Pairs) -> dict[str, Pairs]:
-    """Return what is approved by the terms that it, or what it is said for, begins."""
+    """Return the approved pairs, by the terms that one of their texts begins with."""
     found: dict[str, dict[tuple[str, str], None]] = {}
     for pair in approved:
         for text in pair:

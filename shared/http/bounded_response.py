@@ -137,7 +137,7 @@ def _unpacker(codings: str) -> Unpacker | None:
 
 
 def _too_much(body: bytes) -> IngestionError:
-    """Say so of what is within its bound, and more than a worker holds once read."""
+    """Return the error for an answer that would take more memory than a worker has."""
     return IngestionError(
         f"An answer of {len(body)} bytes takes more memory than a worker has: ask for"
         " less at once (`page_size`, `args.chunk_days`), or raise `worker_memory_mb`.",

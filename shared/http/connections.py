@@ -86,7 +86,7 @@ class Connector(httpcore.NetworkBackend):
     def __init__(self, allowed: AllowList) -> None:
         self._allowed = allowed
         self._sockets = httpcore.SyncBackend()
-        # Of the request at hand; a connection takes it over with each request.
+        # The limits of the present request; a connection takes them from each request.
         self.patience = Patience(0, 0, lambda: False)
 
     @property
@@ -203,7 +203,7 @@ class Stream(httpcore.NetworkStream):
         return Stream(inner, self._connector)
 
     def get_extra_info(self, info: str) -> Any:
-        """Return what the socket knows of itself."""
+        """Return the socket's own information."""
         return self._inner.get_extra_info(info)
 
     def _note(self, data: bytes) -> None:

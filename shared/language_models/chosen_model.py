@@ -27,7 +27,7 @@ class ChosenModel(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what it is called where several providers are known."""
+        """Return the model's full name, with its provider."""
         return f"{self.provider}:{self.model}"
 
 

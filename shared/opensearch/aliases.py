@@ -60,13 +60,13 @@ class Indices:
 
     @property
     def older(self) -> list[str]:
-        """Return what an older release has made, and is written to."""
+        """Return the indices in use that have the mapping of an older release."""
         used = {self.read, self.write} - {None}
         return sorted(one for one in used if one and _version(one) < MAPPING_VERSION)
 
 
 def look(client: OpenSearch, base: str) -> Indices:
-    """Return what there is of this name, with one request."""
+    """Return the indices of this name and their aliases, with one request."""
     with translate_engine_errors():
         found = client.indices.get(index=f"{base}-v*", ignore=[_NOT_FOUND])
     there = {
@@ -134,7 +134,7 @@ def _make_first(
 
 
 def name_of(base: str, unique: str) -> str:
-    """Return what an index is called that is made for one purpose, once."""
+    """Return the name of an index that is made once for one purpose."""
     return f"{base}-v{MAPPING_VERSION}-{unique}"
 
 

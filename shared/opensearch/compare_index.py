@@ -86,7 +86,7 @@ class ComparedRow:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What a look has found, and from where the next one goes on; None: at the end."""
+    """The differences found so far, and where to go on; None: at the end."""
 
     goes_on: dict[str, Any] | None
     # Entries that were gone by, equal or not.
@@ -228,9 +228,9 @@ def _look_again(
     suspects: Sequence[ComparedRow],
     strangers: Mapping[UUID, int],
 ) -> tuple[list[ComparedRow], list[tuple[UUID, int]], list[tuple[UUID, int]]]:
-    """Return what still differs: a search is a second old, and entries change.
+    """Return what still differs on a second look, for a search may be a second old.
 
-    Beside it what is no entry, and what was deleted long ago; both are in the index.
+    Beside it return indexed ids without an entry, and entries deleted long ago.
     """
     if not suspects and not strangers:
         return [], [], []

@@ -38,8 +38,8 @@ log = get_logger()
 _LOADED_AT_ONCE = 400
 # So many of a megabyte each are no matter; how large they are need not be asked.
 _FEW = 25
-# Of the revision that is current or an older one: it says how much there is to hold.
-# As it is stored it is compressed, and says nothing of that.
+# The stream of any revision tells how much there is to hold; the size as stored is
+# compressed, and does not.
 _SIZES: LiteralString = """
     SELECT t.entry_id, octet_length(t.stream)
       FROM entry_text t
@@ -48,7 +48,7 @@ _SIZES: LiteralString = """
 # Noted once: whoever ends index work without OpenSearch does so for every entry.
 _NOTE_MISSED: LiteralString = """
     UPDATE installation SET index_missed_at = now() WHERE index_missed_at IS NULL"""
-# Of a new installation everything is still to be indexed.
+# False for a new installation, where everything is still to be indexed.
 _WAS_INDEXED: LiteralString = """
     SELECT EXISTS (
         SELECT FROM entry e

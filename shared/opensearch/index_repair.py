@@ -36,7 +36,7 @@ def prepare(
     """Compare the next part outside every transaction; return what to commit of it."""
     came: dict[str, Any] = {**_BEGIN, **(chore.cursor or {})}
     total = count(pool) if chore.total is None else chore.total
-    # Of two while one is made anew, the one that is searched; or will be, once filled.
+    # During a rebuild there are two: the searched one is compared, if there is one yet.
     is_searched = aliases.look(client, base).read is not None
     alias = mapping.read_alias(base) if is_searched else mapping.write_alias(base)
     sides = Sides(client, alias, pool, tombstone_days)

@@ -101,12 +101,12 @@ class _Site:
         return self.chore.cursor or {}
 
     def goes_on(self, phase: str, **fields: Any) -> Progress:
-        """Return the cursor of the next step; what is not named stays."""
+        """Return the cursor of the next step; values that are not named stay."""
         cursor = {**self.came, "phase": phase, **fields}
         return Progress(cursor, self.chore.done, self.chore.total)
 
     def waits(self) -> Progress:
-        """Return the same step again, later."""
+        """Return the progress that repeats this step after a pause."""
         done, total = self.chore.done, self.chore.total
         return Progress(self.came, done, total, wait_seconds=_LOOK_SECONDS)
 
@@ -301,7 +301,7 @@ _PHASES: dict[str, Callable[[_Site], Effect]] = {
 
 
 def phases() -> list[str]:
-    """Return what a rebuild does, one after another."""
+    """Return the phases of a rebuild in their order."""
     return list(_PHASES)
 
 

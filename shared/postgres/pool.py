@@ -79,7 +79,7 @@ def make_pool(
         f"-c statement_timeout={statement_timeout_ms}"
         f" -c lock_timeout={lock_timeout_ms}"
         f" -c idle_in_transaction_session_timeout={idle_timeout_ms}"
-        # Of a host that is gone the server learns in time as well.
+        # The server, too, learns in time of a host that is gone.
         " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3"
         " -c tcp_keepalives_count=3"
         f" -c default_transaction_read_only={'on' if read_only else 'off'}"
@@ -306,7 +306,7 @@ def _not_retriable(exc: Exception, state: str | None) -> DatabaseQueryError:
 
 
 def _driver_text(exc: Exception) -> str:
-    """Return what the driver says without its DETAIL, which quotes whole rows."""
+    """Return the driver's message without its DETAIL, which quotes whole rows."""
     if isinstance(exc, psycopg.Error) and exc.diag.message_primary:
         return exc.diag.message_primary
     return str(exc)

@@ -30,7 +30,7 @@ P = ParamSpec("P")
 
 @dataclass
 class _Patience:
-    """What is left of one request's time, and when it is over if it is running."""
+    """The rest of a request's time, and when it ends while it is running."""
 
     seconds: float
     ends: float = math.inf
@@ -129,7 +129,7 @@ class _Watch:
                 self._changed.notify()
 
     def remove(self, conn: Connection[TupleRow]) -> None:
-        """Watch it no more: from here on, it may be another's."""
+        """Stop watching a link: from here on, it may be another request's."""
         with self._changed:
             self._ends.pop(id(conn), None)
 

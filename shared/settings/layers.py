@@ -200,7 +200,7 @@ def _put_text(layer: Layer, name: Name, text: str, variable: str) -> None:
         else:
             layer.put(name, value, variable)
     elif text == "null" and type(None) in get_args(annotation):
-        # Of what may be nothing, a number or a word; alone, an empty one is absent.
+        # `null` means nothing for a number or a word that may be absent.
         layer.put(name, None, variable)
     else:
         layer.put(name, text, variable)

@@ -60,7 +60,7 @@ def ask(conn: Connection[TupleRow]) -> UUID:
 
 
 def stages(pool: Pool, settings: Settings) -> list[str]:
-    """Return what makes it, by the names of due work: vectors of every model in use."""
+    """Return the names of the due work that derives data, for all models in use."""
     made = [
         one
         for one in installed_stages.list_enabled_stages(settings)
@@ -125,5 +125,5 @@ def is_left(conn: Connection[TupleRow], came: Mapping[str, Any]) -> bool:
 
 
 def is_under_way(conn: Connection[TupleRow]) -> bool:
-    """Tell whether it is being made anew just now: the index waits for it."""
+    """Tell whether derived data is being made anew: the index waits for it."""
     return chore_records.find_unfinished(conn, REBUILD_KNOWLEDGE) is not None

@@ -38,7 +38,7 @@ class Stage:
     descriptor: StageDescriptor
     options: BaseModel
     facility: Facility
-    # Of the module, of its options, and of the facility's file if it reads that.
+    # The module's version, under a mark of options and the facility's file if read.
     version: int
     max_bytes: int
 

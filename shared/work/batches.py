@@ -29,8 +29,8 @@ TASK_SECONDS = 15.0
 # told to end.
 _ENDING = mmap.mmap(-1, 1)
 _BULK_TURN = Turn()
-# Of the threads of a process one at a time has what travels alone: with its death, what
-# another had alone beside it would have a strike too, and come back beside it.
+# Only one thread of a process at a time works on an entry alone: if the process dies,
+# a second such entry would get a strike for the first.
 _ALONE = threading.Lock()
 
 
@@ -65,7 +65,7 @@ class Renew(Protocol):
     def __call__(
         self, conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float
     ) -> int:
-        """Extend it by the database's clock."""
+        """Extend the lease by the database's clock."""
 
 
 class Lease:

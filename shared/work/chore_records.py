@@ -166,12 +166,12 @@ class Maintenance:
 
     @property
     def phase(self) -> str | None:
-        """What it does just now, of a chore that does one thing after another."""
+        """Return the present phase of a chore that has phases."""
         return (self.cursor or {}).get("phase")
 
     @property
     def per_minute(self) -> float | None:
-        """How fast it has gone so far, counting the time it lay waiting."""
+        """Return the chore's rate so far, with the time that it waited."""
         last = self.ended_at or self.heartbeat
         if self.started_at is None or last is None:
             return None
@@ -180,7 +180,7 @@ class Maintenance:
 
     @property
     def eta_seconds(self) -> float | None:
-        """How long the rest takes at that rate."""
+        """Return how long the rest takes at that rate."""
         if self.ended_at is not None:
             return 0.0
         if self.total is None or not self.per_minute:
@@ -202,7 +202,7 @@ class Chore:
 
     @property
     def key(self) -> dict[str, Any]:
-        """Return what names the row while it is ours."""
+        """Return the parameters that identify the chore while its lease is ours."""
         return {"id": self.id, "claim": self.claim}
 
 
@@ -215,7 +215,7 @@ class Progress:
     total: int | None = None
     # The next step waits for something: nobody holds the chore meanwhile.
     wait_seconds: float = 0.0
-    # Of the last step: what the chore came to.
+    # The outcome of the chore, set with its last step.
     result: dict[str, Any] | None = None
 
 

@@ -149,7 +149,7 @@ class Run:
 
     @property
     def key(self) -> dict[str, Any]:
-        """Return what names the row while it is ours."""
+        """Return the parameters that identify the run while its lease is ours."""
         return {"source": self.source, "kind": self.kind, "claim": self.claim}
 
 
@@ -178,7 +178,7 @@ class ScheduleStatus:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was taken back, and no run of it has ended since."""
+        """Tell whether the last run was cancelled and none has ended since."""
         details = (self.last_error or {}).get("details") or {}
         return details.get("reason") == CANCELLED
 
@@ -253,7 +253,7 @@ def finish(
     *,
     wait_seconds: float | None = None,
 ) -> bool:
-    """End the run and say when the next is due; after a failure, backing off."""
+    """End the run and set when the next is due; after a failure, later each time."""
     failures = run.failures + 1 if error is not None else 0
     if wait_seconds is None:
         wait = _backoff(failures) if failures else _jittered(run.every_seconds)
