@@ -34,7 +34,7 @@ class AdapterArgs(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a source supports; the runtime chooses by it how to ask the source."""
+    """The capabilities of a source, by which the runtime chooses how to ask."""
 
     # How `pages` come, by which the tail goes on from its cursor: by the time of the
     # last change, of writing, or by an id that only grows. `none`: there is no such
@@ -147,7 +147,6 @@ class RawItem:
     beside: Mapping[str, Any] | None = None
     # A digest of the bytes that it came in, if the adapter has them at hand, and their
     # number: it spares the runtime from writing the payload out again.
-    # they were: it spares the runtime to write the payload out again.
     digest: str | None = None
     size: int = 0
     # The runtime knows it, and has it read again by other settings alone.

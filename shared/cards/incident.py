@@ -21,9 +21,8 @@ from shared.text.facility.incident_words import Own, State, Step
 from shared.text.reading import incidents
 from shared.text.reading.incidents import Statement, TimeFrom
 
-# Of a longer thread only the newest entries are read, and of a longer text only the
-# beginning: in all no more than can be read in a second.
-# all no more than is read in a second.
+# A longer thread is read by its newest entries, and a longer text by its beginning:
+# in all no more than can be read in a second.
 MAX_ENTRIES, MAX_CHARS, MAX_CHARS_IN_ALL, MAX_STEPS = 300, 4_000, 200_000, 500
 
 _REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)

@@ -231,7 +231,7 @@ def load_links(
 def replaced(
     conn: Connection[TupleRow], scope: Scope, thread_id: UUID
 ) -> dict[tuple[str, str], str]:
-    """Return what took the place of entries of a thread, by their names."""
+    """Return the successors of replaced entries of a thread, by the old names."""
     values = {**scope.params, "thread_id": thread_id}
     rows = conn.execute(_REPLACED, values).fetchall()
     return {(source, old): new for source, old, new in rows}

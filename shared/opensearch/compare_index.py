@@ -228,7 +228,7 @@ def _look_again(
     suspects: Sequence[ComparedRow],
     strangers: Mapping[UUID, int],
 ) -> tuple[list[ComparedRow], list[tuple[UUID, int]], list[tuple[UUID, int]]]:
-    """Return what still differs on a second look, for a search may be a second old.
+    """Return the differences that a second look confirms: a search is a second old.
 
     Beside it return indexed ids without an entry, and entries deleted long ago.
     """

@@ -141,7 +141,7 @@ def list_pulled_sources(settings: Settings) -> dict[str, SourceSettings]:
 def describe(
     name: str, settings: SourceSettings, *, max_entry_bytes: int, raised: int = 0
 ) -> Source:
-    """Return what an adapter may know of its source, or raise what is wrong with it."""
+    """Describe a source to its adapter, or raise the fault of its settings."""
     descriptor = find_adapter_class(settings.adapter).descriptor
     _check_place(name, settings, descriptor)
     if descriptor.naive_times and settings.timezone is None:

@@ -225,7 +225,7 @@ def _refuse(
 
 
 def _why(exc: TypeError | ValidationError) -> str:
-    """Return what is wrong with the arguments, without repeating any of them."""
+    """Name the wrong arguments without repeating any of their values."""
     if not isinstance(exc, ValidationError):
         return "the arguments are not those of this task"
     found = exc.errors(include_input=False, include_url=False, include_context=False)

@@ -188,7 +188,7 @@ def _probe(
 
 
 def _reason(exc: ValidationError) -> str:
-    """Return what is wrong without repeating the value, which may hold a password."""
+    """Name the flaw of a setting without its value, which may hold a password."""
     first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg'].removeprefix('Value error, ')}."

@@ -247,7 +247,7 @@ def _check(ctx: ApiContext, scope: Scope, name: str) -> Checked:
 
 
 def _not_taken_over(conn: Connection[TupleRow], name: str) -> list[str]:
-    """Return what the next reload would refuse of the file as it is now."""
+    """List the changes in the file that the next reload would refuse."""
     try:
         coming = Settings.load(os.environ).sources.get(name)
     except ConfigurationError as exc:

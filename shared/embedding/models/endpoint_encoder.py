@@ -46,7 +46,7 @@ _BROKEN = 500
 
 @dataclass
 class _Learnt:
-    """What is known of the server by now, shared by all who ask it in this process."""
+    """The server's dimension and silences, shared by all who ask in this process."""
 
     dimension: int | None = None
     rests_until: float = 0.0

@@ -361,7 +361,7 @@ def count_entries(
 def load_contents(
     conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
 ) -> dict[UUID, Content]:
-    """Return what the stages need of these entries, by id; at most a thousand."""
+    """Return the contents of entries for the stages, by id; at most a thousand."""
     # In the wire's own form lists and times are read in half the time.
     with conn.cursor(row_factory=class_row(Content), binary=True) as cur:
         found = cur.execute(_CONTENTS, {"tenant": tenant, "ids": list(ids)}).fetchall()

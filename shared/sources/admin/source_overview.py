@@ -108,7 +108,7 @@ class SourceView:
 
     @property
     def problem(self) -> str | None:
-        """Return what is wrong and what to do, in one sentence; None if nothing."""
+        """Return the problem and its remedy in one sentence; None if all is well."""
         return _problem(self)
 
     @property

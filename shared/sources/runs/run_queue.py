@@ -31,7 +31,7 @@ class Waiting:
 def load_run_queue(
     conn: Connection[TupleRow], found: Iterable[IngestionRun]
 ) -> dict[UUID, Waiting]:
-    """Return what each of these queued runs waits for, by its id."""
+    """Return the wait of each queued run, by the run's id."""
     queued = [one for one in found if one.state == QUEUED]
     if not queued:
         return {}

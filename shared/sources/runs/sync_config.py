@@ -45,7 +45,7 @@ class Arranged:
 
 
 def check(settings: Settings) -> dict[str, LogchordError]:
-    """Return what is wrong with each misconfigured source, by name."""
+    """Return the error of each misconfigured source, by name."""
     wrong: dict[str, LogchordError] = {}
     for name, source in load_adapter.list_pulled_sources(settings).items():
         try:

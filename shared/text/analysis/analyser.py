@@ -54,7 +54,7 @@ class Sections:
     authors: Sequence[str] = ()
     # What stages have found, in words that the text may not have.
     found: Sequence[str] = ()
-    # Of each file its name, caption and text.
+    # Name, caption and text of each file.
     attachments: Sequence[str] = ()
 
     def texts(self) -> list[str]:

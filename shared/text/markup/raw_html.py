@@ -38,6 +38,6 @@ def read_tag(
     if element == "sup" and not slash and before.isalnum() and _POWER.match(after):
         # 10<sup>-6</sup> is not 10-6.
         return "^"
-    # Of several tags side by side the first one leaves the blank.
+    # The first of several tags side by side leaves the blank.
     is_between = before.strip("> \t") and after.strip() and element not in _PHRASING
     return " " if is_between else ""

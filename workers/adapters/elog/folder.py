@@ -75,7 +75,7 @@ class Folder:
 
     @property
     def configuration(self) -> Configuration:
-        """Return what elogd.cfg at the top of the folder says; else defaults."""
+        """Return the settings of elogd.cfg at the folder's top, else defaults."""
         if self._configuration is None:
             found = (self._io.files.names(name) for name in _CONFIGURATIONS)
             name = next((names[0] for names in found if names), None)

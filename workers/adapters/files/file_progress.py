@@ -155,7 +155,7 @@ class PathFiles:
         return self._io.files.names()
 
     def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:  # noqa: ARG002 - it costs nothing
-        """Return what the file system tells of a file."""
+        """Return the file system's state of a file."""
         return self._io.files.stat(name)
 
     @property
