@@ -45,7 +45,7 @@ class EvidenceEntry:
     """An entry that was found, or stands in the thread of one that was."""
 
     row: HitRow
-    # The score of its best hit; a thread's entry has that of the thread's best hit.
+    # A hit's own score; another entry of its thread has that of the thread's best hit.
     score: float
     rank: int
     is_hit: bool = True
