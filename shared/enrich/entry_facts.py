@@ -143,7 +143,7 @@ def _said(content: Content, language: str) -> Iterator[Fact]:
 
 
 def _held(content: Content, stated: Iterable[Quantity]) -> Iterator[Quantity]:
-    """Yield the numbers of the text; those of a device hold since it happened."""
+    """Yield the text's quantities; a device's get the time since which they hold."""
     said_at = content.event_time or content.entry_time
     for one in stated:
         yield replace(one, said_at=said_at) if one.device else one
@@ -224,7 +224,7 @@ def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:
 
 
 def _happened(content: Content, text: str, zone: str) -> WrittenTime | None:
-    """When the text says that it happened; the source knows better."""
+    """Return when the text says that it happened, unless the source knows."""
     if content.event_time is not None:
         return None
     whole = f"{content.title}\n{text}"
@@ -271,7 +271,7 @@ def _titled(content: Content, facility: Facility) -> Iterator[Fact]:
 
 
 def _things(text: str, names: tuple[Token, ...], facility: Facility) -> list[Fact]:
-    """Systems and devices: of the facility's list, or else what is written like one."""
+    """Return devices and systems of the facility's list, or names written like one."""
     if facility.things:
         return list(facility.things.found(text))
     found = [

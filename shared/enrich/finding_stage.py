@@ -157,7 +157,7 @@ def store(
 
 
 def _words(one: StageDescriptor, found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield what is searched of the findings, each text once."""
+    """Yield the searchable words of the findings, each text once."""
     seen: set[str] = set()
     for item in found:
         for name in one.searched:

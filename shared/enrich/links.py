@@ -114,7 +114,7 @@ def find(reading: StageInput) -> list[TextLink]:
 
 
 def _apart(text: str, reading: StageInput) -> Iterator[_FoundLink]:
-    """Yield what is named, in order, none within another: an address comes first."""
+    """Yield the links in order; none overlap, and an address comes before others."""
     taken = list(islice(_urls(text), MAX_LINKS))
     text = normalise_hyphens(text)
     taken = _merged(taken, _tickets(text, reading.facility))

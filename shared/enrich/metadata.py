@@ -181,7 +181,7 @@ def store(
     work_class: int = due.LIVE,
     following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
 ) -> Learnt | None:
-    """Keep what was found in one entry, as `store_all` does of many."""
+    """Store the findings of one entry, as `store_all` does for many."""
     return store_all(
         conn,
         content.tenant,
@@ -201,7 +201,7 @@ def store_all(
     work_class: int = due.LIVE,
     following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
 ) -> Learnt | None:
-    """Keep what was found, make due what is made of it; idempotent.
+    """Store the findings and make the stages behind them due; idempotent.
 
     Nothing is written of an entry that has moved on meanwhile; None: all of them have.
     What was learnt may be remembered once it is committed.
@@ -235,7 +235,7 @@ def _store_current(
     revisions: Mapping[UUID, int],
     current: Mapping[UUID, Extracted],
 ) -> None:
-    """Keep what was found in entries, whose rows are locked."""
+    """Store the findings of entries whose rows are locked."""
     terms = {
         one: findings.terms_of(found.known.facts) for one, found in current.items()
     }
@@ -315,7 +315,7 @@ def _listed(known: Iterable[Fact], marked: str) -> list[dict[str, Any]]:
 
 
 def _is_entity(token: Token, text: str) -> bool:
-    """Whether a name is one for readers too: `CO2` and `x1` are found, not shown."""
+    """Tell whether readers are shown a name: `CO2` and `x1` are only searched for."""
     written = text[token.start : token.end]
     if written.lower().startswith(_LINK):
         return False

@@ -115,7 +115,7 @@ class _EntryLink(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Which entries say more of their threads than before, and which say less."""
+    """The entries that link to more than before, and those that link to less."""
 
     more: set[UUID]
     less: set[UUID]
@@ -155,7 +155,7 @@ def share(conn: Connection[TupleRow], tenant: str, source: str) -> None:
 def lock_page(
     conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
 ) -> bool:
-    """Share a source with other pages, or have it alone where others link to these.
+    """Share a source with other pages; lock it alone if others link to these entries.
 
     Before any row is locked. The shared lock is given back before the other is asked
     for: two pages that kept theirs meanwhile would wait for each other.
@@ -179,7 +179,7 @@ def replace(
     source: str,
     drafts: Mapping[UUID, EntryDraft],
 ) -> Changed:
-    """Write the links of these drafts instead of what their entries had."""
+    """Replace the links of these drafts' entries."""
     values: dict[str, Any] = {"tenant": tenant, "entry_ids": sorted(drafts)}
     old = {_EntryLink._make(row) for row in conn.execute(_FORGET, values)}
     rows = [
@@ -240,7 +240,7 @@ def replaced(
 def select_visible(
     conn: Connection[TupleRow], scope: Scope, names: Sequence[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Return which of these, by source and external id, the caller may know of."""
+    """Return which of these names, by source and external id, the caller may see."""
     if not names:
         return set()
     sources, external_ids = zip(*names, strict=True)

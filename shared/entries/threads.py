@@ -207,7 +207,7 @@ def join(
     entry_ids: Iterable[UUID],
     thread_ids: Iterable[UUID],
 ) -> None:
-    """Make the threads of these entries, and of these threads, what they are now.
+    """Compute the threads of these entries and of these threads anew.
 
     Every entry of them is looked at: one that held the others together may have let
     go. The source is ours alone meanwhile (`entry_links.lock`). It is no revision.

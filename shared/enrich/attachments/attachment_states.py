@@ -131,7 +131,7 @@ class Due:
 
     @property
     def ref(self) -> AttachmentRef:
-        """What its adapter has named it by."""
+        """Return the adapter's reference to the file."""
         return AttachmentRef(
             self.external_id,
             self.filename,
@@ -227,7 +227,7 @@ def read_anew(
 def _found_in(
     stored: FileContents | None, error: LogchordError | None
 ) -> dict[str, object]:
-    """Return the columns of what was found in a file, and of what was wrong with it."""
+    """Return the columns for a file's contents and for the error in reading it."""
     error = error or (stored.error if stored else None)
     return {
         "error": None if error is None else error.as_json(),
@@ -296,7 +296,7 @@ def add(
     declared_type: str | None,
     stored: FileContents,
 ) -> bool:
-    """Add what a caller has sent, behind what is there; false if it was there."""
+    """Add an uploaded file behind the others; false if it is there already."""
     values = {
         "id": uuid7(),
         "tenant": tenant,
@@ -315,7 +315,7 @@ def add(
 
 
 def lock_content(conn: Connection[TupleRow], sha256: bytes) -> None:
-    """Let nobody remove this content, or begin to use it, until the commit."""
+    """Lock a content until the commit: nobody may remove it or begin to use it."""
     key = int.from_bytes(sha256[:8], signed=True)
     conn.execute(_LOCK_CONTENT, {"key": key})
 

@@ -67,7 +67,7 @@ class Output:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was taken."""
+        """Write the text collected so far."""
         held, self._held, self._held_bytes = "".join(self._held), [], 0
         if held:
             self.tell(text=held)
@@ -79,7 +79,7 @@ class Output:
 
 
 def main(arguments: list[str]) -> None:
-    """Read standard input; what is wrong with it is told, not raised."""
+    """Read the file on standard input; errors are written out, not raised."""
     bounds = json.loads(arguments[0])
     _confine(bounds)
     output = Output(bounds["max_text_bytes"])
@@ -120,7 +120,7 @@ def read_file(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
 
 
 def _confine(bounds: dict[str, Any]) -> None:
-    """Bound what this process may take; what it reads cannot raise it again."""
+    """Limit this process's memory and time; what it reads cannot lift the limits."""
     memory = bounds["memory_mb"] * _MEGABYTE
     seconds = int(bounds["seconds"]) + 1
     for kind, most in (
@@ -172,7 +172,7 @@ def _read_html(file: BinaryIO, output: Output) -> None:
 
 
 def _tell_thumbnail(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
-    """Make a small picture of it, or say why there is none."""
+    """Write a thumbnail of the picture, or the reason why there is none."""
     from shared.enrich.attachments import thumbnails
 
     edge, most = bounds["thumbnail_pixels"], bounds["max_thumbnail_bytes"]

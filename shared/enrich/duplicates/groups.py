@@ -159,7 +159,7 @@ def _alike(
 def _joined(
     conn: Connection[TupleRow], tenant: str, groups: set[UUID]
 ) -> tuple[UUID, list[UUID]]:
-    """Make one of these groups, the largest; the shapes of the others move."""
+    """Merge groups into the largest one; the shapes of the others move."""
     one, *more = groups or {uuid7()}
     if not more:
         return one, []

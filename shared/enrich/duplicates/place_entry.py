@@ -67,7 +67,7 @@ _SHOW_ANEW: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Whose documents show something new: the entry's own, those of others."""
+    """Whether the placement changes what the entry's document shows, or others'."""
 
     own: bool = False
     others: bool = False

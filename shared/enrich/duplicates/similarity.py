@@ -49,7 +49,7 @@ class Shape:
 
     @cached_property
     def run_set(self) -> frozenset[int]:
-        """Return the runs to be compared with those of many others."""
+        """Return the runs as a set, for comparison with many others."""
         return frozenset(self.runs)
 
     @cached_property
@@ -150,5 +150,5 @@ def _instead(bins: list[int], place: int) -> Iterator[int]:
 
 @cache
 def _others(place: int) -> tuple[int, ...]:
-    """Return every other bin, in an order of this one's own."""
+    """Return all bins in an order that depends on this bin alone."""
     return tuple(sorted(range(_BINS), key=lambda bin_: _hashed(f"{place} {bin_}", 8)))

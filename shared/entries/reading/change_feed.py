@@ -122,7 +122,7 @@ _SINCE: LiteralString = (
 
 
 class FeedPosition(NamedTuple):
-    """How far somebody has been told; it outlives every process."""
+    """How far a reader of the feed has come; it stays valid after restarts."""
 
     epoch: int = 0
     # The last transaction, as text: it has more digits than a JSON number keeps.

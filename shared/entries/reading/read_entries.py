@@ -199,7 +199,7 @@ class EntryView(EntryFields):
 
 @dataclass(frozen=True, slots=True)
 class Content(EntryFields):
-    """What the stages of work need of an entry."""
+    """The fields of an entry that stages of work need."""
 
     entry_id: UUID
     tenant: str
@@ -299,7 +299,7 @@ def load_entries(
     *,
     whole: bool = False,
 ) -> dict[UUID, EntryView]:
-    """Return those of these that are the caller's, their texts cut unless `whole`."""
+    """Return the entries that the caller may see, with texts cut unless `whole`."""
     values = {"ids": list(ids), **scope.params}
     statement = _SOME_WHOLE if whole else _SOME
     with conn.cursor(row_factory=class_row(EntryView)) as cur:

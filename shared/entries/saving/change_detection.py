@@ -45,7 +45,7 @@ _LOCKED: LiteralString = """
 
 
 class EntryFingerprint(NamedTuple):
-    """What decides whether a draft is news."""
+    """The stored values that decide whether a draft is news."""
 
     id: UUID
     source: str

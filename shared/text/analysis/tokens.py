@@ -69,7 +69,7 @@ def scan(text: str, language: str, facility: Facility = PLAIN) -> Iterator[Token
 
 
 class TokenReader:
-    """Reads texts, and keeps what it made of their pieces: most come again."""
+    """Reads texts, and caches the pieces that it has read: most come again."""
 
     def __init__(self, language: str, facility: Facility) -> None:
         self.language = language
@@ -228,7 +228,7 @@ def _stretches(line: str) -> Iterator[str]:
 
 
 def _joins(line: str, blank: int) -> bool:
-    """Whether a number stands beside a blank, which may belong to a name before it."""
+    """Tell whether a number beside a blank may belong to a name before it."""
     word = line.rfind(" ", 0, blank) + 1
     return line[word] in _DIGITS or line[blank + 1] in _DIGITS
 

@@ -103,7 +103,7 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Facility:
-    """The facility's own words; made once, compared by what it is, not what it says."""
+    """The facility's own words; made once, and compared by identity."""
 
     names: tuple[tuple[NamePattern, re.Pattern[str]], ...] = ()
     # Words that are no name with the number behind them.

@@ -75,7 +75,7 @@ def unescape(text: str) -> str:
 
 
 def unescape_address(text: str) -> str:
-    """Do the same with an address, whose parameters are no entities."""
+    """Return an address with its entities decoded; its parameters are no entities."""
     if "&" not in text:
         return text
     return _ENTITY_OF_ADDRESS.sub(lambda found: entities.unescape(found[0]), text)

@@ -87,7 +87,7 @@ class Sheet:
         self._table_end = len(self._lines)
 
     def ends_in_word(self) -> bool:
-        """Whether a letter or a digit stands right before what comes next."""
+        """Tell whether a letter or a digit stands right before the next text."""
         return bool(self._line) and not self._has_space and self._line[-1][-1].isalnum()
 
     def result(self) -> str:

@@ -138,7 +138,7 @@ def state(statements: Sequence[Statement]) -> State | None:
 
 
 def blank_quoted_lines(text: str) -> str:
-    """Return a text without what it quotes: whoever answers has not done that.
+    """Return a text with its quoted lines blanked: its author has not done that.
 
     Every character stands where it was.
     """

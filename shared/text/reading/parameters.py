@@ -145,7 +145,7 @@ def _of(
 
 
 def _is_none(said: Sequence[str]) -> bool:
-    """Whether what is said before a number makes it a bound, or by how much."""
+    """Tell whether words before a number make it a bound or a difference."""
     if not _NO_STATEMENT.isdisjoint(said):
         return True
     for word in reversed(said):

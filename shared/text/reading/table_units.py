@@ -253,7 +253,7 @@ def _is_time(told: Sequence[str]) -> bool:
 
 
 def _is_rate(name: str, told: Sequence[str], unit: str) -> bool:
-    """Whether a slash divides: `Counts / s`, `T / m`, and not `t / s`, `x / mm`."""
+    """Tell whether a slash divides: in `Counts / s`, `T / m`, not `t / s`, `x / mm`."""
     dimension = _dimension(unit.strip())
     if dimension == "time":
         return not _is_time(told)

@@ -69,7 +69,7 @@ class Declared:
 
 
 def _is_either(value: str) -> bool:
-    """Whether the day may be the month, as in 03/04/2024."""
+    """Tell whether the day may be the month, as in 03/04/2024."""
     match = _EITHER.match(value)
     if match is None:
         return False

@@ -74,7 +74,7 @@ class Runs:
         self._parts = parts
 
     def tokens(self, chunk: str) -> Iterator[Token]:
-        """Yield the tokens of what has no blank in it, in order."""
+        """Yield the tokens of a stretch without blanks, in order."""
         for match in _RUN.finditer(chunk):
             yield from self._of_run(match[0], match.start())
 
