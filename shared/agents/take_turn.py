@@ -250,7 +250,7 @@ def _ask(
 
 
 def _leave(process: AgentProcess, job: Job) -> None:
-    """Say why no turn follows, where the job was ended meanwhile."""
+    """Store that the agent was cancelled, if its job was ended meanwhile."""
     with connection(process.pool) as conn:
         running = turn_rows.find_job(conn, job.job_id)
         if running is not None and running.has_ended:

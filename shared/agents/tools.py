@@ -67,7 +67,7 @@ class TimeArguments(_Arguments):
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """One tool: by what it is called, and what it takes."""
+    """A tool that a model may call: its name, and its arguments."""
 
     name: str
     description: str

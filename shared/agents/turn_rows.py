@@ -211,7 +211,7 @@ def keep_what_was_said(
     tokens: tuple[int, int],
     took_ms: float,
 ) -> bool:
-    """Keep what the model said before any of it is done; False: the turn is lost."""
+    """Store the model's words before they are acted on; False: the turn was lost."""
     given = {
         **one.key,
         "model_out": Jsonb(model_out),
@@ -242,7 +242,7 @@ def keep_outcomes(
     *,
     is_done: bool,
 ) -> None:
-    """Keep what calls have come to; what was kept before stays as it is."""
+    """Store outcomes of calls; outcomes that are stored already stay."""
     given = {"job_id": job_id, "tenant": tenant, "turn_no": turn_no}
     found = {"outcomes": Jsonb(dict(outcomes)), "is_done": is_done}
     conn.execute(_KEEP, {**given, **found})
@@ -251,7 +251,7 @@ def keep_outcomes(
 def end(
     conn: Connection[TupleRow], job_id: UUID, tenant: str, exit_reason: str
 ) -> None:
-    """Say why there is no turn behind the last one."""
+    """Store why no turn follows the last one."""
     given = {"job_id": job_id, "tenant": tenant, "exit_reason": exit_reason}
     conn.execute(_END, given)
 

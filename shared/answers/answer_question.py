@@ -150,7 +150,7 @@ def prepare_answer(
 
 
 class _Writer:
-    """Puts what was chosen into words, for one search."""
+    """Writes the answer of one search from the chosen sentences."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ _READY: LiteralString = (
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether there is anything to find at all, and within the scope of a page."""
+    """Whether the tenant has anything indexed, and whether the page's scope has."""
 
     corpus: bool
     scope: bool
@@ -102,7 +102,7 @@ def find_readiness(
 def evaluate_suggestion(
     context: SearchContext, plan: Plan, ready: Readiness
 ) -> Suggestion:
-    """Ask a question by words alone, and return what it would come to."""
+    """Search for a question by words alone; return the state its answer would have."""
     if not ready.corpus:
         return Suggestion(plan.query, "corpus_unready", scope_ready=False)
     if not ready.scope:

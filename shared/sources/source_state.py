@@ -139,7 +139,7 @@ def arrange(
     config: dict[str, Any],
     version: int,
 ) -> bool:
-    """See that a configured source has its row; false where nothing has changed."""
+    """Make sure that a configured source has its row; false if nothing has changed."""
     values = {
         "adapter": adapter,
         "hash": config_hash,

@@ -61,7 +61,7 @@ def parse_date_expression(text: str, clock: Clock) -> Span | None:
 
 
 def is_far(text: str) -> bool:
-    """Whether a text is a date of a year that dates of entries are not near to."""
+    """Tell whether a text is a date too far from those of entries to compare with."""
     plain = text.strip()
     first = _FAR_YEAR.match(plain)
     written = written_forms.find(plain[:MAX_CHARS])

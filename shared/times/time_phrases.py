@@ -189,7 +189,7 @@ def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> TimePhrase
 
 
 def _is_year(text: str, core: str, clock: Clock) -> bool:
-    """Whether a number is a year: amounts stand behind `over`, `of` and `after`."""
+    """Tell whether a number is a year: amounts stand behind `over`, `of`, `after`."""
     led = text.removesuffix(core).strip()
     today = clock.today
     return led in {"in", "since", "during"} and bool(today and int(core) <= today.year)
@@ -331,7 +331,7 @@ def _minute(text: str, clock: Clock) -> TimePhrase | None:
 
 
 def _is_dated(text: str) -> bool:
-    """Whether what stands behind `in` or `on` may be a date: no number, not now."""
+    """Tell whether words behind `in` or `on` may be a date: no amount, not `now`."""
     if text.isdigit():
         return bool(_A_YEAR.fullmatch(text))
     return text not in {"now", "right now"}

@@ -14,7 +14,7 @@ BEST_OF_KIND = 12
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What an answer must have of the question: of its words, and of its meaning.
+    """How many of the question's words, and how like a meaning, an answer must have.
 
     Meaning is the calibrated cosine, so that they hold for another model, too.
     """

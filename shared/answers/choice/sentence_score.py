@@ -14,7 +14,7 @@ from shared.answers.question.question import Question, QuestionName
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each sign of an answer counts."""
+    """How much each sign of an answer counts in its score."""
 
     coverage: float = 1.6
     entry: float = 1.0

@@ -96,7 +96,7 @@ class EvidenceEntry:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Return the words and names of all that is told of it, not stemmed."""
+        """Return the entry's words and names, those of metadata too, not stemmed."""
         row = self.row
         values = (str(one) for one in row.metadata.values())
         beside = self._scan("\n".join((*row.authors, *values)))

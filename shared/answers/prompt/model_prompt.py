@@ -28,7 +28,7 @@ _READ_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PromptRules:
-    """What settings say of prompts."""
+    """The settings of prompts."""
 
     bounds: Bounds = SHIPPED
     # In place of our instruction.

@@ -28,7 +28,7 @@ Cites = Literal["sentence", "entry", "unknown", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """A sentence of a model, what it rests on, and what is wrong with it."""
+    """A sentence of a model, its cited sentences, and its flaw, if it has one."""
 
     text: str
     cited: tuple[Candidate, ...]

@@ -132,7 +132,7 @@ class _Site:
 def prepare(
     pool: Pool, prefix: str, encoder: Callable[[str], Encoder], chore: Chore
 ) -> Effect:
-    """Do the next step outside every transaction; return what to commit of it."""
+    """Do the next step outside every transaction; return the commit of its effect."""
     site = _Site(pool, prefix, encoder, chore)
     return _PHASES[site.came["phase"]](site)
 

@@ -46,7 +46,7 @@ _EVERYBODYS: LiteralString = """
 
 
 class Sizes:
-    """Which way to the nearest is the shorter one, asked for now and then."""
+    """Sizes of tables, counted now and then: they tell whether the index is shorter."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

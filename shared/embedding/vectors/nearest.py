@@ -200,7 +200,7 @@ def _page_for(limit: int) -> int:
 
 @dataclass(frozen=True)
 class _Search:
-    """What is read from, what for, and in what time."""
+    """The connection, table, parameters and time of one search."""
 
     conn: Connection[TupleRow]
     table: str

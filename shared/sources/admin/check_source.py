@@ -48,7 +48,7 @@ class MappedSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found out about a source."""
+    """The result of a check of a source."""
 
     ok: bool
     took_seconds: float

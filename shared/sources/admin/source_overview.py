@@ -236,7 +236,7 @@ def _problem(view: SourceView) -> str | None:
 
 
 def _is_at_rest(view: SourceView) -> bool:
-    """Tell whether neither what is new nor the walk that it waits for is ever due."""
+    """Tell whether neither the tail nor the walk that it waits for is ever due."""
     waited_for = [
         view.standings.get(kind) for kind in (run_records.TAIL, run_records.BACKFILL)
     ]

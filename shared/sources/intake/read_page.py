@@ -24,7 +24,7 @@ NOBODY: AbstractSet[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What the items of a page say: entries, tombstones, and what cannot be read."""
+    """The parsed items of a page: drafts, tombstones, and unreadable items."""
 
     drafts: list[EntryDraft]
     gone: list[str]
@@ -35,7 +35,7 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Some items, and what is to be stored of them."""
+    """The items of a page, with everything to store of them."""
 
     items: Sequence[RawItem]
     news: News

@@ -101,7 +101,7 @@ def digest_in(stamp: str | None) -> str | None:
 
 
 def _is_same(known: str | None, stamp: str) -> bool:
-    """Tell whether what came is what is known, and only read in another way."""
+    """Tell whether the payload is unchanged and only the way of reading has changed."""
     digest = digest_in(known)
     return digest is not None and digest == digest_in(stamp)
 

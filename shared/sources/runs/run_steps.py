@@ -66,7 +66,7 @@ _REQUESTS_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RunBudget:
-    """Which run asks, and until when, by the monotonic clock."""
+    """The source and kind of a run, and when its turn ends, by the monotonic clock."""
 
     source: str
     settings: SourceSettings
@@ -80,7 +80,7 @@ OpenIO = Callable[[RunBudget], AbstractContextManager[SourceIO]]
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a process brings to every run."""
+    """The settings, connections and limits that a process has for every run."""
 
     settings: Settings
     pool: Pool
@@ -350,7 +350,7 @@ class SourceRun:
         schedule.finish(conn, lease, error, wait_seconds=wait)
 
     def _leave_as_it_was(self, conn: Connection[TupleRow], run: IngestionRun) -> None:
-        """Let the kind be due when it was before a dry run of it."""
+        """After a dry run, make the kind due when it was due before."""
         if run.then is None:
             schedule.rest(conn, self.lease, keeps_error=True)
             return

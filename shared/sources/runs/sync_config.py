@@ -103,9 +103,9 @@ def _ask_for_files(
     *,
     refused: bool,
 ) -> None:
-    """Fetch what was left where it is: its source was not known, or linked its files.
+    """Make due the files that were only linked, once their source is to fetch files.
 
-    With `refused` also what lies at an origin that may be asked only now.
+    With `refused` also those at an origin that may be asked only now.
     """
     entries = attachment_rows.ask_for_linked(
         conn,
