@@ -73,7 +73,7 @@ def extend_registry(
     search_modules: Iterable[SearchModuleRegistration] = (),
     pipelines: Iterable[PipelineRegistration] = (),
 ) -> None:
-    """Add to what is installed; the same again is nothing, a taken name is refused.
+    """Register plug-ins; a repeated registration changes nothing, a taken name raises.
 
     A module is imported when it is first asked for, as one of an entry point is.
     """
@@ -85,7 +85,7 @@ def extend_registry(
 
 
 def until_extended(read: Callable[[], T]) -> _lru_cache_wrapper[T]:
-    """Keep what is read until something more is registered."""
+    """Cache a function's result until another plug-in is registered."""
     kept = cache(read)
     _forget.append(kept.cache_clear)
     return kept
@@ -101,7 +101,7 @@ def points(group: str) -> Mapping[str, EntryPoint]:
 
 
 def usable(found: Mapping[str, T | ConfigurationError], name: str, kind: str) -> T:
-    """Return one of what was found, or raise why it cannot be used."""
+    """Return a plug-in that was found, or raise why it cannot be used."""
     one = found.get(name)
     if one is None:
         message = f"No {kind} is called {name!r}."
@@ -127,7 +127,7 @@ def registration(group: str, name: str) -> Registration | None:
 
 
 def import_named(environ: Mapping[str, str]) -> None:
-    """Import what the environment names, so that it can register what it has."""
+    """Import the modules that the environment names, so that they can register."""
     for name in environ.get(VARIABLE, "").replace(",", " ").split():
         try:
             importlib.import_module(name)

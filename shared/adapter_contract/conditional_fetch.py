@@ -76,7 +76,7 @@ def if_changed(
     *,
     headers: Mapping[str, str] | None = None,
 ) -> Reply | None:
-    """Get an address; None where its server says that it is still what is known."""
+    """Get an address; None if its server says that the known answer still holds."""
     conditions = known.conditions(url, read_by) if known else {}
     allow = (NOT_MODIFIED,) if conditions else ()
     reply = http.get(url, headers={**(headers or {}), **conditions}, allow=allow)

@@ -187,7 +187,7 @@ class IdStamp:
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """What an address seems to be: settings that were found, and what is missing."""
+    """What an address may be: the settings found, and those that are missing."""
 
     settings: Mapping[str, Any]
     confidence: float
@@ -197,7 +197,7 @@ class Recognition:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """What the harmless questions of `check` found out."""
+    """The answers to the harmless questions of `check`."""
 
     reachable: bool
     authorised: bool
@@ -223,7 +223,7 @@ class Reply(Protocol):
 
     @property
     def url(self) -> str:
-        """Where it came from."""
+        """The address that the answer came from."""
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -314,7 +314,7 @@ class SourceFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """What tells one version of a file from the next."""
+    """The size and times of a file, which tell its versions apart."""
 
     size: int
     mtime_ns: int
@@ -334,7 +334,7 @@ class SourceIO(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """What it remembers beside its cursor."""
+        """Values that the source remembers beside its cursor."""
 
     def now(self) -> datetime:
         """Return the time, aware, by the clock of the runtime."""

@@ -62,7 +62,7 @@ class CardThing:
 def find_card_things(
     plan: Plan, facility: Facility, named: NamedByHit
 ) -> list[CardThing]:
-    """Return the things of a page, those of the question first."""
+    """Return the things of a page, those named in the question first."""
     found: dict[tuple[str, str], CardThing] = {}
     for one in entities.find_entities(plan, facility):
         if one.kind not in _NO_CARD:
@@ -100,7 +100,7 @@ def find_card_threads(plan: Plan, threads: Sequence[UUID | None]) -> dict[UUID, 
 
 
 def least_shared(hits: int) -> int:
-    """Return how many of so many hits make a thing theirs."""
+    """Return how many of so many hits must name a thing for it to have a card."""
     return max(LEAST_HITS, ceil(SHARE * hits))
 
 

@@ -35,7 +35,7 @@ _UNDECIDED: tuple[State, ...] = ("open", "monitoring")
 
 
 class BestHit(NamedTuple):
-    """The best hit of a page that is about the card, and what it scored."""
+    """The best hit about the thing, and its score."""
 
     entry_id: str | None
     score: float

@@ -25,7 +25,7 @@ _NOTHING: Replaced = MappingProxyType({})
 
 
 def tree(entries: Sequence[EntryView], replaced: Replaced = _NOTHING) -> list[Node]:
-    """Return each entry behind what it answers, replies in the order given.
+    """Return the entries as a tree, each behind the one that it replies to.
 
     Whose parent is not among them, or answers it in a circle, begins a branch; in the
     place of a parent stands what has superseded it.

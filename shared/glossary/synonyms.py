@@ -32,7 +32,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @functools.lru_cache(maxsize=256)
 def add_synonyms(facility: Facility, approved: Pairs) -> Facility:
-    """Return the facility with these beside its file's glossary; twice is once."""
+    """Add approved pairs to the glossary of the facility's file; idempotent."""
     new = tuple(
         pair
         for pair in approved

@@ -59,7 +59,7 @@ def origin_of(url: httpx.URL) -> Origin:
 
 
 def parse(text: str) -> httpx.URL:
-    """Return an address written plainly, or raise ValueError saying what is odd.
+    """Return a plainly written address, or raise ValueError naming what is odd.
 
     Odd is whatever two programs may read in two ways: a login, a number for a host, a
     dot that is none.
@@ -140,7 +140,7 @@ class AllowList:
         return url
 
     def is_own(self, url: httpx.URL) -> bool:
-        """Whether an address belongs to the source itself, which knows our login."""
+        """Tell whether an address is the source's own, which gets our login."""
         return origin_of(url) == self.own
 
     def addresses(self, host: str, port: int, *, seconds: float) -> list[str]:

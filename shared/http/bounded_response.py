@@ -25,7 +25,7 @@ _CODINGS = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate"}
 
 @dataclass(frozen=True, slots=True)
 class HTTPReply:
-    """What came back to one request."""
+    """The answer to one request."""
 
     status: int
     url: str
@@ -90,7 +90,7 @@ def _whole_number(text: str) -> int | str:
 
 
 def join_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers by lower-case name, those of one name joined."""
+    """Return headers by lower-case name; several of one name are joined."""
     found: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -116,7 +116,7 @@ def pieces(response: httpcore.Response, most: int) -> Iterator[bytes]:
 
 
 def is_longer_than_promised(response: httpcore.Response) -> bool:
-    """Whether more has come than the Content-Length of an answer says."""
+    """Tell whether more bytes came than the Content-Length of an answer says."""
     promised = join_headers(response.headers).get("content-length", "").strip()
     stream = response.extensions.get("network_stream")
     if not isinstance(stream, Stream) or not promised.isdigit():

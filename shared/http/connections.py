@@ -31,7 +31,7 @@ _CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
 @dataclass(slots=True)
 class Patience:
-    """How long one request is waited for, and who may end the wait."""
+    """How long a request may wait, and who may end the wait."""
 
     # Without a byte.
     idle_seconds: float
@@ -91,7 +91,7 @@ class Connector(httpcore.NetworkBackend):
 
     @property
     def has_socks(self) -> bool:
-        """Whether its connections lead through a SOCKS proxy."""
+        """Tell whether connections go through a SOCKS proxy."""
         return self._allowed.socks is not None
 
     def connect_tcp(

@@ -51,7 +51,7 @@ def _is_harmless(name: str, value: str) -> bool:
 
 
 def looks_like_login(url: httpx.URL) -> bool:
-    """Whether an address seems to ask people who they are."""
+    """Tell whether an address seems to belong to a login page."""
     return bool(_LOGIN.search(f"{url.host}{url.raw_path.decode('ascii', 'replace')}"))
 
 

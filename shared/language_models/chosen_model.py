@@ -32,7 +32,7 @@ class ChosenModel(NamedTuple):
 
 
 class _ModelSection(NamedTuple):
-    """What one section names; None: nothing."""
+    """The model settings in one section; None where it has none."""
 
     provider: str | None = None
     model: str | None = None

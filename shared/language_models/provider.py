@@ -88,7 +88,7 @@ class Provider:
         most_bytes: int,
         is_cancelled: Callable[[], bool] = never,
     ) -> Iterator[Streamed]:
-        """Give any answer while it comes; whoever leaves the block hangs up."""
+        """Yield an answer while it comes; leaving the block closes the connection."""
         patience = Patience(seconds, time.monotonic() + seconds, is_cancelled)
         try:
             with closing(self._asker()) as asker:

@@ -36,7 +36,7 @@ _VERSION = re.compile(r"-v([0-9]+)-[^-]")
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """What there is: one index behind both aliases, as long as all is well."""
+    """The indices of a name; all is well when one is behind both aliases."""
 
     base: str
     read: str | None
@@ -48,7 +48,7 @@ class Indices:
 
     @property
     def written(self) -> list[str]:
-        """Return the aliases that every document goes to, what is searched first.
+        """Return the aliases that documents are written to, the searched one first.
 
         Aliases, and not what is behind them: they may move before the write arrives.
         """
@@ -174,7 +174,7 @@ def go_live(client: OpenSearch, name: str) -> None:
 
 
 def write_to(client: OpenSearch, found: Indices, name: str) -> None:
-    """Move the write alias: one moment it is at the old index, the next at this one."""
+    """Move the write alias from the old index to this one in one step."""
     added = {"index": name, "alias": write_alias(found.base), "is_write_index": True}
     _move(client, found.write, added)
 

@@ -51,7 +51,7 @@ def write(
 
 
 def requests(documents: Iterable[Document]) -> Iterator[bytes]:
-    """Yield what writes these documents, each no longer than a request may be."""
+    """Yield the bodies of bulk requests, none longer than a request may be."""
     lines: list[bytes] = []
     size = 0
     for document in sorted(documents, key=lambda one: one.entry_id.int):

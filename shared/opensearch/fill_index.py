@@ -82,7 +82,7 @@ def fill(
     *,
     until: float = math.inf,
 ) -> Generator[tuple[list[UUID], dict[UUID, OpenSearchError]]]:
-    """Write the documents of these entries as they are now; yield what is done.
+    """Write the documents of entries as they are now; yield those that are done.
 
     A portion at a time, with errors by entry; past `until`, of the monotonic clock,
     none is begun. Close it: what is on its way is waited for.
@@ -103,7 +103,7 @@ def fill(
 
 
 def _loaded(pool: Pool, claims: Iterable[Claim], until: float) -> Iterator[Portion]:
-    """Yield the documents of these entries, so many as may be held at once."""
+    """Yield the documents of entries, in portions that fit into memory."""
     for tenant, ids in portions.cut(_sized(pool, claims), most=_LOADED_AT_ONCE):
         if time.monotonic() >= until:
             return
@@ -126,7 +126,7 @@ def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
 
 
 def ensure_filled(client: OpenSearch, base: str, pool: Pool) -> Indices:
-    """Make the index if it is missing, and the chore that finds what it then lacks."""
+    """Make the index if it is missing, and the chore that fills it."""
     # The chore is committed before the index is open for writing: dying between the
     # two leaves no index, and the next one to look makes both.
     return aliases.ensure_index(client, base, functools.partial(_reconcile, pool, base))
@@ -138,7 +138,7 @@ def note_missed(conn: Connection[TupleRow]) -> None:
 
 
 def catch_up(pool: Pool) -> None:
-    """Have the index compared if work ended while there was no OpenSearch."""
+    """Start a comparison of the index if work ended while OpenSearch was off."""
     with connection(pool) as conn:
         # Both in one commit; what is missed from now on is noted anew.
         if conn.execute(_TAKE_MISSED, {"kind": RECONCILE_INDEX}).rowcount:

@@ -174,7 +174,7 @@ def pipelined_connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
 
 
 def _forget_prepared(conn: PooledConnection) -> None:
-    """Have the server and the driver forget what was prepared.
+    """Drop prepared statements in the server and in the driver.
 
     At a rollback of its own the driver does both. Of DEALLOCATE ALL, sent as any other
     statement, it takes no notice from the second time on: what it then believes to be
@@ -236,7 +236,7 @@ def _check(conn: PooledConnection) -> None:
 
 
 def _learn_vectors(conn: PooledConnection) -> None:
-    """Have vectors travel as their bytes; before the first migration there are none."""
+    """Have vectors travel as bytes; before the first migration there are none."""
     try:
         register_vector(conn)
     except psycopg.ProgrammingError as exc:

@@ -42,7 +42,7 @@ class Layer:
         return "the environment" if self.origin == "environment" else self.origin
 
     def put(self, name: Name, value: Any, spelled: str) -> None:
-        """Take one value in under its canonical name."""
+        """Store a value under its canonical name."""
         name = names.canonical(name)
         if not name:
             return
@@ -216,7 +216,7 @@ def _secret_of(variable: str, path: str) -> str:
 
 
 def from_file(path: Path, model: type[Section]) -> Layer:
-    """Read the file; nothing of it is ever ignored without a word."""
+    """Read the file of settings; nothing in it is ignored silently."""
     layer = Layer(str(path), model)
     try:
         text = path.read_text(encoding="utf-8")

@@ -64,7 +64,7 @@ class StageInput(Mapping[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class StageDescriptor:
-    """What the rest of the system knows of a stage."""
+    """The description of a stage for the rest of the system."""
 
     name: str
     # Raised with every change of what it finds: all entries are then looked at anew.

@@ -36,7 +36,7 @@ _ALONE = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a claim holds, how often it is renewed, and how long at most."""
+    """The length of a lease, the interval of its renewal, and its hard limit."""
 
     lease_seconds: float = due_work.LEASE_SECONDS
     renew_seconds: float = 5.0
@@ -45,13 +45,13 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class GivesWay:
-    """To which stages another does, once their live work waits, and who is told so."""
+    """The stages that go first once they have live work, and who is told of it."""
 
     to: Sequence[str]
     told: Callable[[], None] | None = None
 
     def now(self, pool: Pool) -> bool:
-        """Tell whether the next batch is to wait, and whoever wants to know."""
+        """Tell whether the next batch is to wait, and tell those who are to know."""
         with connection(pool) as conn:
             is_waited_for = backlog.any_live(conn, self.to)
         if is_waited_for and self.told is not None:
@@ -202,7 +202,7 @@ def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:
 
 
 def claim_no_more() -> None:
-    """Let this worker end with the batches it has in hand, in all its processes."""
+    """Let all processes of this worker end after their present batches."""
     _ENDING[0] = 1
 
 

@@ -206,7 +206,7 @@ def release(
 
 
 def discard(conn: Connection[TupleRow], which: Which) -> Aside | None:
-    """Give up on one for good and return what it was; None where there is none."""
+    """Discard quarantined work for good and return it; None where there is none."""
     found = list_quarantined(conn, which, limit=1)
     _forget(conn, which.tenant, [row.id for row in found])
     return found[0] if found else None

@@ -88,5 +88,5 @@ def per_minute(conn: Connection[TupleRow]) -> dict[str, int]:
 
 
 def forget(conn: Connection[TupleRow]) -> None:
-    """Delete what is too old for either use."""
+    """Delete outcomes too old for the budget and for the rate."""
     conn.execute(_FORGET, {"kept": _KEPT, "seconds": _KEPT_SECONDS})
