@@ -103,7 +103,7 @@ class Transport(kombu_redis.Transport):
 
 
 class RecordingConsumer(Consumer):
-    """Writes what it cannot use into the quarantine before it lets go of it."""
+    """Records messages that it cannot use, and then acknowledges them."""
 
     def ensure_connected(self, conn: Any) -> Any:
         """Ask for the broker every second, however long it has been away.

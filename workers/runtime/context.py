@@ -184,7 +184,7 @@ class Context:
 
     @property
     def cross_encoder(self) -> CrossEncoder:
-        """The model that reranks; whoever asks first loads it."""
+        """Return the model that reranks; the first caller loads it."""
         settings = self.settings
         make = functools.partial(
             cross_encoders.load,
@@ -211,7 +211,7 @@ class Context:
 
     @property
     def search_context(self) -> SearchContext:
-        """What this process searches and answers with."""
+        """Return the context in which this process searches and answers."""
 
         def make() -> SearchContext:
             return make_search_context(
@@ -228,7 +228,7 @@ class Context:
         return self._resources.once("search_context", make)  # type: ignore[no-any-return]
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
-        """Say that rows are due; from a thread, never in the way, may be lost."""
+        """Queue a nudge for a thread to send; never blocks, and may be lost."""
         self._nudger.nudge(stage, entry_ids)
 
     @property
@@ -241,7 +241,7 @@ class Context:
 
     @property
     def timing(self) -> Timing:
-        """How long a claim holds, how often it is renewed, and how long at most."""
+        """Return a lease's length, its renewal interval and its hard limit."""
         work = self.settings.work
         return Timing(
             work.lease_seconds, work.lease_renew_seconds, work.task_hard_seconds

@@ -117,7 +117,7 @@ def _outcome(ctx: Context, claim: Claim, due: Sequence[Due], started: float) -> 
 
 
 def _standing(ctx: Context, claim: Claim, name: str) -> SourceState | None:
-    """Return how a source stands now, whenever it was added; None: it is asked no more.
+    """Return the present state of a source, whenever it was added; None: it is gone.
 
     What this process has read of the configuration may be of long ago.
     """
@@ -132,7 +132,7 @@ def _settings_of(standing: SourceState | None) -> SourceSettings | None:
 def _ask_for_linked_anew(
     ctx: Context, claim: Claim, name: str, fetched_by: SourceState | None
 ) -> bool:
-    """Make due what was linked by settings that have been changed meanwhile.
+    """Make linked files due whose source is set to fetch by now.
 
     Whoever changes them later finds it linked, and makes it due.
     """

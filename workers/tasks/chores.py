@@ -314,7 +314,7 @@ class _ChoreWalk:
                 return
 
     def _step(self) -> bool:
-        """Do one step; false when there is no next one for us."""
+        """Do one step; false when no next one is ours."""
         ctx, chore = self._ctx, self.chore
         ctx.checkpoint("before_step", chore.id)
         effect = self._prepare(ctx, chore)

@@ -65,7 +65,7 @@ def reparse_source(ctx: Context, source: str, run_id: UUID | None = None) -> Non
 
 
 def _go_on_in_turn(ctx: Context, source: str, kind: str) -> None:
-    """Do what is due of one kind, unless another child of the chores reads a source."""
+    """Do the due runs of one kind, unless another child is reading a source."""
     if not READING_TURN.take(_TURN_SECONDS):
         # The row stays due, and whoever schedules the sources asks again.
         return

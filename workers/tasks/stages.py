@@ -90,7 +90,7 @@ def _before(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> dict[UUID, L
 
 
 def _keep(ctx: Context, stage: Stage, done: Sequence[EntryResult[Finding]]) -> None:
-    """Store what was found and end its work, all in one commit."""
+    """Store the findings and end their work, all in one commit."""
     claims = [one.claim for one in done]
     tenant, work_class = claims[0].tenant, claims[0].work_class
     there = batch_commit.there(done)

@@ -37,7 +37,7 @@ Known = Callable[[str], dict[UUID, bytes]]
 
 
 def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
-    """Embed those that there is time for; the others go back untouched."""
+    """Embed the entries that there is time for; the others go back untouched."""
 
     # Nobody else makes vectors of what is claimed, so that one look serves the batch.
     @functools.cache

@@ -108,7 +108,7 @@ class ElogFiles:
         self._places = places
 
     def fetch(self, external_id: str) -> RawItem | None:
-        """Return one message; None when it is in no file, also not in another one."""
+        """Return one message from whichever file holds it; None if none does."""
         found = self._found_in(self._places.get(external_id), external_id)
         if found is None:
             # A message whose date is edited moves to the file of that day.
@@ -171,7 +171,7 @@ class ElogFiles:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know an ELOG by the first line of its newest file."""
+        """Recognise an ELOG by the first line of its newest file."""
         if "://" in url:
             return None
         folder = Folder(Source(name="elog", path=url), io, ())
@@ -192,7 +192,7 @@ class ElogFiles:
         )
 
     def _is_wanted(self, walk: _Pass, file: LogFile) -> bool:
-        """Tell whether a file may hold what is left of the walk."""
+        """Tell whether a file may hold messages that the walk still lacks."""
         if walk.file is not None:
             if (file.day, file.name) > walk.file:
                 return False

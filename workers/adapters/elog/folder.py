@@ -47,7 +47,7 @@ class Configuration:
     books: frozenset[str] | None = None
 
     def is_open(self, logbook: str) -> bool:
-        """Tell whether anybody may read a logbook; what is not known is not open."""
+        """Tell whether anybody may read a logbook; one not in elogd.cfg is not open."""
         if self.books is None or logbook not in self.books:
             return False
         return logbook not in self.restricted

@@ -150,7 +150,7 @@ class Login:
 
 
 def is_login(reply: Reply) -> bool:
-    """Tell whether the form of a login came instead of what was asked for."""
+    """Tell whether the answer is a login form instead of the page asked for."""
     if reply.body.lstrip().startswith(_OURS):
         # A message may show how a login looks.
         return False

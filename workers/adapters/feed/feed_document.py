@@ -54,7 +54,7 @@ _CUT_CHARACTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What one answer of a feed holds."""
+    """The items and links in one answer of a feed."""
 
     # Each wrapped in the declarations that it inherits.
     items: tuple[bytes, ...]
@@ -251,7 +251,7 @@ def _ascii_based(body: bytes, declared: str | None) -> tuple[bytes, str | None]:
 
 
 def _is_closed(body: bytes) -> bool:
-    """Whether the document goes to its end: broken inside is not cut off."""
+    """Tell whether the document has its end: if it has not, it was cut off."""
     return (
         re.search(
             rb"</(?:[\w.-]{1,40}:)?(?:rss|RDF|feed)\s{0,9}>\s{0,99}\Z", body[-200:]

@@ -151,7 +151,7 @@ class PathFiles:
         self._io = io
 
     def names(self) -> list[str]:
-        """Return them by name."""
+        """Return the names of the files, sorted."""
         return self._io.files.names()
 
     def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:  # noqa: ARG002 - it costs nothing
@@ -164,7 +164,7 @@ class PathFiles:
         return {}
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open one for reading."""
+        """Open a file for reading."""
         return self._io.files.open(name)
 
 
@@ -187,5 +187,5 @@ def tail_of(data: bytes) -> bytes:
 
 
 def memory_key(name: str) -> str:
-    """Return under what a file's mark is remembered."""
+    """Return the key under which a file's mark is remembered."""
     return f"file:{name}"

@@ -22,7 +22,7 @@ GUESS = "cp1252"
 
 
 class Readable(Protocol):
-    """What is read from the front to the end."""
+    """A stream that is read from the front to the end."""
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to so many bytes."""
@@ -66,7 +66,7 @@ def beginning(stream: BinaryIO, first: bytes) -> Opened:
 
 
 def advance(stream: BinaryIO, count: int) -> bool:
-    """Go forward by so many bytes; false where the stream ends before."""
+    """Skip so many bytes; false if the stream ends before."""
     if stream.seekable():
         stream.seek(count, 1)
         return True

@@ -46,7 +46,7 @@ class Format(Protocol):
 
 
 class FileWalk:
-    """Reads on where the last walk ended; what was replaced it reads again."""
+    """Continues where the last walk ended; files that were replaced are read again."""
 
     def __init__(
         self,

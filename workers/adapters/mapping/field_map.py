@@ -338,7 +338,7 @@ def _take(tree: _Taken, pointer: Pointer) -> None:
 
 
 def _leave(rest: dict[str, str], name: str, value: Any, taken: _Taken) -> None:
-    """Keep what is not taken of an object, its keys joined by dots."""
+    """Keep the unmapped values of an object, its keys joined by dots."""
     if not isinstance(value, dict):
         rest[name] = plain(value)
         return

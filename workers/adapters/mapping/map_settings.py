@@ -113,7 +113,7 @@ class MapArgs(AdapterArgs):
 
 
 class Times(NamedTuple):
-    """How the times of a source are to be read."""
+    """How the times of a source are read."""
 
     zone: str | None = None
     fold: int = 0

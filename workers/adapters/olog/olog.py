@@ -143,7 +143,7 @@ class Olog:
     def pages(
         self, since: Cursor | None, window: Window | None = None
     ) -> Iterator[AdapterPage]:
-        """Yield what was created since the cursor, or within the window."""
+        """Yield logs created since the cursor, or within the window."""
         walk = self._begin(since, window)
         while not walk.over and not self._io.is_cancelled():
             yield self._next_page(walk, window)
@@ -194,7 +194,7 @@ class Olog:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know an Olog by the shape of its search."""
+        """Recognise an Olog by the shape of its search."""
         api = _api(url)
         try:
             reply = io.http.get(f"{api}/logs/search", params={"size": "1"})

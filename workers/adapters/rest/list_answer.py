@@ -77,7 +77,7 @@ def unexpected(reply: Reply, why: str) -> IngestionError:
 def hold_to_order(
     args: RestArgs, times: Iterable[datetime | None], last: datetime | None
 ) -> datetime | None:
-    """Hold an ascending source to its order: a cursor would skip what it breaks."""
+    """Raise if an ascending list is out of order: a cursor would skip entries."""
     if not args.is_ascending or not args.params.since:
         return None
     for at in times:

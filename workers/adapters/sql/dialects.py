@@ -143,7 +143,7 @@ class Login:
 
     @classmethod
     def of(cls, parts: SplitResult) -> Login:
-        """Return them unquoted."""
+        """Return the parts of a DSN, unquoted."""
         return cls(
             parts.hostname or "localhost",
             parts.port,
