@@ -109,7 +109,7 @@ def _check_once(request: Request, names: set[str]) -> None:
 
 
 def check_media_type(request: Request, *accepted: str) -> None:
-    """Raise 415 unless the body says that it is one of these."""
+    """Raise 415 unless the body has one of these media types."""
     given = request.headers.get("content-type", "")
     kind, _, options = given.partition(";")
     charset = options.strip().lower().removeprefix("charset=").strip('"')

@@ -57,5 +57,5 @@ def _is_login_shell(shell: str) -> bool:
 
 
 def describe_neighbours(neighbours: Iterable[Neighbour]) -> str:
-    """Return them as a part of a sentence."""
+    """Return the neighbours as a part of a sentence."""
     return ", ".join(str(neighbour) for neighbour in neighbours)

@@ -163,7 +163,7 @@ class EmbeddedPostgres(EmbeddedServer):
 
 
 def memory_at_hand(limit: Path = _MEMORY_LIMIT) -> int:
-    """Return the machine's memory in bytes, or what its container may have of it."""
+    """Return the machine's memory in bytes, or the limit of its container."""
     total = psutil.virtual_memory().total
     try:
         said = limit.read_text(encoding="ascii").strip()

@@ -60,11 +60,11 @@ class Server(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """Its process, or None when it does not run."""
+        """Return the process id of the server, or None when it does not run."""
 
     @property
     def port(self) -> int:
-        """Where it listens, on loopback only."""
+        """Return the port that the server listens on, on loopback only."""
 
     @property
     def log_path(self) -> Path:
@@ -89,17 +89,17 @@ class EmbeddedServer(ABC):
 
     @property
     def port(self) -> int:
-        """Where it listens, on loopback only."""
+        """Return the port that the server listens on, on loopback only."""
         return self._port
 
     @property
     def log_path(self) -> Path:
-        """What it has printed."""
+        """Return the path of the server's log."""
         return self.place.logs / f"{self.name}.log"
 
     @property
     def pid_path(self) -> Path:
-        """Its pid, port and start time."""
+        """Return the file of the server's pid, port and start time."""
         return self.place.run / f"{self.name}.json"
 
     @property
@@ -109,18 +109,18 @@ class EmbeddedServer(ABC):
 
     @property
     def config_folder(self) -> Path:
-        """Its configuration, written anew at every start."""
+        """Return the folder of the configuration, which every start writes anew."""
         return service_user.data_home(self.place.home) / "config" / self.name
 
     @property
     def pid(self) -> int | None:
-        """Its process, or None when it does not run."""
+        """Return the process id of the server, or None when it does not run."""
         if self._process is None or not processes.is_alive(self._process):
             self._process = self._find()
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start it, or take over the one that runs; returns at once, idempotent."""
+        """Start the server, or adopt the running one; returns at once, idempotent."""
         service_user.ensure_service_user()
         self._make_folders()
         with service_user.locked(self.place.run / f"{self.name}.lock"):
@@ -150,7 +150,7 @@ class EmbeddedServer(ABC):
             time.sleep(_POLL_SECONDS)
 
     def stop(self, *, crash: bool = False) -> None:
-        """End it and wait for that; with `crash` it gets no time to tidy up."""
+        """End the server and wait for its end; `crash` gives it no time to tidy up."""
         if self.pid is not None and self._process is not None:
             processes.end(
                 self._process,
@@ -312,7 +312,7 @@ def free_port() -> int:
 
 
 def listener(port: int) -> str | None:
-    """Say who listens on a port of loopback, or None when it is free."""
+    """Return who listens on a port of loopback, or None when it is free."""
     if not _in_use(port):
         return None
     with suppress(psutil.Error):

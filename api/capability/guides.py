@@ -137,7 +137,7 @@ class PromptBuilder(Protocol):
 
 
 class DefaultLogbookSearchPromptBuilder:
-    """The guides as they ship; a facility overrides what it knows better."""
+    """The guides as shipped; a facility overrides those that it can word better."""
 
     PROMPT_TYPE: ClassVar[str] = NAME
 

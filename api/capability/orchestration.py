@@ -124,7 +124,7 @@ class Capability(ABC):
 
     @abstractmethod
     async def execute(self) -> dict[str, Any]:
-        """Carry the step out, and return what it has stored."""
+        """Carry the step out, and return the result that was stored."""
 
     @staticmethod
     def classify_error(exc: BaseException) -> ErrorClassification:

@@ -29,7 +29,7 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, never b
 
 
 def base_url(settings: Settings) -> str:
-    """Return where the API of these settings answers on this machine."""
+    """Return the address of the local API of these settings."""
     host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host
     bracketed = f"[{host}]" if ":" in host else host
     return f"http://{bracketed}:{settings.port}{settings.base_path}"
@@ -101,7 +101,7 @@ def fetch(
 
 @contextmanager
 def _told_if_slow(client: httpx.Client) -> Iterator[None]:
-    """Tell whoever sits at a terminal, and wonders, that an answer is waited for."""
+    """Tell a person at a terminal that an answer takes long."""
     context = click.get_current_context(silent=True)
     out = context.find_object(output.Output) if context else None
     if out is None or not sys.stderr.isatty():

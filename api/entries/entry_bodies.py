@@ -77,7 +77,7 @@ def answer(
     revision: int | None,
     if_none_match: str | None,
 ) -> Response:
-    """Answer with one entry, as it is or was; 304 to whoever has it already."""
+    """Answer with an entry, as it is or was; 304 if the caller has it already."""
     entry = read_entries.require_entry(entry)
     if revision is not None and revision != entry.revision:
         old = revisions.at(conn, scope.tenant, entry.entry_id, revision)

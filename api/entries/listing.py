@@ -87,7 +87,7 @@ def fitting(entries: Sequence[EntryView]) -> int:
 
 
 def bounded(entries: Sequence[EntryView], most: int | None) -> list[EntryView]:
-    """Return the entries with no more text together; None: with all that they have."""
+    """Return the entries with texts of a bounded length; None: with whole texts."""
     if most is None:
         return list(entries)
     kept: list[EntryView] = []

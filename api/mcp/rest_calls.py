@@ -47,7 +47,7 @@ class RestCalls:
 
     @classmethod
     def within(cls, app: FastAPI, request: Request) -> RestCalls:
-        """Return calls to an application of this process, as whoever sent a request."""
+        """Return calls to this process's application with the rights of a request."""
         headers = {
             name: value
             for name, value in request.headers.items()

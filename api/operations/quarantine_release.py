@@ -41,7 +41,7 @@ class ReleaseProgress:
 
     @classmethod
     def begin(cls, which: Which) -> ReleaseProgress:
-        """Return where the release of these begins."""
+        """Return the place where the release of this work begins."""
         return cls(_ITEMS if which.stage == rejected.STAGE else _WORK)
 
     @classmethod
@@ -57,7 +57,7 @@ class ReleaseProgress:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseStep:
-    """What came of a release so far, and where the rest of it begins."""
+    """The result of a release so far, and the place where its rest begins."""
 
     released: Released
     rest: ReleaseProgress | None = None

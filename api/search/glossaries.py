@@ -60,7 +60,7 @@ class Glossaries:
             return last
 
     def forget(self, tenant: str) -> None:
-        """Have the next search read anew: something was decided here."""
+        """Have the next search read the terms anew, after a decision here."""
         self._decided += 1
         self._known.pop(tenant, None)
 

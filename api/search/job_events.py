@@ -33,7 +33,7 @@ _ACCEPTED, _PLANNED, _SNAPSHOT, _RESULTS, _DONE = 1, 2, 1_000_000, 1_000_001, 1_
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """A job as it stands, and what was told of it; None: that is lost."""
+    """A job as it stands, and its events; None: they are lost."""
 
     stored: StoredJob
     told: Progress | None
@@ -148,7 +148,7 @@ def events_after(seen: JobSnapshot, after: int) -> list[Event]:
 
 
 def _heard_until(stored: StoredJob, after: int) -> int:
-    """Return how much workers must have told: what was sent, and each branch's end."""
+    """Return how many events workers must have told, given the ones sent before."""
     branches = 1 if stored.plan["method"] == AGENT else len(stored.plan["branches"])
     branches = branches if stored.ended_at else 0
     return max(told_before(after), branches)

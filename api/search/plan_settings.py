@@ -112,7 +112,7 @@ def _agent_modes(settings: Settings) -> tuple[modes.Mode, ...]:
 
 
 def calendar_of(settings: Settings) -> Clock:
-    """Return how the facility counts its days, without what is now."""
+    """Return the facility's calendar, without the present time."""
     return make_calendar(settings, facility_of(settings))
 
 
@@ -123,7 +123,7 @@ def facility_of(settings: Settings) -> Facility:
 
 
 def ordering_of(settings: Settings) -> Ordering:
-    """Return how hits are put in order where a request says nothing of it."""
+    """Return the ordering of hits that holds if a request names none."""
     search, unified = settings.search, settings.unified_search
     gravity = unified.gravity_boost
     reranking = settings.reranking

@@ -100,7 +100,7 @@ class Telemetry:
         return EventKeys(self._secret(), tenant)
 
     def stop(self) -> None:
-        """Write what is noted, for a moment, and end."""
+        """Write the queued notes, for a moment, and end."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(_STOP_SECONDS)

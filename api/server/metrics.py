@@ -105,7 +105,7 @@ _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
 def render(
     behind: Lag | None, sources: Sequence[Behind], quotas: Mapping[str, int]
 ) -> bytes:
-    """Return this process's figures, and those of Postgres and Redis that answer."""
+    """Return the metrics of this process, of Postgres and of Redis, if they answer."""
     fresh = CollectorRegistry()
     known = Gauge(
         "logchord_work_known", "1 if Postgres told of the work.", registry=fresh

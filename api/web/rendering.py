@@ -148,7 +148,7 @@ class Links:
     def __call__(
         self, path: str, query: Mapping[str, Any] | None = None, **more: Any
     ) -> str:
-        """Return an address; what is None or empty is left out of its query."""
+        """Return an address, its query without values that are None or empty."""
         given = {**(query or {}), **more}
         pairs = [
             (name, one)

@@ -39,7 +39,7 @@ def is_taken(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SearchForm:
-    """What stands in the address: the question, its filters, and how it is shown."""
+    """The question, its filters and the display, as in the address."""
 
     q: str = ""
     mode: str = AUTO
@@ -55,7 +55,7 @@ class SearchForm:
 
     @classmethod
     def read(cls, params: QueryParams) -> Self:
-        """Read an address, or refuse what of it is none."""
+        """Read an address, or refuse its wrong parts."""
         given = {
             name: [door.admit(one, name) for one in params.getlist(name) if one]
             for name in dict.fromkeys(filter(is_filter, params.keys()))
@@ -102,7 +102,7 @@ class SearchForm:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing is asked for."""
+        """Tell whether nothing is asked for."""
         return not (self.q.strip() or self.filters or self.since or self.until)
 
     @property
@@ -157,7 +157,7 @@ class SearchForm:
         return SearchRequest.model_validate(fields)
 
     def counts_request(self) -> SearchRequest:
-        """Return the search that counts what matches by words, and shows none of it."""
+        """Return the search that counts matches by words, and shows no hits."""
         return SearchRequest.model_validate(
             {
                 "query": self.q,

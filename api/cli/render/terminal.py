@@ -24,14 +24,14 @@ def plain_lines(text: str) -> str:
 
 
 def columns() -> int:
-    """Return how wide the terminal is; what is piped to a program has no end."""
+    """Return the width of the terminal; a pipe to a program has no limit."""
     if not sys.stdout.isatty():
         return sys.maxsize
     return max(LEAST_COLUMNS, shutil.get_terminal_size().columns)
 
 
 def fact_width() -> int:
-    """Return how wide facts are: for whoever reads lines, each stays one."""
+    """Return the width of facts; for a program, each stays on one line."""
     width = columns()
     return width if width == sys.maxsize else min(MOST_COLUMNS, width)
 

@@ -21,7 +21,7 @@ _GATES = {
 
 
 def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
-    """Yield what was searched, over what time, what is unknown and what came near."""
+    """Yield which sources and times were searched, what is unknown, and near misses."""
     said = answer["context_answer"]
     yield from wrapped(
         plain(said["summary"] if said else "Nothing was found."), page.text

@@ -53,7 +53,7 @@ def print_answer(
 def _at_other_times(
     overflow: dict[str, Any] | None, page: HitLayout, *, explain: bool
 ) -> Iterator[str]:
-    """Yield what was found outside of a time that was read out of the question."""
+    """Yield the hits outside of the time that was read in the question."""
     if not overflow:
         return
     yield "At other times:"

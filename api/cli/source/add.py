@@ -207,7 +207,7 @@ def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
 
 
 def _readers(said: tuple[str, ...]) -> dict[str, list[str] | None]:
-    """Return who may read which logbook; None: whoever may read the source."""
+    """Return the readers of each logbook; None: all who may read the source."""
     found: dict[str, list[str] | None] = {}
     for one in said:
         book, _, group = one.rpartition("=")
@@ -345,7 +345,7 @@ def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) ->
 
 
 def _taken_over(client: httpx.Client, path: Path, name: str) -> str | None:
-    """Let the running stack read the file, and say what it lacks to read the source."""
+    """Have the running stack read the file; return what it lacks to read the source."""
     found = api_client.call(client, "POST", "/v1/sources/reload")
     for one in found["invalid"]:
         if one["name"] == name:

@@ -30,7 +30,7 @@ _READERS = {"none": "not told", "entry": "told entry by entry", "book": "told by
 
 
 def lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what it is, and what was found; only what is known."""
+    """Yield each known finding of a check, with its label."""
     can, said = found["capabilities"], found["found"] or {}
     newest = said.get("newest")
     if newest is not None:

@@ -143,7 +143,7 @@ class Start:
             welcome.Welcome.of(settings, seconds, demo=self._demo).show(self._out)
 
     def _why_no_model(self) -> str:
-        """Return the last line that its process wrote: what is missing, what to do."""
+        """Return the last line of the model's process: what is missing, what to do."""
         written = (self._home / "logs" / "model.log").read_text("utf-8", "replace")
         return (written.strip().splitlines() or ["See `logchord logs model`."])[-1]
 
