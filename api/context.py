@@ -59,21 +59,21 @@ class ApiContext:
     secret: Callable[[], bytes]
     signer: Callable[[], Signer]
     probes: Probes
-    # Of whoever makes the vectors.
+    # Probes the server that makes the vectors.
     provider: Probes
     backlog: Backlog
     key_use: KeyUse
     # How far each stage is, by tenant; entries and what the index lacks, by rights.
     counts: Sparing[Lag]
     entry_counts: Sparing[tuple[int, int]]
-    # Of a facility and its live model; None: not to be had in time, which is kept, too.
+    # By tenant and live model; None: not counted in time, which is kept, too.
     vector_counts: Sparing[EmbeddingCounts | None]
     opensearch: OpenSearch | None
     uploads: Uploads
     exports: Exports
 
     def reader(self, scope: Scope) -> JobReader:
-        """Return who reads a stored job, with the rights of now."""
+        """Return a reader of stored jobs that applies the caller's present rights."""
         honest = self.settings.search.acl_honesty
         context = self.searches.context
         return JobReader(context, scope, honest, make_cards, answer_question)

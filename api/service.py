@@ -50,7 +50,7 @@ class _Loop:
         self._thread.start()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what the work comes to; whoever gives up waiting cancels it."""
+        """Run a coroutine and return its result; giving up the wait cancels it."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         return await asyncio.wrap_future(future)
 
@@ -82,7 +82,7 @@ class SearchService:
             self._data, self._planner = clients.data, clients.searches
 
     async def __aenter__(self) -> Self:
-        """Use it; the pool connects at the first search."""
+        """Use the service; its pool connects at the first search."""
         self._refuse_fork()
         return self
 
@@ -92,7 +92,7 @@ class SearchService:
         exc: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave it open: it is the process's own, see `close_search_service`."""
+        """Leave the service open: the process owns it, see `close_search_service`."""
 
     async def search(
         self,

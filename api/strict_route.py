@@ -56,12 +56,12 @@ class StrictRoute(APIRoute):
     counts_as: Kind = "default"
 
     def takes(self, name: str) -> bool:  # noqa: ARG002 - for routes that take more
-        """Whether it reads a parameter itself that its handler does not name."""
+        """Tell whether the route reads a parameter that its handler does not name."""
         return False
 
     @property
     def media_types(self) -> tuple[str, ...]:
-        """Return what a body may say that it is."""
+        """Return the media types that a body may have."""
         return ("application/json",)
 
     def get_route_handler(self) -> Handler:
@@ -109,7 +109,7 @@ def _check_once(request: Request, names: set[str]) -> None:
 
 
 def check_media_type(request: Request, *accepted: str) -> None:
-    """Raise 415 unless the body says that it is one of these."""
+    """Raise 415 unless the body has one of these media types."""
     given = request.headers.get("content-type", "")
     kind, _, options = given.partition(";")
     charset = options.strip().lower().removeprefix("charset=").strip('"')

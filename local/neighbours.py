@@ -47,7 +47,7 @@ def _is_person(uid: int) -> bool:
     try:
         account = pwd.getpwuid(uid)
     except KeyError:
-        # Of another container's user nothing is known but the number.
+        # A user of another container has a number here, and no account.
         return False
     return account.pw_name != SERVICE_USER and _is_login_shell(account.pw_shell)
 
@@ -57,5 +57,5 @@ def _is_login_shell(shell: str) -> bool:
 
 
 def describe_neighbours(neighbours: Iterable[Neighbour]) -> str:
-    """Return them as a part of a sentence."""
+    """Return the neighbours as a part of a sentence."""
     return ", ".join(str(neighbour) for neighbour in neighbours)

@@ -17,7 +17,7 @@ class PortTakenError(ServerError):
 
 @dataclass(frozen=True)
 class StackFolders:
-    """The two folders of one stack: what is its own, and what stacks share."""
+    """The two folders of a stack: its own, and the one that stacks share."""
 
     home: Path
     cache: Path

@@ -46,7 +46,7 @@ _SETTINGS = {
 
 # Taken as it is filled, not at the start; 100,000 entries with vectors are 600 MB.
 _LEAST_BUFFERS_MB, _MOST_BUFFERS_MB = 128, 1024
-# Of a container, as it sees itself.
+# The limit of a container's memory, as the container sees it.
 _MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -163,7 +163,7 @@ class EmbeddedPostgres(EmbeddedServer):
 
 
 def memory_at_hand(limit: Path = _MEMORY_LIMIT) -> int:
-    """Return the machine's memory in bytes, or what its container may have of it."""
+    """Return the machine's memory in bytes, or the limit of its container."""
     total = psutil.virtual_memory().total
     try:
         said = limit.read_text(encoding="ascii").strip()
@@ -175,7 +175,7 @@ def memory_at_hand(limit: Path = _MEMORY_LIMIT) -> int:
 
 
 def of_memory(total_bytes: int) -> Mapping[str, str]:
-    """Return what Postgres takes of a machine's memory, and what it may count on."""
+    """Return Postgres's memory settings for a machine's memory."""
     total_mb = total_bytes // 2**20
     buffers = max(_LEAST_BUFFERS_MB, min(_MOST_BUFFERS_MB, total_mb // 32))
     return {

@@ -37,14 +37,14 @@ def spawn(
 
 @atexit.register
 def _let_go() -> None:
-    """Reap what has ended; what still runs is meant to, so Popen need not complain."""
+    """Reap ended children; running ones are to go on, so Popen need not complain."""
     for child in _children.values():
         if child.poll() is None:
             child.returncode = 0
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Tell whether it runs; a dead child of ours is reaped."""
+    """Tell whether a process runs; a dead child of ours is reaped."""
     child = _children.get(process.pid)
     if child is not None and child.poll() is not None:
         del _children[process.pid]

@@ -56,7 +56,7 @@ class Child:
         return min(pause, LONGEST_PAUSE_SECONDS)
 
     def row(self) -> runner_state.ChildState:
-        """Return what others may know of it."""
+        """Return the state of the child as others may read it."""
         pid = self.process.pid if self.process else None
         return {
             "pid": pid,
@@ -91,7 +91,7 @@ class Runner:
             time.sleep(0.1)
 
     def end(self) -> None:
-        """Let `run` return; takes no lock, so a signal handler may call it."""
+        """End `run`; takes no lock, so that a signal handler may call this."""
         self._stopping = True
 
     def alive(self) -> bool:
@@ -177,7 +177,7 @@ class Runner:
         self._echo("runner", f"{name} {text}")
 
     def _write_state(self) -> None:
-        """Write down who runs, for `status` and for whoever must reclaim it."""
+        """Write down which processes run, for `status` and for a later stack."""
         rows = {c.command.name: c.row() for c in self._children}
         runner_state.write(self._state, rows)
 

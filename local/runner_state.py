@@ -43,7 +43,7 @@ def read_children(path: Path) -> dict[str, ChildState]:
 
 
 def is_failing(row: ChildState) -> bool:
-    """Tell whether it died five times within the last minute."""
+    """Tell whether a child died five times within the last minute."""
     since = time.time() - WINDOW_SECONDS
     return sum(death > since for death in row["deaths"]) >= FAILING_DEATHS
 

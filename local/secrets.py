@@ -19,7 +19,7 @@ class Secrets:
 
 
 def of_home(home: Path) -> Secrets:
-    """Return the secrets of a home; what is missing is made and kept."""
+    """Return the secrets of a home; missing ones are made and stored."""
     path = home / "run" / "secrets.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -46,13 +46,13 @@ class Server(Protocol):
     name: str
 
     def start(self) -> None:
-        """Start it, or take over the one that runs; returns at once, idempotent."""
+        """Start the server, or adopt the running one; returns at once, idempotent."""
 
     def wait_ready(self, timeout_seconds: float) -> None:
         """Return once it answers; raise ServerError if it dies or takes too long."""
 
     def stop(self, *, crash: bool = False) -> None:
-        """End it and wait for that; with `crash` it gets no time to tidy up."""
+        """End the server and wait for its end; `crash` gives it no time to tidy up."""
 
     @property
     def url(self) -> str:
@@ -60,15 +60,15 @@ class Server(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """Its process, or None when it does not run."""
+        """Return the process id of the server, or None when it does not run."""
 
     @property
     def port(self) -> int:
-        """Where it listens, on loopback only."""
+        """Return the port that the server listens on, on loopback only."""
 
     @property
     def log_path(self) -> Path:
-        """What it has printed."""
+        """Return the path of the server's log."""
 
 
 class EmbeddedServer(ABC):
@@ -89,38 +89,38 @@ class EmbeddedServer(ABC):
 
     @property
     def port(self) -> int:
-        """Where it listens, on loopback only."""
+        """Return the port that the server listens on, on loopback only."""
         return self._port
 
     @property
     def log_path(self) -> Path:
-        """What it has printed."""
+        """Return the path of the server's log."""
         return self.place.logs / f"{self.name}.log"
 
     @property
     def pid_path(self) -> Path:
-        """Its pid, port and start time."""
+        """Return the file of the server's pid, port and start time."""
         return self.place.run / f"{self.name}.json"
 
     @property
     def data_folder(self) -> Path:
-        """What it keeps; as root this may lie below `/var/lib/logchord`."""
+        """Return the data folder; for root it may lie below `/var/lib/logchord`."""
         return service_user.data_home(self.place.home) / "data" / self.name
 
     @property
     def config_folder(self) -> Path:
-        """Its configuration, written anew at every start."""
+        """Return the folder of the configuration, which every start writes anew."""
         return service_user.data_home(self.place.home) / "config" / self.name
 
     @property
     def pid(self) -> int | None:
-        """Its process, or None when it does not run."""
+        """Return the process id of the server, or None when it does not run."""
         if self._process is None or not processes.is_alive(self._process):
             self._process = self._find()
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start it, or take over the one that runs; returns at once, idempotent."""
+        """Start the server, or adopt the running one; returns at once, idempotent."""
         service_user.ensure_service_user()
         self._make_folders()
         with service_user.locked(self.place.run / f"{self.name}.lock"):
@@ -150,7 +150,7 @@ class EmbeddedServer(ABC):
             time.sleep(_POLL_SECONDS)
 
     def stop(self, *, crash: bool = False) -> None:
-        """End it and wait for that; with `crash` it gets no time to tidy up."""
+        """End the server and wait for its end; `crash` gives it no time to tidy up."""
         if self.pid is not None and self._process is not None:
             processes.end(
                 self._process,
@@ -179,10 +179,10 @@ class EmbeddedServer(ABC):
 
     @abstractmethod
     def _answers(self) -> bool:
-        """Ask it once whether it serves."""
+        """Ask the server once whether it serves."""
 
     def _environment(self) -> Mapping[str, str]:
-        """Return what it needs beside the bare environment."""
+        """Return the variables that the server needs beside the bare environment."""
         return {}
 
     def _full_environment(self) -> dict[str, str]:
@@ -290,7 +290,7 @@ class EmbeddedServer(ABC):
 
 
 def _is_ours(process: psutil.Process) -> bool:
-    """Tell whether it runs, and as a user of ours: anybody may copy a command line."""
+    """Tell whether the process runs as a user of ours: a command can be copied."""
     try:
         owner = process.uids().effective
     except psutil.NoSuchProcess:
@@ -312,7 +312,7 @@ def free_port() -> int:
 
 
 def listener(port: int) -> str | None:
-    """Say who listens on a port of loopback, or None when it is free."""
+    """Return who listens on a port of loopback, or None when it is free."""
     if not _in_use(port):
         return None
     with suppress(psutil.Error):

@@ -31,7 +31,7 @@ _CHECK_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 30.0
 
 
 class Watch(Protocol):
-    """Who is told how the start goes."""
+    """Shows how the start of a stack goes."""
 
     def say(self, text: str) -> None:
         """Take a sentence."""
@@ -48,7 +48,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class Given:
-    """What somebody else runs, and what of ours may be started."""
+    """Servers that somebody else runs, and the file of ours to start."""
 
     database_url: str | None = None
     broker_url: str | None = None
@@ -58,7 +58,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where the servers of this stack are."""
+    """The addresses of this stack's servers."""
 
     database_url: str
     broker_url: str
@@ -111,7 +111,7 @@ class Stack:
         runner_state.reclaim(self._place.run / "runner.json", self._watch.say)
 
     def start_servers(self, given: Given) -> Addresses:
-        """Start what is not given; Postgres and Valkey are ready on return.
+        """Start the servers that are not given; Postgres and Valkey are then ready.
 
         OpenSearch may take ten seconds more: see `wait_for_search_engine`.
         """

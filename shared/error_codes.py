@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Severity(StrEnum):
-    """What the caller should do about it."""
+    """Whether to give up or to try again later."""
 
     CRITICAL = "CRITICAL"
     RETRIABLE = "RETRIABLE"

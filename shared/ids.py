@@ -17,5 +17,5 @@ def uuid7(milliseconds: int | None = None) -> uuid.UUID:
 
 
 def earliest(milliseconds: int) -> uuid.UUID:
-    """Return what no UUID that is made from then on is less than."""
+    """Return the lowest UUID that can be made from this millisecond on."""
     return uuid.UUID(int=(milliseconds & (1 << 48) - 1) << 80)

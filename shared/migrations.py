@@ -48,7 +48,7 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        """Return what an applied file may never change."""
+        """Return the hash of the SQL, which may never change once it is applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
     @property
@@ -83,7 +83,7 @@ def checksum_of_all(folder: Path = FOLDER) -> str:
 def list_pending(
     conn: Connection[TupleRow], *, phase: Phase | None = None, folder: Path = FOLDER
 ) -> list[Migration]:
-    """Return what is not applied yet; refuse if an applied file was changed."""
+    """Return the migrations to apply; refuse if an applied file was changed."""
     with translate_database_errors():
         row = conn.execute(_HAS_LEDGER).fetchone()
         known = row is not None and row[0]

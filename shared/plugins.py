@@ -30,7 +30,7 @@ PROVIDERS = {
     SEARCH_MODULES: "get_tool_descriptor",
     PIPELINES: "get_pipeline_descriptor",
 }
-# Of what another package brings.
+# The form of names that other packages may give.
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _MODULE_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
@@ -73,7 +73,7 @@ def extend_registry(
     search_modules: Iterable[SearchModuleRegistration] = (),
     pipelines: Iterable[PipelineRegistration] = (),
 ) -> None:
-    """Add to what is installed; the same again is nothing, a taken name is refused.
+    """Register plug-ins; a repeated registration changes nothing, a taken name raises.
 
     A module is imported when it is first asked for, as one of an entry point is.
     """
@@ -85,14 +85,14 @@ def extend_registry(
 
 
 def until_extended(read: Callable[[], T]) -> _lru_cache_wrapper[T]:
-    """Keep what is read until something more is registered."""
+    """Cache a function's result until another plug-in is registered."""
     kept = cache(read)
     _forget.append(kept.cache_clear)
     return kept
 
 
 def points(group: str) -> Mapping[str, EntryPoint]:
-    """Return what is registered in a group, by name, not loaded yet."""
+    """Return the entry points of a group by name, registered ones too, not loaded."""
     added = {
         one.name: EntryPoint(one.name, f"{one.module_path}:{PROVIDERS[group]}", group)
         for one in _registered.get(group, {}).values()
@@ -101,7 +101,7 @@ def points(group: str) -> Mapping[str, EntryPoint]:
 
 
 def usable(found: Mapping[str, T | ConfigurationError], name: str, kind: str) -> T:
-    """Return one of what was found, or raise why it cannot be used."""
+    """Return a plug-in that was found, or raise why it cannot be used."""
     one = found.get(name)
     if one is None:
         message = f"No {kind} is called {name!r}."
@@ -117,17 +117,17 @@ def of_others(group: str) -> set[str]:
 
 
 def is_ours(point: EntryPoint) -> bool:
-    """Whether it came with Logchord."""
+    """Tell whether the plug-in came with Logchord."""
     return point.dist is not None and point.dist.name == OURS
 
 
 def registration(group: str, name: str) -> Registration | None:
-    """Return what was said of a plug-in when it was registered without entry point."""
+    """Return the registration of a plug-in that has no entry point."""
     return _registered.get(group, {}).get(name)
 
 
 def import_named(environ: Mapping[str, str]) -> None:
-    """Import what the environment names, so that it can register what it has."""
+    """Import the modules that the environment names, so that they can register."""
     for name in environ.get(VARIABLE, "").replace(",", " ").split():
         try:
             importlib.import_module(name)
@@ -137,7 +137,7 @@ def import_named(environ: Mapping[str, str]) -> None:
 
 
 def load_named(named: str, config_key: str) -> Any:
-    """Return what a setting names as `module:object`, or say why there is none."""
+    """Load the object that a setting names as `module:object`, or raise why not."""
     try:
         return EntryPoint(config_key, named, "").load()
     except (ImportError, AttributeError, ValueError) as exc:

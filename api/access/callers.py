@@ -87,7 +87,7 @@ class Callers:
         return await asyncio.shield(asked)
 
     async def limit(self, request: Request, scope: Scope, kind: Kind) -> None:
-        """Take one request of the caller's minute, or raise 429."""
+        """Count a request against the caller's limit per minute, or raise 429."""
         limit = scope.rate_per_minute
         if limit is None:
             limit = self._limits[kind]
@@ -174,7 +174,7 @@ def is_loopback(address: str) -> bool:
 
 
 def _session(request: Request) -> str | None:
-    """Return the session of whoever looks; it writes by forms of the page alone."""
+    """Return the session of a page's reader; only a page's forms may write with it."""
     route = request.scope.get("route")
     is_form = getattr(route, "takes_session_writes", False)
     if request.method not in _SAFE_METHODS and not is_form:

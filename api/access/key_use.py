@@ -16,7 +16,7 @@ WRITE_SECONDS = 60.0
 
 
 class KeyUse:
-    """Which keys were used since they were last written; never in a request's way."""
+    """Collects which keys were used, and stores that later, outside of requests."""
 
     def __init__(self, pool: Pool, *, every_seconds: float = WRITE_SECONDS) -> None:
         self._pool = pool
@@ -33,7 +33,7 @@ class KeyUse:
         self._task = asyncio.create_task(self._run(), name="key use")
 
     async def stop(self) -> None:
-        """Write what is left, and end."""
+        """Store the last uses, and end."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -43,7 +43,7 @@ def read_session(secret: bytes, value: str) -> str:
 
 
 def csrf_token(secret: bytes, request: Request) -> str:
-    """Return what a form of this session must bring along, unknown to other pages."""
+    """Return the token that forms of this session send; no other page can know it."""
     return _sign(secret, f"form {session_of(request) or ''}")
 
 

@@ -119,37 +119,37 @@ _CLASSIFIED = tuple(
 
 @runtime_checkable
 class PromptBuilder(Protocol):
-    """What says when to use a capability, and how."""
+    """Writes the guides on when to use a capability, and how."""
 
     PROMPT_TYPE: ClassVar[str]
 
     def get_role_definition(self) -> str:
-        """Return who a model that searches is."""
+        """Return the role of a model that searches."""
 
     def get_instructions(self) -> str:
-        """Return how it goes about it."""
+        """Return the steps by which the model searches."""
 
     def get_orchestrator_guide(self) -> OrchestratorGuide:
-        """Return when and how a planner includes it."""
+        """Return when and how a planner includes the search."""
 
     def get_classifier_guide(self) -> ClassifierGuide:
-        """Return which queries activate it."""
+        """Return which queries activate the search."""
 
 
 class DefaultLogbookSearchPromptBuilder:
-    """The guides as they ship; a facility overrides what it knows better."""
+    """The guides as shipped; a facility overrides those that it can word better."""
 
     PROMPT_TYPE: ClassVar[str] = NAME
 
     def get_role_definition(self) -> str:
-        """Return who a model that searches is."""
+        """Return the role of a model that searches."""
         return (
             "You know this facility's logbooks and find in them the entries of the past"
             " that a question is about: an expert in facility logbook search."
         )
 
     def get_instructions(self) -> str:
-        """Return how it reads the intent, chooses a strategy, and cites."""
+        """Return how the model reads the intent, chooses a strategy, and cites."""
         return (
             "1. Intent: tell whether an incident, a piece of equipment, a practice or"
             " certain entries are asked for, and which names and times are named.\n"
@@ -160,21 +160,21 @@ class DefaultLogbookSearchPromptBuilder:
         )
 
     def get_orchestrator_guide(self) -> OrchestratorGuide:
-        """Return when and how a planner includes it, with three examples."""
+        """Return when and how a planner includes the search, with three examples."""
         return OrchestratorGuide(f"{_WHEN}\n{_HOW}", _EXAMPLES)
 
     def get_classifier_guide(self) -> ClassifierGuide:
-        """Return which queries activate it, with eight examples."""
+        """Return which queries activate the search, with eight examples."""
         return ClassifierGuide(_ROUTE, _CLASSIFIED)
 
 
 def default_orchestrator_guide() -> OrchestratorGuide:
-    """Return the same guidance without examples, where no prompt system is."""
+    """Return the guide without examples, for a planner without a prompt system."""
     return OrchestratorGuide(f"{_WHEN}\n{_HOW}")
 
 
 def default_classifier_guide() -> ClassifierGuide:
-    """Return the same guidance without examples, where no prompt system is."""
+    """Return the guide without examples, for a planner without a prompt system."""
     return ClassifierGuide(_ROUTE)
 
 

@@ -82,7 +82,7 @@ class LogbookSearchCapability(Capability):
 
     @staticmethod
     def _prompt_builder() -> PromptBuilder | None:
-        """Return what builds its prompts; None: the settings switch that off."""
+        """Return the builder of its prompts; None: the settings switch prompts off."""
         capability = Settings.load(os.environ).capability
         if not capability.prompts:
             return None

@@ -14,14 +14,14 @@ ConstraintMode = Literal["soft", "hard"]
 
 @dataclass(frozen=True)
 class CapabilityContext(ABC):
-    """A result that one capability leaves for the next."""
+    """The result of one capability, stored for the next one."""
 
     CONTEXT_TYPE: ClassVar[str]
     CONTEXT_CATEGORY: ClassVar[str]
 
     @abstractmethod
     def get_summary(self) -> dict[str, Any]:
-        """Return what a reply can be written of, without the whole result."""
+        """Return the parts of the result that a reply can be written from."""
 
     @abstractmethod
     def get_access_details(self, key: str) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class TimeRangeContext(CapabilityContext):
     end_date: str
 
     def get_summary(self) -> dict[str, Any]:
-        """Return both ends."""
+        """Return both ends of the time range."""
         return {"start_date": self.start_date, "end_date": self.end_date}
 
     def get_access_details(self, key: str) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Capability(ABC):
 
     @abstractmethod
     async def execute(self) -> dict[str, Any]:
-        """Carry the step out, and return what it has stored."""
+        """Carry the step out, and return the result that was stored."""
 
     @staticmethod
     def classify_error(exc: BaseException) -> ErrorClassification:
@@ -132,7 +132,7 @@ class Capability(ABC):
         return classify_error(exc)
 
     def get_task_objective(self) -> str:
-        """Return what the step is to achieve, in words."""
+        """Return the objective of the step, in words."""
         return self.step.task_objective
 
     def get_required_contexts(

@@ -40,7 +40,7 @@ class LogbookSearchResultsContext(CapabilityContext):
         )
 
     def get_summary(self) -> dict[str, Any]:
-        """Return what was found and how, and enough of the words to reply with."""
+        """Return the findings in short, with enough words to write a reply."""
         return {
             "query": self.query,
             "entry_count": len(self.entries),

@@ -29,7 +29,7 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, never b
 
 
 def base_url(settings: Settings) -> str:
-    """Return where the API of these settings answers on this machine."""
+    """Return the address of the local API of these settings."""
     host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host
     bracketed = f"[{host}]" if ":" in host else host
     return f"http://{bracketed}:{settings.port}{settings.base_path}"
@@ -57,7 +57,7 @@ def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx.C
 
 
 def _check(url: str, key: str) -> None:
-    """Refuse what no request can be made of."""
+    """Refuse an address or a key that cannot be part of a request."""
     try:
         address = httpx.URL(url)
         is_one = address.scheme in {"http", "https"} and bool(address.host)
@@ -101,7 +101,7 @@ def fetch(
 
 @contextmanager
 def _told_if_slow(client: httpx.Client) -> Iterator[None]:
-    """Tell whoever sits at a terminal, and wonders, that an answer is waited for."""
+    """Tell a person at a terminal that an answer takes long."""
     context = click.get_current_context(silent=True)
     out = context.find_object(output.Output) if context else None
     if out is None or not sys.stderr.isatty():
@@ -118,7 +118,7 @@ def _told_if_slow(client: httpx.Client) -> Iterator[None]:
 
 
 def no_answer(client: httpx.Client, exc: httpx.TransportError) -> output.CommandError:
-    """Return what to say of an API that does not answer: it may be tried again."""
+    """Return the error for an API that does not answer; the command may be repeated."""
     advice = "Start it with `logchord up`, or name another with --url."
     if isinstance(exc, httpx.ReadTimeout):
         # Somebody is there: to start it would help nobody.
@@ -129,7 +129,7 @@ def no_answer(client: httpx.Client, exc: httpx.TransportError) -> output.Command
 
 
 def _another(answer: httpx.Response) -> output.CommandError:
-    """Return what to say of an answer that is none of Logchord's."""
+    """Return the error for an answer that does not come from Logchord."""
     where = answer.request.url.copy_with(query=None)
     message = f"{where} answered {answer.status_code}, but not as Logchord does."
     if answer.is_redirect:
@@ -157,7 +157,7 @@ def error_of(answer: httpx.Response) -> output.CommandError:
     reasons = [
         f"{field['path']}: {field['message']}"
         for field in fields
-        # Of one field alone the message says it already.
+        # The error's own message may hold the reason already, if one field is wrong.
         if field["message"] not in error["message"]
     ]
     ids = [f"code: {error['code']}", f"id: {error['id']}"]
@@ -166,7 +166,7 @@ def error_of(answer: httpx.Response) -> output.CommandError:
 
 
 def _meant(error: Mapping[str, Any]) -> str:
-    """Return what there is instead of what was named, the nearest of it before all."""
+    """Return the available names for a wrong one, with the nearest one as a hint."""
     there = [str(one) for one in error.get("details", {}).get("available", ())]
     named = _NAMED.search(error["message"])
     if not there or not named:

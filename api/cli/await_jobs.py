@@ -23,7 +23,7 @@ def ended(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
 
 
 def response(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
-    """Return what a job has found; raises CommandError where it failed."""
+    """Return the response of an ended job; raise CommandError if it failed."""
     job = ended(client, job_id)
     # What was found until its time was over is an answer all the same.
     if job["error"] and not job["response"]:
@@ -36,7 +36,7 @@ def response(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
 
 
 def answered(client: httpx.Client, reply: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer; where the search goes on as a job, wait for its end."""
+    """Return the answer; if the search goes on as a job, wait for its end."""
     return reply if "results" in reply else response(client, reply["job_id"])
 
 

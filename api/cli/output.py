@@ -42,13 +42,13 @@ class CommandError(click.ClickException):
 
 
 def _is_coloured() -> bool:
-    """Whether colour is wanted where it can be shown (https://no-color.org)."""
+    """Tell whether colour is wanted where it can be shown (https://no-color.org)."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 @dataclass
 class Output:
-    """How this call of the command line prints, and whom it speaks to."""
+    """How this call of the command line prints: for people or for programs."""
 
     as_json: bool = False
     quiet: bool = False
@@ -57,11 +57,11 @@ class Output:
     key: str | None = None
 
     def data(self, text: str) -> None:
-        """Print what was asked for."""
+        """Print the result for a person."""
         click.echo(text, color=self._coloured(sys.stdout))
 
     def document(self, value: object) -> None:
-        """Print what was asked for as one JSON document."""
+        """Print the result as one JSON document."""
         click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
     def line(self, value: object) -> None:

@@ -77,7 +77,7 @@ def answer(
     revision: int | None,
     if_none_match: str | None,
 ) -> Response:
-    """Answer with one entry, as it is or was; 304 to whoever has it already."""
+    """Answer with an entry, as it is or was; 304 if the caller has it already."""
     entry = read_entries.require_entry(entry)
     if revision is not None and revision != entry.revision:
         old = revisions.at(conn, scope.tenant, entry.entry_id, revision)
@@ -96,7 +96,7 @@ def answer(
 
 
 def names(header: str | None, revision: int) -> bool:
-    """Tell whether an If-Match header names this revision, however it was read."""
+    """Tell whether an If-Match header names this revision, with or without flags."""
     tags = [_TAG.fullmatch(one) for one in _given(header)]
     return "*" in _given(header) or any(
         found is not None and int(found[1]) == revision for found in tags
@@ -104,7 +104,7 @@ def names(header: str | None, revision: int) -> bool:
 
 
 def tag_of(entry: EntryView, *, source_removed: bool = False) -> str:
-    """Return what changes with the revision, its reading, and the end of its source."""
+    """Return the ETag: it changes with the revision, its flags and its source's end."""
     removed = ["source_removed"] if source_removed else []
     return f'"{"+".join([f"r{entry.revision}", *entry.read_flags, *removed])}"'
 

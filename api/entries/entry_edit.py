@@ -52,7 +52,7 @@ def replace(
     body: EntryIn,
     if_match: str | None,
 ) -> Verdict:
-    """Put a whole entry in the place of this one."""
+    """Replace an entry as a whole."""
 
     def whole(entry: EntryView, conn: Connection[TupleRow]) -> dict[str, Any]:
         fields = _addressed(body, entry.source, entry.external_id)
@@ -133,7 +133,7 @@ def patched(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def validated(document: dict[str, Any]) -> EntryIn:
-    """Return the entry that a merged document is, or raise naming what is wrong."""
+    """Return the entry made of a merged document, or raise naming the wrong field."""
     try:
         return EntryIn.model_validate(document)
     except ValidationError as exc:
@@ -188,7 +188,7 @@ def _has_met(entry: EntryView | None, saved: Saved) -> bool:
 def _out_of_sight(
     conn: Connection[TupleRow], scope: Scope, entry: EntryView, body: EntryIn
 ) -> dict[str, Any]:
-    """Return the parent that stays: who was not told of it cannot mean to drop it."""
+    """Keep a parent that is hidden from the caller, who cannot mean to drop it."""
     parent = entry.reply_to
     if body.reply_to or not parent:
         return {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shared.entries.reading.read_entries import EntryView
     from shared.times.calendar import Clock
 
-# Of whole texts in one answer: a hundred of a megabyte take the API eight hundred.
+# Characters of text in one answer: with 100 MB of text the API would take 800 MB.
 MAX_CHARS = 4_000_000
 # These are parameters by themselves, and take several values each.
 _DECLARED = frozenset({"source", "logbook"})
@@ -38,7 +38,7 @@ PARAMETERS = [
 
 
 def is_filter(name: str) -> bool:
-    """Whether a parameter is a filter of searches that a listing takes as well."""
+    """Tell whether a listing takes this search filter as a parameter."""
     return name not in _DECLARED and filters.is_known(name)
 
 
@@ -87,7 +87,7 @@ def fitting(entries: Sequence[EntryView]) -> int:
 
 
 def bounded(entries: Sequence[EntryView], most: int | None) -> list[EntryView]:
-    """Return the entries with no more text together; None: with all that they have."""
+    """Return the entries with texts of a bounded length; None: with whole texts."""
     if most is None:
         return list(entries)
     kept: list[EntryView] = []

@@ -21,7 +21,7 @@ _MOST_SECONDS = 10.0
 
 
 class Backlog:
-    """How much live work is due, as of a moment ago."""
+    """How much live work is due, counted every few moments."""
 
     def __init__(self, pool: Pool, that_run: Collection[str], most: int) -> None:
         self._pool = pool

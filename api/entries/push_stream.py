@@ -74,7 +74,7 @@ class _VerdictStream(StreamingResponse):
     """An answer that is written while the body is still being read."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream, and leave what is received to whoever reads the body.
+        """Send the answer while somebody else reads the body.
 
         The framework would wait for the caller's farewell by receiving, too, and so
         swallow parts of the body.

@@ -41,7 +41,7 @@ _PURGED = "An entry of this name was purged; it stays away, whoever sends it."
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a push is answered with, kept so that a repeat gets the same."""
+    """The answer to a push, stored so that a repeat gets the same."""
 
     status: int
     body: dict[str, Any]
@@ -59,7 +59,7 @@ def push(
     body: EntryIn | EntriesIn,
     asked: idempotency.Request | None,
 ) -> tuple[Verdict, bool]:
-    """Store what was sent in one commit, then nudge; a repeat is answered as before."""
+    """Store a push in one commit, then nudge; a repeat gets the same answer."""
     scope = caller.scope
     if isinstance(body, EntryIn):
         fields = body.model_dump()
@@ -114,7 +114,7 @@ def store_one(
 
 
 def of_one(tenant: str, saved: Saved) -> Verdict:
-    """Return what a caller is told who wrote one entry."""
+    """Return the answer to a push of a single entry."""
     return Verdict(201 if saved.status == "created" else 200, _item(tenant, saved))
 
 
@@ -148,7 +148,7 @@ def _not_theirs() -> InvalidRequestError:
 def _refuse_purged(
     saved: dict[int, Saved], rejected: dict[int, LogchordError], *, alone: bool
 ) -> None:
-    """Tell of what was purged that it is gone; it was not stored."""
+    """Reject entries that were purged before, and so were not stored."""
     for index, one in list(saved.items()):
         if one.status == "purged":
             if alone:
@@ -221,7 +221,7 @@ def _item(tenant: str, saved: Saved) -> dict[str, Any]:
 
 
 def first_stages(ctx: ApiContext) -> tuple[str, ...]:
-    """Return what is due at once."""
+    """Return the stages that a new entry begins with."""
     return entry_stages.list_entry_stages(ctx.settings)
 
 

@@ -50,7 +50,7 @@ class Upload:
     declared_type: str | None
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield what was sent, from its start."""
+        """Yield the uploaded bytes, from their start."""
         self.file.seek(0)
         while piece := self.file.read(_PIECE):
             yield piece
@@ -128,7 +128,7 @@ class Uploads:
         name: str,
         asked: idempotency.Request | None,
     ) -> Accepted | None:
-        """Answer what was answered before, without looking into the file again."""
+        """Return the earlier answer to an upload of the same file, if there was one."""
         external_id = attachment_states.upload_id(got.sha256, name)
         with connection(self._pool) as conn:
             one = attachment_states.uploaded(conn, scope.tenant, entry_id, external_id)

@@ -31,7 +31,7 @@ _MOST_SECONDS = 150.0
 
 
 class ToolError(Exception):
-    """What a tool is refused or fails with: the body of an error, as REST has it."""
+    """A tool was refused or failed; it holds the error body as REST has it."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         super().__init__(body["error"]["message"])
@@ -47,7 +47,7 @@ class RestCalls:
 
     @classmethod
     def within(cls, app: FastAPI, request: Request) -> RestCalls:
-        """Return calls to an application of this process, as whoever sent a request."""
+        """Return calls to this process's application with the rights of a request."""
         headers = {
             name: value
             for name, value in request.headers.items()

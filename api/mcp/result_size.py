@@ -78,7 +78,7 @@ def write_bounded(result: Mapping[str, Any], max_chars: int) -> tuple[str, Any]:
 
 
 def count_kept(result: Mapping[str, Any], name: str, max_chars: int) -> int:
-    """Return how many of a list are told of a result of at most so many characters."""
+    """Return how many items of a list remain in a result of bounded length."""
     _, told = write_bounded(result, max_chars)
     return len(told.get(name, ()))
 

@@ -69,7 +69,7 @@ class Tool:
 
 
 def refusal(name: str, exc: ValidationError) -> InvalidRequestError:
-    """Return what a tool's caller is told of the first argument that is wrong."""
+    """Return the error for the first wrong argument of a tool's call."""
     first = exc.errors(include_url=False, include_input=False)[0]
     path = ".".join(map(str, first["loc"]))
     message = f"{name}: {path}: {first['msg']}."

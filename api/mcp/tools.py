@@ -222,7 +222,7 @@ def check_kept(told: dict[str, Any], name: str, max_chars: int) -> int:
 
 
 async def find_similar(rest: RestCalls, asked: OfEntry) -> dict[str, Any]:
-    """Return what is like an entry, without its own thread."""
+    """Return entries like this one, without those of its own thread."""
     entry = await rest.find_entry(asked.ref)
     found = await rest.call("GET", f"/v1/entries/{entry['entry_id']}/similar")
     results = [_only(HIT_FIELDS, one) for one in found["results"]]

@@ -41,7 +41,7 @@ def questions(settings: Settings, database_url: str) -> dict[str, Callable[[], N
 
 
 def of_provider(settings: Settings, database_url: str) -> Callable[[], None]:
-    """Return what asks the encoder itself, which may cost: no health probe does."""
+    """Return a probe of the encoder's server, which may cost: health leaves it out."""
     return _ProbeConnections(settings, database_url).provider
 
 

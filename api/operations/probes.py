@@ -68,7 +68,7 @@ class Probe:
             return self._running
 
     def _is_over(self) -> bool:
-        """Whether the last one has ended, and its finding is no longer kept."""
+        """Tell whether the last probe has ended and its finding has expired."""
         running = self._running
         age = time.monotonic() - self._ended_at
         return running is not None and running.done() and age >= self._kept_seconds

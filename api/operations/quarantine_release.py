@@ -34,30 +34,30 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ReleaseProgress:
-    """How far a release has come."""
+    """The place that a release has come to, in one of its two parts."""
 
     part: str
     after: UUID | None = None
 
     @classmethod
     def begin(cls, which: Which) -> ReleaseProgress:
-        """Return where the release of these begins."""
+        """Return the place where the release of this work begins."""
         return cls(_ITEMS if which.stage == rejected.STAGE else _WORK)
 
     @classmethod
     def of(cls, kept: list[str | None]) -> ReleaseProgress:
-        """Return a place as it was kept in a cursor."""
+        """Read the place from a cursor."""
         part, after = kept
         return cls(str(part), None if after is None else UUID(after))
 
     def kept(self) -> list[str | None]:
-        """Return it as JSON."""
+        """Return the place for a cursor."""
         return [self.part, None if self.after is None else str(self.after)]
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseStep:
-    """What came of a release so far, and where the rest of it begins."""
+    """The result of a release so far, and the place where its rest begins."""
 
     released: Released
     rest: ReleaseProgress | None = None

@@ -27,7 +27,7 @@ def own_share(places: int, share: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What is said where no place gets free, and when one may be."""
+    """The message when no place gets free, and how long to wait."""
 
     message: str
     retry_after_seconds: int
@@ -52,7 +52,7 @@ class AdmittedPlace:
         self._who = who
 
     def give_back(self) -> None:
-        """Let the next one in."""
+        """Give the place back, and let the next search in."""
         admission, self._admission = self._admission, None
         if admission is not None:
             admission.leave(self._who)
@@ -85,7 +85,7 @@ class Admission:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str, seconds: float = math.inf) -> AsyncIterator[None]:
-        """Hold one of the places; 429 `too_many_searches` when none gets free."""
+        """Hold a place for a search; 429 `too_many_searches` when none gets free."""
         place = await self.enter(who, seconds)
         try:
             yield
@@ -93,7 +93,7 @@ class Admission:
             place.give_back()
 
     async def enter(self, who: str, seconds: float = math.inf) -> AdmittedPlace:
-        """Return one of the places, to be given back by whoever asked.
+        """Return a place, which the caller must give back.
 
         Who has fewer seconds left than all may wait is told so when these are over.
         """

@@ -32,7 +32,7 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(eq=False, slots=True)
 class JobWatch:
-    """What is told of one job from now on; read in turn."""
+    """The events of one job from now on, in order."""
 
     job_id: UUID
     # The number of the last event that was taken from the stream.
@@ -40,7 +40,7 @@ class JobWatch:
     told: asyncio.Queue[ProgressEvent] = field(default_factory=asyncio.Queue)
 
     async def next(self, seconds: float) -> ProgressEvent | None:
-        """Return what is told next; None: nothing was in that time."""
+        """Return the next event; None if there is none in time."""
         try:
             async with asyncio.timeout(max(0.0, seconds)):
                 return await self.told.get()

@@ -102,7 +102,7 @@ class ExportResponse(StreamingResponse):
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, to its end or until nobody takes any more of it."""
+        """Send the export until its end, or until the client takes no more."""
 
         async def taken(message: Message) -> None:
             async with asyncio.timeout(self._stalled_seconds):

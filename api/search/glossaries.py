@@ -43,7 +43,7 @@ class Glossaries:
         self._decided = 0
 
     async def of(self, tenant: str) -> Approved:
-        """Return what is approved; what was known last if Postgres does not say."""
+        """Return the approved terms; the last known ones while Postgres is slow."""
         now = self._clock()
         until, last = self._known.get(tenant, (now, NOTHING_APPROVED))
         if until > now:
@@ -60,7 +60,7 @@ class Glossaries:
             return last
 
     def forget(self, tenant: str) -> None:
-        """Have the next search read anew: something was decided here."""
+        """Have the next search read the terms anew, after a decision here."""
         self._decided += 1
         self._known.pop(tenant, None)
 

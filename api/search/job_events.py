@@ -33,7 +33,7 @@ _ACCEPTED, _PLANNED, _SNAPSHOT, _RESULTS, _DONE = 1, 2, 1_000_000, 1_000_001, 1_
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """A job as it stands, and what was told of it; None: that is lost."""
+    """A job as it stands, and its events; None: they are lost."""
 
     stored: StoredJob
     told: Progress | None
@@ -52,7 +52,7 @@ class Event:
     data: dict[str, Any]
 
     def wire(self) -> str:
-        """Return it as it is sent."""
+        """Return the event in the format of server-sent events."""
         text = json.dumps(self.data, separators=(",", ":"))
         return f"id: {self.number}\nevent: {self.name}\ndata: {text}\n\n"
 
@@ -148,7 +148,7 @@ def events_after(seen: JobSnapshot, after: int) -> list[Event]:
 
 
 def _heard_until(stored: StoredJob, after: int) -> int:
-    """Return how much workers must have told: what was sent, and each branch's end."""
+    """Return how many events workers must have told, given the ones sent before."""
     branches = 1 if stored.plan["method"] == AGENT else len(stored.plan["branches"])
     branches = branches if stored.ended_at else 0
     return max(told_before(after), branches)
@@ -177,7 +177,7 @@ def _begun(stored: StoredJob, position: int | None) -> list[Event]:
 
 
 def _told(stored: StoredJob, told: Progress) -> list[Event]:
-    """Return what workers told; what is of a branch, with its question."""
+    """Return the workers' events; those of a branch with its sub-question."""
     return [_as_event(stored, one) for one in told.events if one.name != ENDED]
 
 
@@ -191,7 +191,7 @@ def _as_event(stored: StoredJob, one: ProgressEvent) -> Event:
 
 def _with_question(says: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
     if "turn" in says:
-        # Of no branch: a turn asks several.
+        # A turn has no sub-question: it asks several branches.
         return dict(says)
     part = says.get("part", 0)
     told = {name: value for name, value in says.items() if name != "part"}

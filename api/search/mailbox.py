@@ -37,7 +37,7 @@ Kind = Literal["answer", "failed"]
 
 @dataclass(slots=True)
 class Waiter:
-    """What has been heard of one job: branches as they came, then the answer."""
+    """The messages that have come for one job: branches' outcomes, then the answer."""
 
     # By branch number, unread: only the late path reads them.
     outcomes: dict[int, str] = field(default_factory=dict)

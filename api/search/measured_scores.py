@@ -40,7 +40,7 @@ class MeasuredScores:
         self.config_hash = digest({})
 
     async def refresh(self) -> None:
-        """Read it anew where that was long ago; whoever asks meanwhile goes on."""
+        """Read the scale of scores anew if it is old; others go on with the old one."""
         now = self._clock()
         if now < self._until:
             return

@@ -52,7 +52,7 @@ def config_hash(
 
 
 def limits_of(settings: Settings) -> PlanLimits:
-    """Return what bounds a plan."""
+    """Return the limits of plans, from the settings."""
     families = {
         name: getattr(settings.search_modules, name) for name in sorted(BUILT_IN)
     }
@@ -101,7 +101,7 @@ def answers_of(settings: Settings) -> AnswerLimits:
 
 
 def _agent_modes(settings: Settings) -> tuple[modes.Mode, ...]:
-    """Return the mode of agents, where there are any: whatever they do is an answer."""
+    """Return the agent mode if it is on."""
     agent = settings.pipelines.agent
     is_on = agent.enabled and settings.synthesis.enabled
     if not is_on or not has_model(settings, "agent"):
@@ -112,7 +112,7 @@ def _agent_modes(settings: Settings) -> tuple[modes.Mode, ...]:
 
 
 def calendar_of(settings: Settings) -> Clock:
-    """Return how the facility counts its days, without what is now."""
+    """Return the facility's calendar, without the present time."""
     return make_calendar(settings, facility_of(settings))
 
 
@@ -123,7 +123,7 @@ def facility_of(settings: Settings) -> Facility:
 
 
 def ordering_of(settings: Settings) -> Ordering:
-    """Return how hits are put in order where a request says nothing of it."""
+    """Return the ordering of hits that holds if a request names none."""
     search, unified = settings.search, settings.unified_search
     gravity = unified.gravity_boost
     reranking = settings.reranking

@@ -68,12 +68,12 @@ class SearchPlanner:
 
     @property
     def limits(self) -> PlanLimits:
-        """Return what bounds a plan here."""
+        """Return the limits of this installation's plans."""
         return self._limits
 
     @property
     def calendar(self) -> Clock:
-        """Return how the facility counts its days, and what is now."""
+        """Return the facility's calendar, with the present time."""
         return replace(self._calendar, now=datetime.now(UTC))
 
     def plan(
@@ -101,7 +101,7 @@ class SearchPlanner:
         )
 
     def again(self, job: StoredJob, scope: Scope) -> Plan:
-        """Return the plan of a job as it was, for whoever asks now."""
+        """Return the stored plan of a job, with the rights of the present caller."""
         # Dates stay what they were; a fault that was asked for is not asked for again.
         plan = Plan.from_values(job.plan)
         record = PlanRecord(plan.record.request, self.scores.config_hash, str(job.id))

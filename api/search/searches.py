@@ -109,7 +109,7 @@ class Searches(SearchPlanner):
         await self.events.start()
 
     async def stop(self) -> None:
-        """Let what was begun end, for a moment, then stop listening."""
+        """Wait a moment for searches under way, then stop listening."""
         if self._background:
             await asyncio.wait(self._background, timeout=2)
         for one in self._going_on:
@@ -284,7 +284,7 @@ class Searches(SearchPlanner):
         return _Sent(job, wait_until)
 
     def _late(self, job: Job, plan: Plan, waiter: Waiter) -> EndedSearch:
-        """Rank what has been heard, here: the last branch is late or gone."""
+        """Rank the outcomes that came, here: the last branch is late or gone."""
         arrived = {n: outcome.from_json(text) for n, text in waiter.outcomes.items()}
         if len(arrived) < job.branches:
             try:

@@ -50,7 +50,7 @@ class Sessions:
         self._now = now
 
     async def stop(self) -> None:
-        """Close what is open."""
+        """Close the connection to Redis."""
         await self._client.aclose()
 
     async def carried(self, plan: Plan, session_id: str | None, *, keep: bool) -> Plan:
@@ -72,7 +72,7 @@ class Sessions:
     async def _exchanged(
         self, key: str, own: Sequence[str], *, keep: bool
     ) -> list[str]:
-        """Read the questions of a session, the newest first, and add this one."""
+        """Return the questions of a session, the newest first, and add this one."""
         async with self._client.pipeline(transaction=True) as pipe:
             pipe.lrange(key, 0, MAX_QUESTIONS - 1)
             if keep:

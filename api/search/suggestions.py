@@ -47,7 +47,7 @@ class Suggestions:
         within: dict[str, Any],
         ambient: dict[str, Any],
     ) -> list[Suggestion]:
-        """Return what each question would come to for a caller, in their order."""
+        """Return the evaluation of each question, in the order given."""
         keys = [_key(one, scope, within, ambient) for one in queries]
         now = self._clock()
         with self._lock:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# Of a burst the rest is dropped: memory is worth more than a statistic, and an answer
-# may be a megabyte.
+# The rest of a burst is dropped: memory is worth more than a statistic, and an
+# answer may be a megabyte.
 MOST_WAITING, MOST_SESSIONS = 100, 10_000
 _WRITE_MS = 2_000
 _STOP_SECONDS = 3.0
@@ -83,7 +83,7 @@ class Telemetry:
     def note_answer(
         self, tenant: str, query: str, session_id: str | None, answer: str
     ) -> None:
-        """Note that a question was answered; what is full is not waited for."""
+        """Queue an answered question to be noted; drop it if the queue is full."""
         if not self.is_on:
             return
         asked = AskedQuestion(tenant, query, session_id, answer, datetime.now(UTC))
@@ -96,11 +96,11 @@ class Telemetry:
             log.warning("search_events_dropped", events=1)
 
     def keys_of(self, tenant: str) -> EventKeys:
-        """Return what makes the keys of a facility's events."""
+        """Return the maker of a facility's event keys."""
         return EventKeys(self._secret(), tenant)
 
     def stop(self) -> None:
-        """Write what is noted, for a moment, and end."""
+        """Write the queued notes, for a moment, and end."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(_STOP_SECONDS)
@@ -172,7 +172,7 @@ class Telemetry:
     def _exchange(
         self, session_key: str | None, asked: AskedQuestion, answer: dict[str, object]
     ) -> _SessionQuestion | None:
-        """Return what a session asked in vain just before, and keep this question."""
+        """Return the session's last question without an answer, and keep this one."""
         if session_key is None:
             return None
         before = self._sessions.pop(session_key, None)

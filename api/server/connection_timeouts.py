@@ -70,19 +70,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._arm(self.head_seconds)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep it, but for one after the body: nobody reads those."""
+        """Keep a header, unless it comes after the body, where nobody reads it."""
         if not self._in_body:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Hand the request on; how large its body is judges whoever reads it."""
+        """Hand the request on; the size of its body is limited while it is read."""
         self._in_head, self._in_body = False, True
         self._beside_bytes = 0
         self._arm(self.body_seconds)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Count anew what is none of the body."""
+        """Count bytes beside the body anew."""
         self._beside_bytes = 0
         super().on_body(body)
 

@@ -71,7 +71,7 @@ def ingested(source: str, status: str, count: int) -> None:
     _INGESTED.labels(source, status).inc(count)
 
 
-# Of each stage: name, help, and the number itself, which /v1/lag shows too.
+# For each stage: name, help, and the number itself, which /v1/lag shows too.
 _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
     (
         "logchord_due_oldest_seconds",
@@ -105,7 +105,7 @@ _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
 def render(
     behind: Lag | None, sources: Sequence[Behind], quotas: Mapping[str, int]
 ) -> bytes:
-    """Return this process's figures, and those of Postgres and Redis that answer."""
+    """Return the metrics of this process, of Postgres and of Redis, if they answer."""
     fresh = CollectorRegistry()
     known = Gauge(
         "logchord_work_known", "1 if Postgres told of the work.", registry=fresh

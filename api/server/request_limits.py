@@ -163,7 +163,7 @@ class _Passage:
         if path.startswith("/v1/entries/") and path.endswith("/attachments"):
             return self._settings.max_attachment_bytes + _FORM_BYTES
         if path == "/v1/entries" and self._is_lines():
-            # Of any length: its limits hold for each line.
+            # A body of lines has no limit as a whole, only for each line.
             return sys.maxsize
         if path.startswith(("/v1/entries", "/e/")):
             return self._settings.max_batch_bytes

@@ -22,12 +22,12 @@ class Threads(ThreadPoolExecutor):
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
-        """Run it in a thread; until one is free the caller's time goes on."""
+        """Run a function in a thread; the wait for a thread counts as request time."""
         return super().submit(request_deadline.counted(fn), *args, **kwargs)
 
 
 async def run_step(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run one of many steps of a long request: each has the time of a request.
+    """Run one step of a long request, with the time of a whole request.
 
     The wait for a thread is part of it, as it is of a request's.
     """

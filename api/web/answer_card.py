@@ -41,13 +41,13 @@ class Reference:
 
 @dataclass(slots=True)
 class AnswerCard:
-    """What an answer says, in stretches of text and numbers of references."""
+    """An answer as stretches of text and numbers of references."""
 
     paragraphs: list[list[str | Reference]] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
-    # Of the first picture of each hit that has one, by entry.
+    # The first picture of each hit that has one, by entry.
     pictures: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # Of things and threads, each line with the address of its sentence.
+    # The cards of things and threads, each line with the address of its sentence.
     things: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -57,7 +57,7 @@ def make_card(
     body: Mapping[str, Any],
     hits: Sequence[Mapping[str, Any]],
 ) -> AnswerCard:
-    """Return the card of a search's answer, those of what it is about, and pictures."""
+    """Return the card of a search's answer, the cards of its things, and pictures."""
     things: Sequence[Mapping[str, Any]] = body.get("cards", ())
     told = [*body["citations"], *(line for one in things for line in one["lines"])]
     cited = {(UUID(one["entry_id"]), one["revision"]) for one in told}
@@ -78,7 +78,7 @@ def make_card(
 
 
 class _Places:
-    """Where the sentences of cited texts begin; each text is split once a page."""
+    """The places of sentences in cited texts; each text is split once a page."""
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts
@@ -140,7 +140,7 @@ class _Finder:
         self._places = places
 
     def find(self, label: str, said: str, number: int) -> Reference | None:
-        """Return the sentence that a mark behind these words stands for."""
+        """Return the reference of a mark behind these words."""
         cited = self._cited.get(label)
         if cited is None:
             return None

@@ -51,7 +51,7 @@ def anchor_of(starts: Sequence[int], start: int | None) -> str:
 def split_text(
     text: str, query: str, language: str | None, facility: Facility
 ) -> list[Stretch]:
-    """Return the whole text as stretches, each sentence of it one."""
+    """Split a text into stretches, one for each sentence."""
     marks = _marks(text, query, language, facility)
     found: list[Stretch] = []
     at = 0
@@ -68,7 +68,7 @@ def split_text(
 def marked_pieces(
     text: str, query: str, language: str | None, facility: Facility
 ) -> list[Piece]:
-    """Return a short text with what was asked for marked."""
+    """Return a short text in pieces, the words of the question marked."""
     marks = _marks(text, query, language, facility)
     return [*_pieces(text, 0, len(text), marks)]
 

@@ -37,7 +37,7 @@ class _Kept:
 
 
 class LiveRows:
-    """What was read a moment ago, by who may see it."""
+    """Caches the rows of a page for a moment, for each group of readers."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}

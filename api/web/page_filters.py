@@ -40,7 +40,7 @@ def by_id(entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
 
 
 def amount(body: Mapping[str, Any]) -> str:
-    """Say of how many that match these are some."""
+    """Return how many hits match in all, in words."""
     total = body["total_candidates"]
     if total["exact"]:
         return f"of all {total['lower_bound']} that match"

@@ -41,7 +41,7 @@ class Reading:
 def list_readings(
     form: SearchForm, plan: Plan, facility: Facility, times: ClockTimes
 ) -> list[Reading]:
-    """Return all that a plan has read, in the order in which it is said."""
+    """Return everything that the plan has read in the question."""
     return [
         *_kind(form, plan),
         *_names(form, plan, facility),

@@ -89,7 +89,7 @@ def render(request: Request, template: str, **values: Any) -> str:
 
 
 def frame(request: Request, template: str) -> dict[str, Any]:
-    """Return what every page knows, whatever it shows."""
+    """Return the values that every page's template needs."""
     settings: Settings = request.app.state.settings
     who = getattr(request.state, "caller", None)
     scopes = who.scope.allowed if who else frozenset()
@@ -97,7 +97,7 @@ def frame(request: Request, template: str) -> dict[str, Any]:
     path, _, query = here.partition("?")
     # Some addresses are a twin already: an error of one is shown as a page, too.
     named = path.removesuffix(TWIN) if path != "/" else "/index"
-    # Of an entry REST knows no question whose words are marked.
+    # The page of an entry has a query for marking words; its REST route knows none.
     asked = f"?{query}" if query and not path.startswith("/e/") else ""
     return {
         "url": Links(settings.base_path),
@@ -148,7 +148,7 @@ class Links:
     def __call__(
         self, path: str, query: Mapping[str, Any] | None = None, **more: Any
     ) -> str:
-        """Return an address; what is None or empty is left out of its query."""
+        """Return an address, its query without values that are None or empty."""
         given = {**(query or {}), **more}
         pairs = [
             (name, one)
@@ -171,7 +171,7 @@ def file_of(name: str) -> bytes:
 
 @cache
 def digest_of(name: str) -> str:
-    """Return what changes with a file."""
+    """Return a short digest of a static file, which changes with the file."""
     return hashlib.sha256(file_of(name)).hexdigest()[:12]
 
 
@@ -181,7 +181,7 @@ def _context(request: Request) -> ApiContext:
 
 
 def _chosen(request: Request, name: str, among: frozenset[str]) -> str | None:
-    """Return what whoever looks has chosen, by a cookie; None: nothing."""
+    """Return the reader's choice from a cookie; None if there is none."""
     chosen = request.cookies.get(name)
     return chosen if chosen in among else None
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
 
 PAGE_HITS = 10
-# Of one window; behind it a list by time goes on.
+# The most pages of one ranked list; a list by time goes on behind them.
 MOST_PAGES = 10
 _PAGES = {str(number): number for number in range(1, MOST_PAGES + 1)}
 # What a page shows beside a question is counted by these, each value a link.
@@ -28,18 +28,18 @@ _SORTS = ("relevance", "newest", "oldest")
 
 
 def is_filter(name: str) -> bool:
-    """Whether a parameter of the page is a filter of searches."""
+    """Tell whether a parameter of the page is a filter of searches."""
     return name not in _OWN and filters.is_known(name)
 
 
 def is_taken(name: str) -> bool:
-    """Whether the search page knows a parameter."""
+    """Tell whether the search page knows a parameter."""
     return name in _OWN or filters.is_known(name)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchForm:
-    """What stands in the address: the question, its filters, and how it is shown."""
+    """The question, its filters and the display, as in the address."""
 
     q: str = ""
     mode: str = AUTO
@@ -55,7 +55,7 @@ class SearchForm:
 
     @classmethod
     def read(cls, params: QueryParams) -> Self:
-        """Read an address, or refuse what of it is none."""
+        """Read an address, or refuse its wrong parts."""
         given = {
             name: [door.admit(one, name) for one in params.getlist(name) if one]
             for name in dict.fromkeys(filter(is_filter, params.keys()))
@@ -96,13 +96,13 @@ class SearchForm:
             filters=taken,
             collapse=request.get("collapse") or "",
         )
-        # Of what programs ask, some can be written in no address of the page.
+        # Some questions of programs cannot be written in an address of the page.
         is_whole = made._filters() == asked and all(map(is_filter, taken))
         return made if is_whole and made.sort in _SORTS else None
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing is asked for."""
+        """Tell whether nothing is asked for."""
         return not (self.q.strip() or self.filters or self.since or self.until)
 
     @property
@@ -157,7 +157,7 @@ class SearchForm:
         return SearchRequest.model_validate(fields)
 
     def counts_request(self) -> SearchRequest:
-        """Return the search that counts what matches by words, and shows none of it."""
+        """Return the search that counts matches by words, and shows no hits."""
         return SearchRequest.model_validate(
             {
                 "query": self.q,

@@ -19,7 +19,7 @@ _SIGNATURE_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a cursor belongs to: it opens no other route, query, caller or size."""
+    """The request that a cursor is bound to: another route, query or caller fails."""
 
     route: str
     query: str
@@ -27,7 +27,7 @@ class Binding:
     limit: int
 
     def digest(self) -> str:
-        """Return a short hash of all of it."""
+        """Return a short hash of the request."""
         whole = "\0".join((self.route, self.query, self.caller, str(self.limit)))
         return hashlib.sha256(whole.encode()).hexdigest()[:32]
 

@@ -37,7 +37,7 @@ _FORGET: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a key is bound to: caller, route and body."""
+    """The caller, route and body that an idempotency key is bound to."""
 
     tenant: str
     caller: str

@@ -11,7 +11,7 @@ _SECRET: LiteralString = "SELECT cursor_secret FROM installation"  # noqa: S105 
 
 
 def installation_secret(conn: Connection[TupleRow]) -> bytes:
-    """Return what every process of this installation signs with."""
+    """Return the secret that all processes of this installation sign with."""
     row = conn.execute(_SECRET).fetchone()
     assert row is not None
     return bytes(row[0])

@@ -192,7 +192,7 @@ def revoke(conn: Connection[TupleRow], tenant: str, key_id: str) -> bool:
 
 
 def note_use(conn: Connection[TupleRow], key_ids: Iterable[str]) -> None:
-    """Keep that these keys were used just now."""
+    """Store that these keys were used just now."""
     conn.execute(_NOTE_USE, {"key_ids": sorted(key_ids)})
 
 

@@ -50,7 +50,7 @@ _TAKE_SHA = hashlib.sha1(_TAKE.encode(), usedforsecurity=False).hexdigest()
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is left of a limit after this request; a limit of 0 never ends."""
+    """What this request leaves of a limit; a limit of 0 has no end."""
 
     limit: int
     remaining: int
@@ -109,13 +109,13 @@ class Limiter:
         return self._take_locally(bucket, limit)
 
     def close(self) -> None:
-        """Leave Redis; whoever comes next connects again."""
+        """Close the connection to Redis; the next request connects again."""
         link, self._link = self._link, None
         for one in [*self._left, *([] if link is None else [link])]:
             self._end(one)
 
     def _leave(self, link: RedisLink | None, why: RedisError | OSError) -> None:
-        """Ask Redis nothing for a moment; once a link, whoever is the first to fail."""
+        """Ask Redis nothing for a moment after the first failure of a link."""
         is_anothers = link is not None and link is not self._link
         if is_anothers or time.monotonic() < self._open_until:
             return

@@ -9,19 +9,19 @@ from typing import LiteralString
 
 
 def seen(entry: LiteralString) -> LiteralString:
-    """Return what follows a WHERE that keeps to what the caller may see."""
+    """Return the condition, for a WHERE, that keeps to what the caller may see."""
     return "\n       AND " + _condition(entry)
 
 
 def unseen(entry: LiteralString) -> LiteralString:
-    """Return what follows a WHERE that keeps to all the rest; null is no right."""
+    """Return the condition, for a WHERE, that keeps to the rest; null is no right."""
     return "\n       AND (" + _condition(entry) + ") IS NOT TRUE"
 
 
 def as_open(other: LiteralString, entry: LiteralString) -> LiteralString:
-    """Return what holds where whoever may see an entry may see the other one, too.
+    """Return the condition that all who may see an entry may see another one, too.
 
-    It follows a WHERE; where the two say so in ways that differ, it may not hold.
+    It is for a WHERE. Rights that say the same in different ways may fail it.
     """
     return (
         "\n       AND "
@@ -62,5 +62,5 @@ def _condition(entry: LiteralString) -> LiteralString:
     )
 
 
-# Of an entry `e`, as nearly every statement calls it.
+# The condition for an entry `e`, as nearly every statement calls it.
 SEEN: LiteralString = seen("e")

@@ -29,17 +29,17 @@ class Scope:
 
     @property
     def watched(self) -> str:
-        """Return whose due work they may look at and release; `*` is everybody's."""
+        """Return whose due work the caller may see and release; `*` is all tenants'."""
         return "*" if self.everywhere else self.tenant
 
     @property
     def is_admin(self) -> bool:
-        """Whether they look after their facility, and not only at it."""
+        """Tell whether the caller administers the facility."""
         return "admin" in self.allowed
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return what every SQL constant on a tenant table takes."""
+        """Return the parameters that every statement on a tenant's table takes."""
         return {
             "tenant": self.tenant,
             "logbooks": None if self.logbooks is None else list(self.logbooks),

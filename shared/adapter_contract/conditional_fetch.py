@@ -22,7 +22,7 @@ _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What was asked, and by what its server knows the answer again.
+    """A stored answer: the question, and the server's marks of the answer.
 
     It is kept where the last part of the answer is: what it vouches for is stored.
     """
@@ -32,7 +32,7 @@ class Answered:
 
     @classmethod
     def of(cls, reply: Reply, question: Any, read_by: str | None) -> Self | None:
-        """Return it, as `Source.read_by` has read it; None where there is nothing."""
+        """Return the marks of an answer to store; None if the server gave none."""
         found = {name: reply.headers.get(name, "") for name in _CONDITIONS}
         if not _is_settled(reply):
             del found["last-modified"]
@@ -44,7 +44,7 @@ class Answered:
 
     @classmethod
     def read(cls, kept: Any) -> Self | None:
-        """Read it as it was kept; whatever is not one is none."""
+        """Read a stored answer; None if it is not one."""
         if not isinstance(kept, Mapping) or not isinstance(kept.get("asked"), str):
             return None
         given = {
@@ -55,7 +55,7 @@ class Answered:
         return cls(kept["asked"], given) if given else None
 
     def kept(self) -> dict[str, str]:
-        """Return it as JSON."""
+        """Return the stored answer as JSON."""
         return {"asked": self.asked, **self.validators}
 
     def conditions(self, question: Any, read_by: str | None) -> dict[str, str]:
@@ -76,7 +76,7 @@ def if_changed(
     *,
     headers: Mapping[str, str] | None = None,
 ) -> Reply | None:
-    """Get an address; None where its server says that it is still what is known."""
+    """Get an address; None if its server says that the known answer still holds."""
     conditions = known.conditions(url, read_by) if known else {}
     allow = (NOT_MODIFIED,) if conditions else ()
     reply = http.get(url, headers={**(headers or {}), **conditions}, allow=allow)

@@ -28,13 +28,13 @@ class AdapterArgs(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def names_by(self) -> tuple[str, ...]:
-        """Return what of them names a record: by another it is another entry."""
+        """Return the settings that name a record: changed ones make other entries."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a source can tell, by which the runtime chooses how it is asked."""
+    """The capabilities of a source, by which the runtime chooses how to ask."""
 
     # How `pages` come, by which the tail goes on from its cursor: by the time of the
     # last change, of writing, or by an id that only grows. `none`: there is no such
@@ -145,8 +145,8 @@ class RawItem:
     stamp: str | None = None
     # What a `metadata.json` beside it says; the runtime fetches it.
     beside: Mapping[str, Any] | None = None
-    # Of the bytes that it came in, where the adapter has them at hand, and how many
-    # they were: it spares the runtime to write the payload out again.
+    # A digest of the bytes that it came in, if the adapter has them at hand, and their
+    # number: it spares the runtime from writing the payload out again.
     digest: str | None = None
     size: int = 0
     # The runtime knows it, and has it read again by other settings alone.
@@ -187,7 +187,7 @@ class IdStamp:
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """What an address seems to be: settings that were found, and what is missing."""
+    """What an address may be: the settings found, and those that are missing."""
 
     settings: Mapping[str, Any]
     confidence: float
@@ -197,7 +197,7 @@ class Recognition:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """What the harmless questions of `check` found out."""
+    """The answers to the harmless questions of `check`."""
 
     reachable: bool
     authorised: bool
@@ -223,7 +223,7 @@ class Reply(Protocol):
 
     @property
     def url(self) -> str:
-        """Where it came from."""
+        """The address that the answer came from."""
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -293,10 +293,10 @@ class Memory(Protocol):
     """Small JSON values of a source, written in the commit of the next page."""
 
     def get(self, key: str) -> Any:
-        """Return what was kept, or None."""
+        """Return the stored value, or None."""
 
     def put(self, key: str, value: Any) -> None:
-        """Keep it once the next page is committed; None forgets it."""
+        """Store a value with the next page's commit; None removes it."""
 
 
 class SourceFiles(Protocol):
@@ -306,15 +306,15 @@ class SourceFiles(Protocol):
         """Return the files of the path (a file, a folder or a glob), sorted."""
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open one for reading; a gzip file is unpacked while it is read."""
+        """Open a file for reading; a gzip file is unpacked while it is read."""
 
     def stat(self, name: str) -> FileStat:
-        """Return what tells whether a file has changed."""
+        """Return the size and times by which a file is known to have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """What tells one version of a file from the next."""
+    """The size and times of a file, which tell its versions apart."""
 
     size: int
     mtime_ns: int
@@ -334,7 +334,7 @@ class SourceIO(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """What it remembers beside its cursor."""
+        """Values that the source remembers beside its cursor."""
 
     def now(self) -> datetime:
         """Return the time, aware, by the clock of the runtime."""

@@ -24,7 +24,7 @@ def pack(payload: Any) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Return what was packed."""
+    """Return the bytes or the JSON value that `pack` was given."""
     data = zlib.decompress(packed[1:])
     return data if packed[:1] == b"b" else json.loads(data)
 

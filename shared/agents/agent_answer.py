@@ -38,12 +38,12 @@ _FARED: Mapping[ExitReason, ModelStatus] = {
 
 
 def hear_nothing(_: Answer) -> None:
-    """Tell nobody of the answer without a model: the whole answer is waited for."""
+    """Drop the answer without a model: nobody waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """The model of an agent, and who hears the answer without it."""
+    """The name of an agent's model, and who hears the answer without it."""
 
     name: str | None = None
     # Logbooks that it was told nothing of: by what it was told people have their other
@@ -80,7 +80,7 @@ class AgentAnswer:
         page: ResultPage,
         timeout_ms: int,
     ) -> Answer | None:
-        """Return the answer over all that was seen; None: nothing was."""
+        """Return the answer over all entries that were seen; None: there were none."""
         prepared = prepare_answer(context, plan, conclusion, page, timeout_ms)
         if prepared is None:
             return None
@@ -93,7 +93,7 @@ class AgentAnswer:
         return tell_failures(answer, self._turns)
 
     def word(self, prepared: PreparedAnswer) -> Answer:
-        """Return the model's sentences that hold, or the answer as it is, and why."""
+        """Return the answer in the model's words that hold, or as it was, and why."""
         share = self._share()
         if self._reason != "answered":
             return replace(prepared.answer, model=share)
@@ -132,7 +132,7 @@ class AgentAnswer:
         return str(said[-1].get("text") or "") if said else ""
 
     def _given(self, prepared: PreparedAnswer) -> tuple[PreparedAnswer, ModelPrompt]:
-        """Return what the model was given, with a label for whatever it may cite.
+        """Return the prompt as the model saw it, a label for all that it may cite.
 
         That is more than the page has: each call tells of its own best hits.
         """
@@ -166,7 +166,7 @@ class AgentAnswer:
 
 
 def tell_failures(answer: Answer, turns: Sequence[TurnRow]) -> Answer:
-    """Return an answer that says which tools failed, and what is unknown for it."""
+    """Add to the answer which tools failed, and what is unknown because of that."""
     failed = [*dict.fromkeys(_list_failures(turns))]
     if not failed:
         return answer

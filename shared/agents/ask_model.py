@@ -40,7 +40,7 @@ _ASKED_AT_MOST = 2
 
 
 class ChatModel(Protocol):
-    """Who is asked: one call, one absolute end."""
+    """A model that is asked with one call and one absolute end."""
 
     def complete(
         self,
@@ -49,11 +49,11 @@ class ChatModel(Protocol):
         *,
         is_cancelled: Callable[[], bool],
     ) -> Completion:
-        """Return what the model says within the time."""
+        """Return the model's completion, or raise when the time is over."""
 
 
 class Sender(Protocol):
-    """How the next steps are sent."""
+    """The way to send the next calls of an agent."""
 
     def calls(self, job: Job, numbers: Sequence[int], turn_no: int) -> None:
         """Send calls as a chord, whose body takes a turn."""
@@ -61,7 +61,7 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentProcess:
-    """What a turn needs of the process that takes it."""
+    """The connections, the model and the limits of a process that takes turns."""
 
     pool: Pool
     redis: redis.Redis
@@ -81,7 +81,7 @@ class AgentProcess:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a model said, and what is to be called for it."""
+    """The completion of a model and the calls that it asks for."""
 
     completion: Completion
     calls: tuple[WantedCall, ...]
@@ -106,7 +106,7 @@ class ModelFailedError(Exception):
 
 
 def seconds_left(process: AgentProcess, job: Job, plan: Plan) -> float:
-    """Return how long a model may speak: what comes behind it takes time, too."""
+    """Return how long the model may speak; the rest is reserved for the answer."""
     return job.deadline - reserve(plan.deadline_ms) - process.now()
 
 
@@ -121,7 +121,7 @@ def ask_model(
     *,
     is_last: bool,
 ) -> tuple[Said, str]:
-    """Ask the model, once more where it may then say something of use."""
+    """Ask the model; ask once more where that may help."""
     native = all((one.model_out or {}).get("native", True) for one in before)
     seen = conversation.see(process.context, plan, before, process.excluded)
     listed = tools.list_descriptions([*offered.values()])
@@ -158,7 +158,7 @@ def ask_model(
 
 
 def _named(call: WantedCall, pseudonyms: Pseudonyms) -> WantedCall:
-    """Return a call with the names of people that its model does not know."""
+    """Return a call with people's real names in place of their pseudonyms."""
     return replace(call, arguments=change_texts(call.arguments, pseudonyms.show))
 
 
@@ -170,7 +170,7 @@ def _ask_once(
     offered: Mapping[str, AgentTool],
     is_over: Callable[[], bool],
 ) -> Said:
-    """Return what the model says to it; what cannot be used is raised, and paid."""
+    """Ask the model; raise if its words are of no use, with their tokens counted."""
     try:
         completion = process.model().complete(request, seconds, is_cancelled=is_over)
     except ModelRefusalError as exc:
@@ -217,7 +217,7 @@ def _keep_spent(process: AgentProcess, claim: Claim, said: Completion) -> None:
 
 @contextmanager
 def renewed(process: AgentProcess, claim: Claim) -> Iterator[Callable[[], bool]]:
-    """Hold a turn while its model is asked; give what tells that it is over."""
+    """Renew the lease of a turn while its model is asked; yield a check for its end."""
     stop, over = threading.Event(), threading.Event()
 
     def renew() -> None:

@@ -35,7 +35,7 @@ END_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far an agent may go."""
+    """The limits of an agent's turns, calls and tokens."""
 
     turns: int = 5
     tool_calls: int = 20
@@ -83,7 +83,7 @@ class Bounds:
     def stop_calls(
         self, turns: Sequence[TurnRow], names: Sequence[str]
     ) -> ExitReason | None:
-        """Return why calls of these tools are not carried out; None: they are."""
+        """Return the limit that these calls would exceed; None: they may be made."""
         called = Counter(
             call["name"]
             for one in turns

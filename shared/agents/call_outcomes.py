@@ -13,7 +13,7 @@ FAILED = frozenset({"error", "timeout"})
 
 
 def keep_outcomes(call: Mapping[str, Any], heard: Sequence[Outcome]) -> dict[str, Any]:
-    """Return what the branch of a call told, in a few words and whole."""
+    """Return the outcomes of a call as they are stored, with a short summary."""
     last = heard[-1]
     told = last.counts
     status = last.status

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # No call takes longer, however much of the deadline is left: a turn waits for all.
 CALL_SECONDS = 4.0
-# Of one filter.
+# The most values of one filter.
 MOST_VALUES = 100
 _TIMES = ("start_date", "end_date")
 _NARROWING = ("author", "source", "logbook", "exclude_entry_ids")
@@ -46,7 +46,7 @@ _OWN = frozenset({"query", "limit", "sort", "similarity_threshold"})
 
 
 def plan_call(plan: Plan, tool: AgentTool, arguments: BaseModel, clock: Clock) -> Plan:
-    """Return what a call of a search tool asks for.
+    """Return the plan of a search tool's call.
 
     Its own times take the place of the request's; all else that the request filters by
     holds beside what the call filters by.
@@ -94,7 +94,7 @@ def carry_out_call(
     now: Callable[[], float],
     excluded: frozenset[str] = frozenset(),
 ) -> list[Outcome]:
-    """Return what a call comes to; what is wrong with it is raised.
+    """Carry out a call and return its outcomes; raise if its arguments are wrong.
 
     Entries of excluded logbooks are kept from the model by whoever tells it of hits;
     of their values nothing is told here.

@@ -50,25 +50,25 @@ The tools, each with what it takes:
 """
 LAST_TURN = "Answer now from what was found. There are no more tools."
 SAME_CALL = "This is what the same call came to before; ask for something else."
-# Of each entry that a search has found so many sentences, of one that is read more.
+# How many sentences a model gets of a found entry, and of one that it reads whole.
 _SENTENCES, _SENTENCES_READ = 2, 12
-# So many of the hits of a call are told.
+# How many hits of a call a model is told of.
 MOST_ENTRIES = 8
 _READ_MS = 2000
-# Of a text so much is looked through for addresses.
+# How many characters of a text are searched for addresses.
 _READ_CHARACTERS = 20_000
 
 
 @dataclass
 class Seen:
-    """The entries that an agent has come across, numbered in that order."""
+    """The entries that an agent has found, numbered in that order."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     rows: dict[str, HitRow] = field(default_factory=dict)
 
     @property
     def pseudonyms(self) -> Pseudonyms:
-        """Return what people are called where a model reads of them."""
+        """Return the pseudonyms of all people who may be named in the entries seen."""
         rows = [self.rows[one] for one in self.numbers if one in self.rows]
         authors = [name for row in rows for name in row.authors]
         return Pseudonyms(authors, [row.text[:_READ_CHARACTERS] for row in rows])
@@ -79,7 +79,7 @@ class Seen:
 
 
 def read_outcomes(kept: Mapping[str, Any]) -> list[Outcome]:
-    """Return what a call came to, as it was kept with its turn."""
+    """Return the outcomes of a call as they were stored with its turn."""
     return outcome.from_json(json.dumps(kept.get("outcomes", [])))
 
 
@@ -157,7 +157,7 @@ def write_messages(
 def _hidden(
     messages: list[dict[str, Any]], pseudonyms: Pseudonyms
 ) -> list[dict[str, Any]]:
-    """Return messages without the names of people; the first is our own.
+    """Return the messages with people's names replaced; the first has none.
 
     What tools have told is JSON by now, and was without them before.
     """
@@ -193,7 +193,7 @@ class _Teller:
         self._pseudonyms = pseudonyms
 
     def tell(self, turn: TurnRow, *, native: bool) -> list[dict[str, Any]]:
-        """Return one turn: what the model said, and what came of it."""
+        """Return a turn as messages: the model's words, and its calls' results."""
         said = turn.model_out or {}
         results = [
             self._write(self._result(call, turn.outcomes.get(str(n), {})))

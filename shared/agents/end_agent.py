@@ -45,10 +45,10 @@ def end_agent(
     make_cards: MakeCards,
     asked_model: AskedModel,
 ) -> EndedSearch:
-    """Return what an agent came to: with its own words, or those of the entries.
+    """End an agent: rank its hits, and answer in its words or those of the entries.
 
-    Whatever ended it, what it has found is ranked and told; the answer without a model
-    is heard before the one that is worded.
+    This holds for every reason to end; the answer without a model is heard before the
+    one that is worded.
     """
     asked, arrived, failed = gather(plan, turns)
     worded = AgentAnswer(context, plan, turns, reason, asked_model)
@@ -94,7 +94,7 @@ def describe(
 def gather(
     plan: Plan, turns: Sequence[TurnRow]
 ) -> tuple[Plan, dict[int, list[Outcome]], tuple[Outcome, ...]]:
-    """Return the plan of all that was called, what that came to, and what failed.
+    """Return the plan of all calls, their outcomes, and the branches that failed.
 
     Each call is a sub-query: what several of them have found stands further up.
     """

@@ -18,7 +18,7 @@ _CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class GuardedModel:
-    """A model that is left alone for a while once it was silent again and again."""
+    """A model that is not asked for a while after it was silent several times."""
 
     client: ChatModel
     circuit: Circuit
@@ -30,7 +30,7 @@ class GuardedModel:
         *,
         is_cancelled: Callable[[], bool],
     ) -> Completion:
-        """Return what the model says within the time, and what that took in tokens."""
+        """Return the completion with its tokens; raise at once while it rests."""
         if not self.circuit.allows():
             raise ModelOutageError(
                 reason="circuit_open", technical="it was silent before"
@@ -46,7 +46,7 @@ class GuardedModel:
 
 
 def count_tokens(request: ChatRequest, said: Completion) -> Completion:
-    """Return what was said with its tokens, estimated where nobody counted them."""
+    """Return the completion with its tokens, estimated where the endpoint gave none."""
     tokens_in, tokens_out = said.tokens_in, said.tokens_out
     if tokens_in is None:
         heard = (*request.messages, *request.tools)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shared.language_models.completion import Completion
 
 MOST_CALLS = 8
-# Of one call; more is no question.
+# The most characters of one call; no question is longer.
 MOST_CHARACTERS = 8000
 # No tool takes anything nested, but lists.
 MOST_DEPTH = 20
@@ -29,12 +29,12 @@ _NAMES, _ARGUMENTS = ("tool", "name", "function"), ("arguments", "args", "parame
 
 
 class MalformedCallError(ValueError):
-    """What the model wrote looks like a call and is none."""
+    """The model's text looks like a call but cannot be read as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedCall:
-    """A tool with its arguments; why not, where they cannot be read."""
+    """A wanted call of a tool; or why its arguments cannot be read."""
 
     id: str
     name: str
@@ -45,7 +45,7 @@ class WantedCall:
 def read_calls(
     said: Completion, tools: Collection[str]
 ) -> tuple[tuple[WantedCall, ...], bool]:
-    """Return what is to be called, and whether it was said in the native way.
+    """Return the wanted calls, and whether the model used the endpoint's own format.
 
     Raises `MalformedCallError` where a text is half a call and no answer either.
     """

@@ -38,7 +38,7 @@ def run_call(
     attempt: Attempt,
     events_until: int,
 ) -> tuple[str, list[Outcome]] | None:
-    """Carry out one call and keep what it comes to; None: nobody wants it any more."""
+    """Carry out a call and store its outcome; None: its turn needs it no more."""
     turn_no, number = divmod(call_no, CALLS_OF_TURN)
     with connection(process.pool) as conn:
         turns = turn_rows.list_turns(conn, job.job_id, job.tenant)

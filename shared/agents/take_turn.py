@@ -41,7 +41,7 @@ CALLS_OF_TURN = 100
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """An agent's job that has no turn more, and why."""
+    """An agent's job that takes no more turns, and the reason."""
 
     job: Job
     plan: Plan
@@ -82,7 +82,7 @@ def take_turn(process: AgentProcess, job_id: UUID, turn_no: int) -> Ending | Non
 
 
 def settle(process: AgentProcess, job: Job, turn: TurnRow) -> bool:
-    """Keep what the calls of a turn have come to; tell whether all of them have."""
+    """Store the outcomes of a turn's calls; tell whether none is missing now."""
     missing = turn.missing
     found: dict[str, dict[str, Any]] = {}
     if missing:
@@ -250,7 +250,7 @@ def _ask(
 
 
 def _leave(process: AgentProcess, job: Job) -> None:
-    """Say why no turn follows, where the job was ended meanwhile."""
+    """Store that the agent was cancelled, if its job was ended meanwhile."""
     with connection(process.pool) as conn:
         running = turn_rows.find_job(conn, job.job_id)
         if running is not None and running.has_ended:
@@ -262,7 +262,7 @@ def _judge(
     offered: Mapping[str, AgentTool],
     before: Sequence[TurnRow],
 ) -> dict[str, dict[str, Any]]:
-    """Return the outcomes of the calls that nobody need carry out."""
+    """Return the outcomes of the calls that need not be carried out."""
     known = _known(offered, before)
     found: dict[str, dict[str, Any]] = {}
     for number, call in enumerate(calls):
@@ -289,7 +289,7 @@ def _judge(
 def _known(
     offered: Mapping[str, AgentTool], before: Sequence[TurnRow]
 ) -> dict[str, dict[str, Any]]:
-    """Return what calls of earlier turns have come to, by what equal calls share."""
+    """Return the outcomes of earlier calls, by the key that equal calls share."""
     known: dict[str, dict[str, Any]] = {}
     for turn in before:
         for number, call in enumerate(turn.calls):

@@ -67,7 +67,7 @@ class TimeArguments(_Arguments):
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """One tool: by what it is called, and what it takes."""
+    """A tool that a model may call: its name, and its arguments."""
 
     name: str
     description: str
@@ -76,7 +76,7 @@ class AgentTool:
     module: str | None = None
 
     def describe(self) -> dict[str, Any]:
-        """Return it as endpoints of models know tools."""
+        """Return the tool in the format that model endpoints expect."""
         schema = self.arguments.model_json_schema()
         told = {"name": self.name, "description": self.description}
         return {"type": "function", "function": {**told, "parameters": schema}}
@@ -150,7 +150,7 @@ def _checked(one: ParameterDescriptor, value: Any) -> Any:
 
 
 def key_of(name: str, arguments: BaseModel) -> str:
-    """Return what equal calls have in common, however their arguments were written."""
+    """Return a key that equal calls share, however their arguments are written."""
     return json.dumps([name, arguments.model_dump(mode="json")], sort_keys=True)
 
 

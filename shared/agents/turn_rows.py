@@ -18,7 +18,7 @@ _BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """One turn as it is kept."""
+    """A turn as it is stored."""
 
     turn_no: int
     state: str
@@ -34,7 +34,7 @@ class TurnRow:
 
     @property
     def missing(self) -> list[int]:
-        """Return the numbers of the calls that have come to nothing yet."""
+        """Return the numbers of the calls that have no outcome yet."""
         return [n for n in range(len(self.calls)) if str(n) not in self.outcomes]
 
 
@@ -79,7 +79,7 @@ _RENEW: LiteralString = """
      WHERE job_id = %(job_id)s AND turn_no = %(turn_no)s AND tenant = %(tenant)s
        AND state IN ('asked', 'calling') AND holder = %(holder)s
     RETURNING turn_no"""
-# Of a turn whose calls run: each of them holds it.
+# Each running call of a turn extends the turn's lease.
 _HOLD: LiteralString = """
     UPDATE agent_turn
        SET lease_until = clock_timestamp() + make_interval(secs => %(lease)s)
@@ -156,7 +156,7 @@ class Claim:
 
     @property
     def key(self) -> dict[str, Any]:
-        """Return what every statement on it takes."""
+        """Return the parameters that identify the claimed turn in every statement."""
         return {
             "job_id": self.job_id,
             "tenant": self.tenant,
@@ -175,7 +175,7 @@ def find_job(conn: Connection[TupleRow], job_id: UUID) -> RunningJob | None:
 def claim(
     conn: Connection[TupleRow], job_id: UUID, tenant: str, turn_no: int
 ) -> Claim | None:
-    """Take a turn; None: somebody else has it, or it has been gone through."""
+    """Claim a turn; None: another worker has it, or it is done."""
     holder = uuid4()
     given = {
         "job_id": job_id,
@@ -190,12 +190,12 @@ def claim(
 
 
 def renew(conn: Connection[TupleRow], one: Claim) -> bool:
-    """Hold a turn a while longer; False: it is somebody else's by now."""
+    """Renew the lease of a turn; False: it was lost to another worker."""
     return conn.execute(_RENEW, one.key).fetchone() is not None
 
 
 def hold(conn: Connection[TupleRow], job_id: UUID, tenant: str, turn_no: int) -> None:
-    """Say that a call of a turn is being carried out."""
+    """Extend the lease of a turn while one of its calls is carried out."""
     given = {"job_id": job_id, "tenant": tenant, "turn_no": turn_no}
     conn.execute(_HOLD, {**given, "lease": LEASE_SECONDS})
 
@@ -211,7 +211,7 @@ def keep_what_was_said(
     tokens: tuple[int, int],
     took_ms: float,
 ) -> bool:
-    """Keep what the model said before any of it is done; False: the turn is lost."""
+    """Store the model's words before they are acted on; False: the turn was lost."""
     given = {
         **one.key,
         "model_out": Jsonb(model_out),
@@ -242,7 +242,7 @@ def keep_outcomes(
     *,
     is_done: bool,
 ) -> None:
-    """Keep what calls have come to; what was kept before stays as it is."""
+    """Store outcomes of calls; outcomes that are stored already stay."""
     given = {"job_id": job_id, "tenant": tenant, "turn_no": turn_no}
     found = {"outcomes": Jsonb(dict(outcomes)), "is_done": is_done}
     conn.execute(_KEEP, {**given, **found})
@@ -251,7 +251,7 @@ def keep_outcomes(
 def end(
     conn: Connection[TupleRow], job_id: UUID, tenant: str, exit_reason: str
 ) -> None:
-    """Say why there is no turn behind the last one."""
+    """Store why no turn follows the last one."""
     given = {"job_id": job_id, "tenant": tenant, "exit_reason": exit_reason}
     conn.execute(_END, given)
 

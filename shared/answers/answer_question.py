@@ -150,7 +150,7 @@ def prepare_answer(
 
 
 class _Writer:
-    """Puts what was chosen into words, for one search."""
+    """Writes the answer of one search from the chosen sentences."""
 
     def __init__(
         self,
@@ -270,7 +270,7 @@ class _Writer:
 
 
 def _slots(parts: Sequence[PartAnswer]) -> dict[str, object]:
-    """Return what the question asks for, and whether the answer has it."""
+    """Return each slot of the question, and whether the answer fills it."""
     unnamed = {one.written for part in parts for one in part.unnamed}
     names = [one.written for part in parts for one in part.question.called]
     return {

@@ -47,7 +47,7 @@ class Marks:
 def make_labels(
     entries: Sequence[EvidenceEntry], style: CitationStyle = "id"
 ) -> dict[UUID, str]:
-    """Return what each entry is cited by: the shortest that fits and is unique."""
+    """Return the label of each entry: the shortest name that fits and is unique."""
     if style == "numeric":
         return {one.row.entry_id: str(one.rank) for one in entries if one.is_hit}
     counts: dict[str, int] = {}
@@ -113,7 +113,7 @@ def cite_sentences(
 
 
 def list_evidence(chosen: Sequence[ScoredSentence]) -> list[Evidence]:
-    """Return what the answer rests on, best first."""
+    """Return the sentences that the answer rests on, best first."""
     return [
         Evidence(
             entry_id=str(one.candidate.entry.row.entry_id),
@@ -158,7 +158,7 @@ def say_replaced(
     values: Mapping[UUID, Sequence[Other]],
     zone: str,
 ) -> str:
-    """Return what a newer entry says instead of a value of a sentence; or nothing."""
+    """Return a note that a newer entry has another value; empty if none has."""
     newer = _newer_value(sentence, entry, values)
     if newer is None:
         return ""

@@ -54,7 +54,7 @@ _READY: LiteralString = (
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether there is anything to find at all, and within the scope of a page."""
+    """Whether the tenant has anything indexed, and whether the page's scope has."""
 
     corpus: bool
     scope: bool
@@ -62,7 +62,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What a question that is offered would come to."""
+    """The state in which the answer to a suggested question would be."""
 
     query: str
     state: ViabilityState
@@ -73,7 +73,7 @@ class Suggestion:
 
     @property
     def viable(self) -> bool:
-        """Whether it would be answered: what must be asked back is not."""
+        """Tell whether the question would be answered, and not asked back."""
         return self.state == "grounded"
 
 
@@ -102,7 +102,7 @@ def find_readiness(
 def evaluate_suggestion(
     context: SearchContext, plan: Plan, ready: Readiness
 ) -> Suggestion:
-    """Ask a question by words alone, and return what it would come to."""
+    """Search for a question by words alone; return the state its answer would have."""
     if not ready.corpus:
         return Suggestion(plan.query, "corpus_unready", scope_ready=False)
     if not ready.scope:

@@ -123,7 +123,7 @@ _VALUES: LiteralString = (
 
 @dataclass(frozen=True, slots=True)
 class CardEntry:
-    """An entry of a card, with what all of them come to."""
+    """An entry of a card, with counts over all entries of its thing."""
 
     entry_id: UUID
     source: str
@@ -137,7 +137,7 @@ class CardEntry:
     # Whether it names the thing itself, and is no reply to what does.
     is_naming: bool
     entities: list[dict[str, Any]]
-    # Of all that name it, MOST_COUNTED at most.
+    # How many entries name the thing, up to MOST_COUNTED.
     entries: int
     first_time: datetime
     kinds: dict[str, int] | None
@@ -171,7 +171,7 @@ def within_bounds(entries: Sequence[CardEntry]) -> Iterator[CardEntry]:
 def load_named(
     conn: Connection[Any], scope: Scope, ids: Sequence[UUID]
 ) -> dict[UUID, list[dict[str, Any]]]:
-    """Return what entries name, by their ids; those without a name, too."""
+    """Return the things that entries name, by entry id; empty for those without any."""
     values = {**scope.params, "ids": format_array(ids)}
     found = dict(conn.execute(_NAMED, values, prepare=True).fetchall())
     return {one: found.get(one, []) for one in ids}

@@ -38,7 +38,7 @@ class CardStatement:
         return self.said.at
 
     def line(self, kind: LineKind, seconds: float | None = None) -> CardLine:
-        """Return it as a line of a card."""
+        """Return the statement as a line of a card."""
         text = self.entry.title if self.is_title else self.entry.text
         start, end = self.said.start, self.said.end
         return make_line(
@@ -84,7 +84,7 @@ def first_line(entry: CardEntry, kind: LineKind) -> CardLine:
 
 
 def statements_of(entry: CardEntry, zone: str, own: Own) -> list[CardStatement]:
-    """Return what an entry tells, in its order; its title first."""
+    """Return the statements of an entry, those of its title first."""
     said = _read(entry.text, entry.entry_time, zone, own)
     told = {one.step for one in said}
     headed = [
@@ -99,7 +99,7 @@ def statements_of(entry: CardEntry, zone: str, own: Own) -> list[CardStatement]:
 
 
 def state_of(statements: Sequence[CardStatement]) -> State | None:
-    """Return how things stand after what one entry tells; None: it does not say."""
+    """Return the state after an entry's statements; None: they do not say."""
     in_text = incidents.state([one.said for one in statements if not one.is_title])
     return in_text or incidents.state([one.said for one in statements])
 
@@ -128,7 +128,7 @@ class Subject:
         return self._named.search(text) is not None
 
     def is_of_entry(self, entry: CardEntry) -> bool:
-        """Tell whether an entry as a whole is about it, and what answers it as well."""
+        """Tell whether a whole entry is about the thing, and its replies with it."""
         return self.names(entry.title) or (
             entry.is_naming and not self._others(entry.entities)
         )
@@ -136,7 +136,7 @@ class Subject:
     def own(
         self, entry: CardEntry, statements: Sequence[CardStatement], *, is_reply: bool
     ) -> list[CardStatement]:
-        """Return the statements that are about it; `is_reply`: its thread is."""
+        """Return the statements about the thing; `is_reply`: its thread is about it."""
         whole = self.is_of_entry(entry) or (is_reply and not entry.is_naming)
         others = self._others(entry.entities)
         places = [(one.start(), True) for one in self._named.finditer(entry.text)]

@@ -17,7 +17,7 @@ from shared.text.facility.devices import DEVICE, SYSTEM
 from shared.text.facility.facility import Facility
 from shared.text.facts import MARK, THINGS, make_key, make_term
 
-# Of the best hits so many are looked at, and so large a share of them is shared.
+# So many best hits are looked at, and a thing must be in so large a share of them.
 BEST_HITS, SHARE = 10, 0.4
 # One hit shares nothing with itself.
 LEAST_HITS = 2
@@ -48,7 +48,7 @@ class CardThing:
 
     @property
     def query(self) -> str:
-        """Return what an entry that names it has one of, for Postgres."""
+        """Return a Postgres query that finds entries that name the thing."""
         field = self.kind if self.kind in THINGS else DEVICE
         terms = [
             MARK + make_term(field, self.canonical),
@@ -62,7 +62,7 @@ class CardThing:
 def find_card_things(
     plan: Plan, facility: Facility, named: NamedByHit
 ) -> list[CardThing]:
-    """Return the things of a page, those of the question first."""
+    """Return the things of a page, those named in the question first."""
     found: dict[tuple[str, str], CardThing] = {}
     for one in entities.find_entities(plan, facility):
         if one.kind not in _NO_CARD:
@@ -100,12 +100,12 @@ def find_card_threads(plan: Plan, threads: Sequence[UUID | None]) -> dict[UUID, 
 
 
 def least_shared(hits: int) -> int:
-    """Return how many of so many hits make a thing theirs."""
+    """Return how many of so many hits must name a thing for it to have a card."""
     return max(LEAST_HITS, ceil(SHARE * hits))
 
 
 def names_thing(thing: CardThing, named: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether what an entry names is this thing."""
+    """Tell whether a name in an entry names this thing."""
     key = _key(thing.kind, thing.canonical)
     return any(_key(one["kind"], one["canonical"]) == key for one in named)
 

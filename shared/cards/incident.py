@@ -21,8 +21,8 @@ from shared.text.facility.incident_words import Own, State, Step
 from shared.text.reading import incidents
 from shared.text.reading.incidents import Statement, TimeFrom
 
-# Of a longer thread the newest entries are read, of a longer text the beginning: in
-# all no more than is read in a second.
+# A longer thread is read by its newest entries, and a longer text by its beginning:
+# in all no more than can be read in a second.
 MAX_ENTRIES, MAX_CHARS, MAX_CHARS_IN_ALL, MAX_STEPS = 300, 4_000, 200_000, 500
 
 _REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
@@ -67,7 +67,7 @@ class TimelineStep(NamedTuple):
 
 
 class Incident(NamedTuple):
-    """How things stand, and what came to pass, oldest first."""
+    """The steps of an incident, oldest first, and its state."""
 
     state: State
     timeline: list[TimelineStep]
@@ -83,7 +83,7 @@ def of_thread(
     zone_of: Callable[[str], str],
     own: Own = (),
 ) -> Incident:
-    """Return what a thread tells, or an entry that stands alone.
+    """Return the incident of a thread, or of an entry that stands alone.
 
     `zone_of` says on which clock the texts of a source are written.
     """
@@ -105,7 +105,7 @@ def of_thread(
 def build_incident(
     entries: Sequence[IncidentEntry], zone_of: Callable[[str], str], own: Own = ()
 ) -> Incident:
-    """Return what these entries tell, oldest first; the newest word on it holds."""
+    """Return the steps of these entries, oldest first; the newest state holds."""
     state: State = "unknown"
     steps: list[TimelineStep] = []
     titles: set[str] = set()
@@ -119,7 +119,7 @@ def build_incident(
         own_steps = [_step(entry, entry.title, one) for one in headed]
         own_steps += [_step(entry, entry.text, one) for one in said]
         steps += own_steps or _noted(entry)
-    # Of one time they stay as they were told.
+    # The sort is stable: steps of one time stay in the order in which they were told.
     steps.sort(key=lambda one: one.time)
     is_complete = len(steps) <= MAX_STEPS and not any(one.is_cut for one in entries)
     return Incident(state, steps[-MAX_STEPS:], is_complete)
@@ -137,7 +137,7 @@ def _within_bounds(rows: Sequence[IncidentEntry]) -> Iterator[IncidentEntry]:
 def _headed(
     entry: IncidentEntry, known: set[str], zone: str, own: Own, told: set[Step]
 ) -> list[Statement]:
-    """Return what a title says beside its text; that of a reply is its parent's."""
+    """Return the statements of a title that the text lacks; none of a reply's title."""
     if _bare(entry.title) in known or _REPLY.match(entry.title):
         return []
     said = incidents.find_statements(entry.title, entry.entry_time, zone, own)
@@ -159,7 +159,7 @@ def _step(entry: IncidentEntry, text: str, one: Statement) -> TimelineStep:
 
 
 def _noted(entry: IncidentEntry) -> Iterator[TimelineStep]:
-    """Yield how an entry begins that tells of no step: it is part of the thread."""
+    """Yield the beginning of an entry without steps: it is part of the thread."""
     for text in (incidents.blank_quoted_lines(entry.text), entry.title):
         for start, end in incidents.sentences(text):
             quote = incidents.quoted(text, start, end)

@@ -35,14 +35,14 @@ _UNDECIDED: tuple[State, ...] = ("open", "monitoring")
 
 
 class BestHit(NamedTuple):
-    """The best hit of a page that is about the card, and what it scored."""
+    """The best hit about the thing, and its score."""
 
     entry_id: str | None
     score: float
 
 
 class _Told(NamedTuple):
-    """What the entries of a thing tell of it."""
+    """The state, the last trip and fix, and the open threads of a thing."""
 
     state: State
     trip: CardStatement | None
@@ -100,7 +100,7 @@ def _read(
     zone: str,
     own: Own,
 ) -> _Told:
-    """Read entries newest first: the newest word on each holds."""
+    """Read entries newest first, so that the newest statement on each matter holds."""
     state: State | None = None
     trip: CardStatement | None = None
     fix: CardStatement | None = None
@@ -127,7 +127,7 @@ def _latest(said: Sequence[CardStatement], step: str) -> CardStatement | None:
 
 
 def _spellings(thing: CardThing, naming: Sequence[CardEntry]) -> list[str]:
-    """Return how entries write it, the commonest first."""
+    """Return the spellings of the thing in entries, the commonest first."""
     counts = Counter(
         one["name"]
         for entry in naming

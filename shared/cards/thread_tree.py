@@ -25,7 +25,7 @@ _NOTHING: Replaced = MappingProxyType({})
 
 
 def tree(entries: Sequence[EntryView], replaced: Replaced = _NOTHING) -> list[Node]:
-    """Return each entry behind what it answers, replies in the order given.
+    """Return the entries as a tree, each behind the one that it replies to.
 
     Whose parent is not among them, or answers it in a circle, begins a branch; in the
     place of a parent stands what has superseded it.
@@ -51,7 +51,7 @@ def tree(entries: Sequence[EntryView], replaced: Replaced = _NOTHING) -> list[No
 def _standing(
     ids: Mapping[tuple[str, str], UUID], replaced: Replaced, name: tuple[str, str]
 ) -> tuple[str, str]:
-    """Return what stands in the place of an entry, or where its traces end."""
+    """Return the entry that replaced another, or the last name on the way there."""
     for _ in replaced:
         if name in ids or name not in replaced:
             break

@@ -56,7 +56,7 @@ class _Sentence(NamedTuple):
 
 
 def get_stage_descriptor() -> StageDescriptor:
-    """Return what is known of the stage."""
+    """Return the descriptor of the digest stage."""
     return StageDescriptor(
         DIGEST_STAGE,
         version=_VERSION,

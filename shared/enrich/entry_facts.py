@@ -38,14 +38,14 @@ from shared.times.event_time import WrittenTime
 
 # Raised with every change of what is found in an entry; read anew by the chore.
 _VERSION = 11
-# Of a version: rules and lists, and before them what is expected of texts.
+# Bits of a facts version: rules and lists below, a source's expectations above.
 _FACTS_BITS, _EXPECTED_BITS = 40, 22
 PLAINLY = Expected()
 
 SHIFT, LEVEL, EVENT = "shift", "level", "event_time"
-# Of longer lists the rest is not filtered by.
+# Longer metadata are cut: filters know no more than so many values.
 MAX_METADATA = 300
-# Of a fact that the text says, and no list or plan.
+# Marks a fact that was read in the text, not known from a list or a plan.
 READ = "read"
 # What the source says itself, in the words that it has for it. Facts are compared with
 # the stored ones in their order, where the shift stands last.
@@ -57,7 +57,7 @@ _SAID = (
 
 @dataclass(frozen=True, slots=True)
 class EntryFacts:
-    """What is known of one revision."""
+    """The facts and quantities of one revision."""
 
     facts: tuple[Fact, ...]
     quantities: tuple[Quantity, ...] = ()
@@ -91,7 +91,7 @@ def find(
     decimal_mark: DecimalMark | None = None,
     declared: Declared = NOTHING,
 ) -> EntryFacts:
-    """Return what is known of an entry; `text` is as it is read, without marks."""
+    """Return facts and quantities of an entry; `text` is its text without markup."""
     metadata = tuple(_metadata(content, declared))
     happened = _happened(content, text, declared.zone)
     # Places are those of the text, and what stands there is shown.
@@ -120,7 +120,7 @@ def find(
 def collect_declared_facts(
     content: Content, language: str, facility: Facility
 ) -> EntryFacts:
-    """Return what is known of an entry without a look at its text."""
+    """Return the facts of an entry that need no look at its text."""
     metadata = tuple(_metadata(content, NOTHING))
     facts = [
         *_said(content, language),
@@ -143,7 +143,7 @@ def _said(content: Content, language: str) -> Iterator[Fact]:
 
 
 def _held(content: Content, stated: Iterable[Quantity]) -> Iterator[Quantity]:
-    """Yield the numbers of the text; those of a device hold since it happened."""
+    """Yield the text's quantities; a device's get the time since which they hold."""
     said_at = content.event_time or content.entry_time
     for one in stated:
         yield replace(one, said_at=said_at) if one.device else one
@@ -187,7 +187,7 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _level(content: Content, text: str) -> Iterator[Fact]:
-    """How bad the title or the text begin by saying it is; the source knows better."""
+    """Return the level that title or text begin with, unless the source gives one."""
     if content.level:
         return
     for part, is_text in ((content.title, False), (text, True)):
@@ -199,7 +199,7 @@ def _level(content: Content, text: str) -> Iterator[Fact]:
 
 
 def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:
-    """The shift in which it happened, unless the source knows better.
+    """Return the shift that a text names or its time falls in, unless the source does.
 
     The text knows better than the plan, where it says one and no other.
     """
@@ -224,7 +224,7 @@ def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:
 
 
 def _happened(content: Content, text: str, zone: str) -> WrittenTime | None:
-    """When the text says that it happened; the source knows better."""
+    """Return when the text says that it happened, unless the source knows."""
     if content.event_time is not None:
         return None
     whole = f"{content.title}\n{text}"
@@ -242,7 +242,7 @@ def _placed_event(
 
 
 def _moment(happened: WrittenTime) -> Quantity:
-    """Return it as filters compare it: no name of metadata is called so."""
+    """Return the event time as a quantity that filters compare."""
     at = datetime.fromisoformat(happened.value).timestamp()
     return Quantity(dated(EVENT), at, "", 0, 0)
 
@@ -265,13 +265,13 @@ def _authors(content: Content, facility: Facility) -> Iterator[Fact]:
 
 
 def _titled(content: Content, facility: Facility) -> Iterator[Fact]:
-    """What of the facility's list the title names."""
+    """Return the things of the facility's list that the title names."""
     for fact in facility.things.found(normalise_hyphens(content.title)):
         yield replace(fact, start=None, end=None)
 
 
 def _things(text: str, names: tuple[Token, ...], facility: Facility) -> list[Fact]:
-    """Systems and devices: of the facility's list, or else what is written like one."""
+    """Return devices and systems of the facility's list, or names written like one."""
     if facility.things:
         return list(facility.things.found(text))
     found = [

@@ -54,7 +54,7 @@ _THERE: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What a stage has last looked at in an entry."""
+    """The inputs and version that a stage last read in an entry."""
 
     entry_id: UUID
     revision: int
@@ -65,7 +65,7 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a stage came to in one revision; None: what it reads is as it was."""
+    """The findings of a stage in one revision; None: its inputs have not changed."""
 
     inputs: bytes
     found: list[dict[str, Any]] | None
@@ -77,14 +77,14 @@ class Finding:
 def last(
     conn: Connection[TupleRow], tenant: str, stage: str, entry_ids: Sequence[UUID]
 ) -> dict[UUID, Last]:
-    """Return what a stage has last looked at in these entries."""
+    """Return the last reading of these entries by a stage, by entry."""
     given = {"tenant": tenant, "stage": stage, "entry_ids": list(entry_ids)}
     with conn.cursor(row_factory=class_row(Last)) as cur:
         return {row.entry_id: row for row in cur.execute(_LAST, given, prepare=False)}
 
 
 def find(stage: Stage, content: Content, before: Last | None) -> Finding:
-    """Return what a stage finds in an entry; equal for equal entries."""
+    """Run a stage on an entry; skip it if version and inputs are those of last time."""
     fields = _fields(stage, content)
     inputs = _digest(fields)
     if before and (before.version, before.inputs) == (stage.version, inputs):
@@ -157,7 +157,7 @@ def store(
 
 
 def _words(one: StageDescriptor, found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield what is searched of the findings, each text once."""
+    """Yield the searchable words of the findings, each text once."""
     seen: set[str] = set()
     for item in found:
         for name in one.searched:
@@ -169,7 +169,7 @@ def _words(one: StageDescriptor, found: Sequence[dict[str, Any]]) -> Iterator[st
 
 
 def _fields(stage: Stage, content: Content) -> dict[str, Any]:
-    """Return what the stage names of an entry, and nothing else."""
+    """Return the fields of an entry that the stage has declared to read."""
     renamed = {
         "original": content.marked or content.text,
         "language": content.said_language,

@@ -81,13 +81,13 @@ _TERMS_OF_OTHERS: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class StageFindings:
-    """What a stage found in one revision: for filters, or in words of its own."""
+    """The findings of a stage in one revision: facts for filters, or its own words."""
 
     entry_id: UUID
     revision: int
-    # Of the stage and of its settings.
+    # The version of the stage together with its settings.
     version: int
-    # Of what the stage reads of an entry; of all of it there is no mark.
+    # A digest of the fields that the stage reads; empty where it reads all of them.
     inputs: bytes = b""
     facts: Sequence[Fact] = ()
     # The facts as both engines compare them.
@@ -115,7 +115,7 @@ def store(
     stage: str,
     told: Iterable[StageFindings],
 ) -> set[UUID]:
-    """Replace what a stage has found; return where filters see a difference.
+    """Replace the findings of a stage; return the entries that filters see changed.
 
     Whoever has facts for filters holds the rows of the entries.
     """

@@ -59,10 +59,10 @@ class TextLink(BaseModel):
     text: str
     start: int | None = None
     end: int | None = None
-    # Of an entry: which one, and whose.
+    # The source and external id of a linked entry.
     source: str | None = None
     external_id: str | None = None
-    # Of a ticket: what the facility calls its kind.
+    # The facility's name for the kind of ticket.
     ticket: str | None = None
     url: str | None = None
 
@@ -75,7 +75,7 @@ class _FoundLink(NamedTuple):
 
 
 def get_stage_descriptor() -> StageDescriptor:
-    """Return what is known of the stage."""
+    """Return the descriptor of the links stage."""
     return StageDescriptor(
         LINKS_STAGE,
         version=_VERSION,
@@ -87,7 +87,7 @@ def get_stage_descriptor() -> StageDescriptor:
 
 
 def find(reading: StageInput) -> list[TextLink]:
-    """Return what a text names, in its order; bounded, and equal for equal texts."""
+    """Return the links of a text in its order; bounded, and equal for equal texts."""
     text, original = reading["text"], reading["original"]
     found: list[_FoundLink] = []
     chars = 0
@@ -114,7 +114,7 @@ def find(reading: StageInput) -> list[TextLink]:
 
 
 def _apart(text: str, reading: StageInput) -> Iterator[_FoundLink]:
-    """Yield what is named, in order, none within another: an address comes first."""
+    """Yield the links in order; none overlap, and an address comes before others."""
     taken = list(islice(_urls(text), MAX_LINKS))
     text = normalise_hyphens(text)
     taken = _merged(taken, _tickets(text, reading.facility))
@@ -189,6 +189,6 @@ def _entries(text: str, source: str, own: str) -> Iterator[_FoundLink]:
 
 
 def _whole(said: str, own: str) -> str:
-    """Return the id that is meant: where ids begin with a logbook, this entry's."""
+    """Return the full id of a named entry: a bare number is in this entry's logbook."""
     logbook, slash, _ = own.rpartition("/")
     return f"{logbook}/{said}" if slash and "/" not in said else said

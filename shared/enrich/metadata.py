@@ -52,20 +52,20 @@ TEXT_CUT, PLAIN_SPLIT = "text_cut", "plain_split"
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What the stage found in one revision."""
+    """Language, terms, names and facts that the stage found in one revision."""
 
     language: str
     analysis: Analysis
-    # Of the analyser and of what the facility's file says.
+    # The version of the analyser and of the terms in the facility's file.
     version: int
     entities: list[dict[str, Any]]
     known: EntryFacts
-    # Of the rules and lists that facts are found by.
+    # The version of the rules and lists that find facts.
     facts_version: int
 
     @property
     def flags(self) -> list[str]:
-        """What readers are told of how the text was read."""
+        """Return the flags that tell readers how the text was read."""
         told = {TEXT_CUT: self.analysis.cut, PLAIN_SPLIT: self.analysis.plain}
         return [flag for flag, holds in told.items() if holds]
 
@@ -128,8 +128,8 @@ def extract(
     decimal_mark: DecimalMark | None = None,
     declared: Declared = NOTHING,
 ) -> Extracted:
-    """Return what is found in an entry; analysis that fails leaves a plain split."""
-    # Of what an older release has written, the marks are still there.
+    """Analyse an entry; if analysis fails, its words are stored as a plain split."""
+    # Text that an older release has stored still has its markup.
     text = plain_text.to_plain(content.text, content.text_format)
     sections = sections_of(content, text, attachments)
     try:
@@ -167,7 +167,7 @@ def extract(
 def sections_of(
     content: Content, text: str, attachments: Sequence[str] = ()
 ) -> Sections:
-    """Return what of an entry is read, in the order of the stream."""
+    """Return the searchable sections of an entry, in the order of the stream."""
     lists = content.tags, content.authors, content.words_found
     return Sections(content.title, text, *lists, attachments)
 
@@ -181,7 +181,7 @@ def store(
     work_class: int = due.LIVE,
     following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
 ) -> Learnt | None:
-    """Keep what was found in one entry, as `store_all` does of many."""
+    """Store the findings of one entry, as `store_all` does for many."""
     return store_all(
         conn,
         content.tenant,
@@ -201,7 +201,7 @@ def store_all(
     work_class: int = due.LIVE,
     following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
 ) -> Learnt | None:
-    """Keep what was found, make due what is made of it; idempotent.
+    """Store the findings and make the stages behind them due; idempotent.
 
     Nothing is written of an entry that has moved on meanwhile; None: all of them have.
     What was learnt may be remembered once it is committed.
@@ -235,7 +235,7 @@ def _store_current(
     revisions: Mapping[UUID, int],
     current: Mapping[UUID, Extracted],
 ) -> None:
-    """Keep what was found in entries, whose rows are locked."""
+    """Store the findings of entries whose rows are locked."""
     terms = {
         one: findings.terms_of(found.known.facts) for one, found in current.items()
     }
@@ -281,7 +281,7 @@ def _row(found: Extracted, terms: Sequence[str]) -> dict[str, Any]:
 
 
 def _entities(text: str, names: Iterable[Token], marked: str) -> list[dict[str, Any]]:
-    """Return what a text calls by name, and where in the text as it came."""
+    """Return the names in a text, each with its place in the text as it came."""
     tokens = list(names)
     written = [text[token.start : token.end] for token in tokens]
     found: list[tuple[int, int] | None] = [(one.start, one.end) for one in tokens]
@@ -315,7 +315,7 @@ def _listed(known: Iterable[Fact], marked: str) -> list[dict[str, Any]]:
 
 
 def _is_entity(token: Token, text: str) -> bool:
-    """Whether a name is one for readers too: `CO2` and `x1` are found, not shown."""
+    """Tell whether readers are shown a name: `CO2` and `x1` are only searched for."""
     written = text[token.start : token.end]
     if written.lower().startswith(_LINK):
         return False

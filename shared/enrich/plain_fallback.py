@@ -63,7 +63,7 @@ def stand_in(
     work_class: int,
     following: Sequence[str],
 ) -> None:
-    """Keep the words of an entry as they stand, and make due what is made of them.
+    """Store the words of an entry as they stand, and make the next stages due.
 
     What goes wrong for good is logged, and the entry is as it was.
     """

@@ -84,7 +84,7 @@ _IS_READ: LiteralString = """
      WHERE e.id = %(entry_id)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
 
 
-# Of this page, what each stage that finds things has not looked at in this version.
+# For each stage: the entries of this page that its present version has not read.
 _LACKING: LiteralString = """
     SELECT s.stage, e.tenant, e.id
       FROM unnest(%(stages)s::text[], %(versions)s::bigint[]) WITH ORDINALITY
@@ -113,7 +113,7 @@ class _AnalysedRow:
 
 
 def read_by(facility: Facility) -> str:
-    """Return what tells the analyser and the facility's lists from any other."""
+    """Return the version of the analyser together with that of the facility's lists."""
     return f"{analyser.version_of(facility)}.{entry_facts.version_of(facility)}"
 
 
@@ -125,7 +125,7 @@ def prepare(
     facility: Facility,
     finders: Sequence[Stage] = (),
 ) -> Callable[[Connection[TupleRow]], Progress]:
-    """Look at one page, and return what makes due the rest of what is older there."""
+    """Look at one page; return the commit that makes its outdated entries due."""
     came = cursor or {"after": None, "made_due": 0, READ_BY: read_by(facility)}
     given = {
         "version": analyser.version_of(facility),
@@ -190,7 +190,7 @@ def _stand_in(
 
 
 def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:
-    """Return by what entries are read: of each source, tenant, and of all others."""
+    """Return the facts version of each source, of each tenant, and of all others."""
     other = {
         "of_sources": {
             one: find_expectations(settings, one, "") for one in settings.sources
@@ -213,7 +213,7 @@ def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:
 def _lacking(
     conn: Connection[TupleRow], entry_ids: Sequence[UUID], finders: Sequence[Stage]
 ) -> dict[str, list[Named]]:
-    """Return what each stage has not looked at, of these entries."""
+    """Return the entries of the page that each stage has yet to read, by stage."""
     found: dict[str, list[Named]] = {}
     if not finders or not entry_ids:
         return found

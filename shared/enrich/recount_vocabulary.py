@@ -60,7 +60,7 @@ class _VocabularyRow:
 def prepare(
     pool: Pool, cursor: Mapping[str, Any] | None, done: int, facility: Facility
 ) -> Effect:
-    """Read one page of entries, or of the vocabulary, and return what keeps the count.
+    """Read a page of entries or words; return the commit of its counts.
 
     The walk goes over the entries, then over the words, then over the names.
     """

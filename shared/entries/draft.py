@@ -78,11 +78,11 @@ class EntryDraft(EntryFields):
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Return what is unique within a tenant, exact as received."""
+        """Return source and external id as received; unique within a tenant."""
         return self.source, self.external_id
 
     def at(self, entry_time: datetime) -> EntryDraft:
-        """Return the draft with a time, if it came without one."""
+        """Return the draft with this time as its entry time, if it came without one."""
         if self.entry_time:
             return self
         timed = replace(self, entry_time=entry_time)
@@ -92,7 +92,7 @@ class EntryDraft(EntryFields):
         return timed
 
     def prepare(self) -> EntryDraft:
-        """Make now what a transaction would else wait for; return the draft."""
+        """Compute text, payload and hashes before the transaction needs them."""
         if self.entry_time:
             self.hashed()
         self.plain()
@@ -122,9 +122,9 @@ class EntryDraft(EntryFields):
         return self._packed
 
     def canonical_fields(self) -> str:
-        """Return what a revision keeps beside title and text, as stored and hashed.
+        """Return the fields beside title and text as JSON, as stored and hashed.
 
-        JSON with its keys in order and no blanks; whatever is changed here makes a new
+        Its keys are in order, without blanks. A change of this format makes a new
         revision of every entry.
         """
         values = {
@@ -149,9 +149,9 @@ class EntryDraft(EntryFields):
         return _canonical(values)
 
     def content_hash(self, fields: str | None = None) -> bytes:
-        """Return what changes exactly when a new revision is due.
+        """Return the hash of the content; a draft with another hash is a new revision.
 
-        Whoever has the canonical fields already need not have them made again.
+        Pass the canonical fields if they are at hand, so that they are not made twice.
         """
         words = (
             f"[{_quoted(self.title)},{_quoted(self.text)},{_quoted(self.text_format)}]"
@@ -159,10 +159,10 @@ class EntryDraft(EntryFields):
         return _hash(words + (self.canonical_fields() if fields is None else fields))
 
     def aside_hash(self) -> bytes:
-        """Return what changes when the row changes and the revision does not.
+        """Return the hash of the fields that are updated without a new revision.
 
-        Who may read it, where it is shown, who wrote it (person or machine), and what
-        was noticed about it.
+        These are: who may read the entry, its address, its origin (human or machine),
+        and what was noticed about it.
         """
         shown = f"[{_quoted(self.origin)},{_quoted(self.url or '')}"
         if self.readers is not None or self.visible_from is not None:
@@ -173,7 +173,7 @@ class EntryDraft(EntryFields):
         return _hash(shown)
 
     def _keep(self, name: str, value: T) -> T:
-        """Remember what was made; nothing that can be seen from outside changes."""
+        """Cache a computed value on the frozen draft."""
         object.__setattr__(self, name, value)
         return value
 

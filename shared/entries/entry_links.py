@@ -115,7 +115,7 @@ class _EntryLink(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Which entries say more of their threads than before, and which say less."""
+    """The entries that link to more than before, and those that link to less."""
 
     more: set[UUID]
     less: set[UUID]
@@ -130,7 +130,7 @@ def list_named_links(
 
 
 def targets(draft: EntryDraft) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the external id of each link; nobody and itself are none."""
+    """Yield kind and external id of each link; the entry itself is left out."""
     named = [("reply", draft.reply_to), ("supersedes", draft.supersedes)]
     for kind, target in (*named, *((RELATED, one) for one in draft.related)):
         if target and target != draft.external_id:
@@ -138,24 +138,24 @@ def targets(draft: EntryDraft) -> Iterator[tuple[str, str]]:
 
 
 def has_any(draft: EntryDraft) -> bool:
-    """Tell whether the draft says anything of other entries, or of a thread."""
+    """Tell whether the draft names other entries or a thread."""
     return bool(draft.reply_to or draft.supersedes or draft.related or draft.thread_key)
 
 
 def lock(conn: Connection[TupleRow], tenant: str, source: str) -> None:
-    """Have a source's entries alone until the transaction ends."""
+    """Lock the links of a source for this transaction; nobody else may change them."""
     conn.execute(_LOCK, {"name": _name(tenant, source)})
 
 
 def share(conn: Connection[TupleRow], tenant: str, source: str) -> None:
-    """Share a source's entries with whoever leaves links as they are."""
+    """Take a shared lock on a source, for a page that changes none of its links."""
     conn.execute(_SHARE, {"name": _name(tenant, source)})
 
 
 def lock_page(
     conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
 ) -> bool:
-    """Share a source with other pages, or have it alone where others link to these.
+    """Share a source with other pages; lock it alone if others link to these entries.
 
     Before any row is locked. The shared lock is given back before the other is asked
     for: two pages that kept theirs meanwhile would wait for each other.
@@ -179,7 +179,7 @@ def replace(
     source: str,
     drafts: Mapping[UUID, EntryDraft],
 ) -> Changed:
-    """Write the links of these drafts instead of what their entries had."""
+    """Replace the links of these drafts' entries."""
     values: dict[str, Any] = {"tenant": tenant, "entry_ids": sorted(drafts)}
     old = {_EntryLink._make(row) for row in conn.execute(_FORGET, values)}
     rows = [
@@ -207,7 +207,7 @@ def superseded(
     source: str,
     drafts: Mapping[UUID, EntryDraft],
 ) -> list[UUID]:
-    """Return what these supersede, and which of them are superseded themselves."""
+    """Return entries that these drafts supersede, and drafts superseded before."""
     values = {
         "tenant": tenant,
         "source": source,
@@ -231,7 +231,7 @@ def load_links(
 def replaced(
     conn: Connection[TupleRow], scope: Scope, thread_id: UUID
 ) -> dict[tuple[str, str], str]:
-    """Return what took the place of entries of a thread, by their names."""
+    """Return the successors of replaced entries of a thread, by the old names."""
     values = {**scope.params, "thread_id": thread_id}
     rows = conn.execute(_REPLACED, values).fetchall()
     return {(source, old): new for source, old, new in rows}
@@ -240,7 +240,7 @@ def replaced(
 def select_visible(
     conn: Connection[TupleRow], scope: Scope, names: Sequence[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Return which of these, by source and external id, the caller may know of."""
+    """Return which of these names, by source and external id, the caller may see."""
     if not names:
         return set()
     sources, external_ids = zip(*names, strict=True)

@@ -11,6 +11,6 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 
 
 def is_safe(url: str) -> bool:
-    """Whether a link to it opens a page and runs nothing; one without a scheme does."""
+    """Tell whether a link is safe: it opens a page, runs nothing, or has no scheme."""
     match = _SCHEME.match(_LEFT_OUT.sub("", url))
     return match is None or match[1].lower() in SCHEMES

@@ -40,7 +40,7 @@ _SHOWN: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """What the engines show of an entry that has its like."""
+    """The group and series of an entry that engines show."""
 
     entry_id: UUID
     group_id: UUID | None
@@ -48,7 +48,7 @@ class Alike:
 
 
 def lock(conn: Connection[TupleRow], tenant: str) -> None:
-    """Let nobody else place an entry of this tenant until the transaction ends."""
+    """Lock the placing of a tenant's entries until the transaction ends."""
     conn.execute(_LOCK, {"tenant": tenant})
 
 

@@ -13,7 +13,7 @@ _SPECIAL = re.compile(r"[/#@%\[\]\s]")
 
 def doc_key(tenant: str, source: str, external_id: str) -> str:
     """Return tenant, source and external id as one path; unique for ever."""
-    # Of every hit of a search: no list is made of the parts.
+    # Called for every hit of a search, so the parts are joined without a list.
     return f"{_encoded(tenant)}/{_encoded(source)}/{_encoded(external_id)}"
 
 

@@ -42,7 +42,7 @@ class Ref:
 
 
 def find(conn: Connection[TupleRow], tenant: str, ref: str) -> list[Ref]:
-    """Return what is meant: none, one, or several with the same bare number."""
+    """Return the entries that a ref means; a bare number may mean several."""
     values: dict[str, object] = {"tenant": tenant, "external_id": ref}
     try:
         values["entry_id"] = UUID(ref)

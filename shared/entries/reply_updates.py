@@ -47,7 +47,7 @@ def add_work_of_gone(
     *,
     work_class: int = due.LIVE,
 ) -> None:
-    """Make due what takes away what was derived of these, in replies to them, too."""
+    """Make the removal of deleted entries' derived data due, in their replies too."""
     answers = to(conn, tenant, gone)
     # Stage by stage, as a page does: it may lock what replies just now.
     for stage in stages:
@@ -56,7 +56,7 @@ def add_work_of_gone(
 
 
 def tell_anew(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> None:
-    """Have these told again to whoever keeps a copy; it is no revision.
+    """Put entries into the change feed again, without a new revision.
 
     The caller has locked them.
     """

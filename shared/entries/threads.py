@@ -139,20 +139,20 @@ class _Groups:
         self._below: dict[UUID, UUID] = {}
 
     def name(self, one: UUID) -> UUID:
-        """Return what its group is called: itself, if it has met no other."""
+        """Return the name of an id's group: its smallest id, maybe this one."""
         below = self._below
         while (low := below.get(one, one)) != one:
             below[one] = one = below.get(low, low)
         return one
 
     def unite(self, one: UUID, other: UUID) -> None:
-        """Let both be of one group."""
+        """Merge the groups of two ids."""
         low, high = sorted((self.name(one), self.name(other)))
         if low != high:
             self._below[high] = low
 
     def names(self) -> set[UUID]:
-        """Return what the groups of several are called."""
+        """Return the names of all groups that have several members."""
         return {self.name(one) for one in self._below}
 
 
@@ -207,7 +207,7 @@ def join(
     entry_ids: Iterable[UUID],
     thread_ids: Iterable[UUID],
 ) -> None:
-    """Make the threads of these entries, and of these threads, what they are now.
+    """Compute the threads of these entries and of these threads anew.
 
     Every entry of them is looked at: one that held the others together may have let
     go. The source is ours alone meanwhile (`entry_links.lock`). It is no revision.

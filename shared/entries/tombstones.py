@@ -31,7 +31,7 @@ _LIVE: LiteralString = """
 def live(
     conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
 ) -> list[UUID]:
-    """Lock and return what a source still has of these ids."""
+    """Lock and return the living entries of a source with these external ids."""
     values = {"tenant": tenant, "source": source, "external_ids": list(external_ids)}
     return [row[0] for row in conn.execute(_LIVE, values)]
 
@@ -44,7 +44,7 @@ def bury(
     reason: str | None,
     at: datetime | None = None,
 ) -> list[UUID]:
-    """Delete what is not deleted yet, and return it; its work is the caller's."""
+    """Mark entries as deleted and return those that were not; makes no work due."""
     if not entry_ids:
         return []
     values = {

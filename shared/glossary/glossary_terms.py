@@ -21,14 +21,14 @@ from shared.text.words.folding import fold
 
 State = Literal["proposed", "approved", "rejected"]
 
-# Of one term: each is searched for beside it.
+# The most approved forms of one term: each is searched for beside it.
 MOST_APPROVED = 20
-# Of a facility: what it may have in all, and what of it is read for a question.
+# The most forms of a facility, and how many of them are read for a question.
 MOST_FORMS, MOST_READ = 20_000, 2000
 # One sign may come apart into many, and a key must fit an index.
 _KEY_CHARS = 200
 
-# Of an entry that says so, as it is now; `v` is of a form `g`.
+# The present entries that explain a form `g`, from their evidence `v`.
 SAID: LiteralString = (
     """
       FROM glossary_evidence v
@@ -93,14 +93,14 @@ class _Held:
 
 
 def key_of(text: str) -> str:
-    """Return what spellings of a term have in common; empty if it has no letter."""
+    """Return the key that spellings of a term share; empty if it has no letter."""
     return " ".join(filter(None, map(fold, text.split())))[:_KEY_CHARS].strip()
 
 
 def propose(
     conn: Connection[TupleRow], tenant: str, term: str, forms: Sequence[str]
 ) -> None:
-    """Keep what may be said for a term; it is not searched. Twice is once."""
+    """Store a proposed form of a term; it is not searched yet. Idempotent."""
     key = _named(term, "term")
     named = {_named(one, "expansions"): " ".join(one.split()) for one in forms}
     if key in named:
@@ -149,7 +149,7 @@ def decide(
 
 
 def list_approved(conn: Connection[TupleRow], tenant: str) -> Pairs:
-    """Return what is approved, in the same order every time."""
+    """Return the approved pairs, in the same order every time."""
     values = {"tenant": tenant, "most": MOST_READ}
     return tuple((row[0], row[1]) for row in conn.execute(_APPROVED, values))
 

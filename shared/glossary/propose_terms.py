@@ -24,7 +24,7 @@ from shared.work.chore_records import Progress
 
 # A step holds so many texts, each to there.
 STEP_ENTRIES, _MOST_CHARS = 500, 20_000
-# Of one form: so many entries are kept that say so.
+# How many entries are kept as evidence of one form.
 MOST_EVIDENCE = 1000
 
 _NEXT: LiteralString = """
@@ -112,7 +112,7 @@ class _ProposalRow:
 
 
 def prepare(pool: Pool, cursor: Mapping[str, Any] | None, done: int) -> Effect:
-    """Read a page of one facility's entries; return what keeps what they explain."""
+    """Read a page of a facility's entries; return the commit of terms they explain."""
     given = cursor or {"tenant": "", "goes_on": False}
     tenant = given["tenant"]
     with connection(pool) as conn:

@@ -16,7 +16,7 @@ class Form:
 
     lexemes: tuple[str, ...]
     others: tuple[tuple[str, ...], ...]
-    # Of the others, those of one word: it may stand in a name, too.
+    # The other forms that are a single word: it may stand in a name, too.
     idents: tuple[str, ...]
     # As the glossary writes it, and the others in their order.
     text: str = ""
@@ -32,7 +32,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @functools.lru_cache(maxsize=256)
 def add_synonyms(facility: Facility, approved: Pairs) -> Facility:
-    """Return the facility with these beside its file's glossary; twice is once."""
+    """Add approved pairs to the glossary of the facility's file; idempotent."""
     new = tuple(
         pair
         for pair in approved
@@ -74,7 +74,7 @@ def _of_group(
 
 
 def beginnings(language: str, facility: Facility, approved: Pairs) -> dict[str, Pairs]:
-    """Return what is approved by the terms that it, or what it is said for, begins."""
+    """Return the approved pairs, by the terms that one of their texts begins with."""
     found: dict[str, dict[tuple[str, str], None]] = {}
     for pair in approved:
         for text in pair:

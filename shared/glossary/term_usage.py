@@ -16,7 +16,7 @@ from shared.access.scope import Scope
 from shared.glossary import glossary_terms
 from shared.glossary.glossary_terms import State
 
-# Of one form; how many there are is counted.
+# How many entries of a form are quoted; how many there are is counted.
 MOST_QUOTED = 3
 _BEFORE, _QUOTE = 40, 200
 
@@ -82,7 +82,7 @@ class _UsageRow:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """An entry that says so."""
+    """An entry that explains a form, quoted."""
 
     form: str
     entry_id: UUID
@@ -137,7 +137,7 @@ def page(
 def _quotes(
     cur: Cursor[Any], values: dict[str, Any], rows: list[_UsageRow]
 ) -> dict[tuple[str, str], list[Evidence]]:
-    """Return what the entries named say, by term and state."""
+    """Return the quotes of the named entries, by term and state."""
     named = {(row.term_key, row.form, one) for row in rows for one in row.quotes or ()}
     quotes: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
     if not named:

@@ -59,7 +59,7 @@ def origin_of(url: httpx.URL) -> Origin:
 
 
 def parse(text: str) -> httpx.URL:
-    """Return an address written plainly, or raise ValueError saying what is odd.
+    """Return a plainly written address, or raise ValueError naming what is odd.
 
     Odd is whatever two programs may read in two ways: a login, a number for a host, a
     dot that is none.
@@ -140,11 +140,11 @@ class AllowList:
         return url
 
     def is_own(self, url: httpx.URL) -> bool:
-        """Whether an address belongs to the source itself, which knows our login."""
+        """Tell whether an address is the source's own, which gets our login."""
         return origin_of(url) == self.own
 
     def addresses(self, host: str, port: int, *, seconds: float) -> list[str]:
-        """Return what to connect to for a host of the list, every address judged."""
+        """Return the addresses of an allowed host, each checked before it is used."""
         known = {(one.host, one.port) for one in self._origins}
         if self.proxy:
             known = {(self.proxy.host, self.proxy.port)}
@@ -166,7 +166,7 @@ class AllowList:
         return list(dict.fromkeys(found))[:_MOST_ADDRESSES]
 
     def _wrong_with(self, host: str, text: str) -> str | None:
-        """Say why a name may not stand for this address, if so."""
+        """Return why a name may not lead to this address; empty if it may."""
         address = _unwrapped(ipaddress.ip_address(text.partition("%")[0]))
         by_name = host == "localhost" or host.endswith(".localhost")
         if address.is_loopback:

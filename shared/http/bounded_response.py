@@ -25,7 +25,7 @@ _CODINGS = {"gzip": "gzip", "x-gzip": "gzip", "deflate": "deflate"}
 
 @dataclass(frozen=True, slots=True)
 class HTTPReply:
-    """What came back to one request."""
+    """The answer to one request."""
 
     status: int
     url: str
@@ -90,7 +90,7 @@ def _whole_number(text: str) -> int | str:
 
 
 def join_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers by lower-case name, those of one name joined."""
+    """Return headers by lower-case name; several of one name are joined."""
     found: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -116,7 +116,7 @@ def pieces(response: httpcore.Response, most: int) -> Iterator[bytes]:
 
 
 def is_longer_than_promised(response: httpcore.Response) -> bool:
-    """Whether more has come than the Content-Length of an answer says."""
+    """Tell whether more bytes came than the Content-Length of an answer says."""
     promised = join_headers(response.headers).get("content-length", "").strip()
     stream = response.extensions.get("network_stream")
     if not isinstance(stream, Stream) or not promised.isdigit():
@@ -137,7 +137,7 @@ def _unpacker(codings: str) -> Unpacker | None:
 
 
 def _too_much(body: bytes) -> IngestionError:
-    """Say so of what is within its bound, and more than a worker holds once read."""
+    """Return the error for an answer that would take more memory than a worker has."""
     return IngestionError(
         f"An answer of {len(body)} bytes takes more memory than a worker has: ask for"
         " less at once (`page_size`, `args.chunk_days`), or raise `worker_memory_mb`.",

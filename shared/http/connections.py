@@ -31,7 +31,7 @@ _CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
 @dataclass(slots=True)
 class Patience:
-    """How long one request is waited for, and who may end the wait."""
+    """How long a request may wait, and who may end the wait."""
 
     # Without a byte.
     idle_seconds: float
@@ -86,12 +86,12 @@ class Connector(httpcore.NetworkBackend):
     def __init__(self, allowed: AllowList) -> None:
         self._allowed = allowed
         self._sockets = httpcore.SyncBackend()
-        # Of the request at hand; a connection takes it over with each request.
+        # The limits of the present request; a connection takes them from each request.
         self.patience = Patience(0, 0, lambda: False)
 
     @property
     def has_socks(self) -> bool:
-        """Whether its connections lead through a SOCKS proxy."""
+        """Tell whether connections go through a SOCKS proxy."""
         return self._allowed.socks is not None
 
     def connect_tcp(
@@ -203,7 +203,7 @@ class Stream(httpcore.NetworkStream):
         return Stream(inner, self._connector)
 
     def get_extra_info(self, info: str) -> Any:
-        """Return what the socket knows of itself."""
+        """Return the socket's own information."""
         return self._inner.get_extra_info(info)
 
     def _note(self, data: bytes) -> None:

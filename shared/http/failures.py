@@ -51,7 +51,7 @@ def _is_harmless(name: str, value: str) -> bool:
 
 
 def looks_like_login(url: httpx.URL) -> bool:
-    """Whether an address seems to ask people who they are."""
+    """Tell whether an address seems to belong to a login page."""
     return bool(_LOGIN.search(f"{url.host}{url.raw_path.decode('ascii', 'replace')}"))
 
 
@@ -63,7 +63,7 @@ def of_status(
     *,
     has_login: bool = False,
 ) -> IngestionError:
-    """Return what a status means that is no answer."""
+    """Return the error for a status that is not an answer."""
     where = mask_url(url)
     if status in _NOT_AUTHORISED:
         what = _refused(status, has_login=has_login)
@@ -111,7 +111,7 @@ def of_redirect(url: httpx.URL, target: httpx.URL | None) -> IngestionError:
 
 
 def of_encryption(host: str | None, cause: ssl.SSLError) -> IngestionError:
-    """Return why nothing is sent to a host, and what would help."""
+    """Return the error of a failed TLS handshake, with what would help."""
     if not isinstance(cause, ssl.SSLCertVerificationError):
         message = (
             f"{host} and we agree on no encryption; check whether `base_url` begins"

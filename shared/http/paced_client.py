@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What bounds the requests of one run."""
+    """The limits of the requests of one run."""
 
     clock: Callable[[], datetime]
     is_cancelled: Callable[[], bool]
@@ -262,7 +262,7 @@ def _may_succeed_later(error: BaseException) -> bool:
 
 
 def _remembering(ask: Callable[[float], T]) -> Callable[[float], T]:
-    """Let a source's own failure stand when the next try is cut short by us."""
+    """Raise the source's own failure again when we cut the next try short."""
     failed: list[SourceUnreachableError] = []
 
     def again(ends: float) -> T:

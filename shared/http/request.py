@@ -69,7 +69,7 @@ class Asker:
         url: str,
         params: Mapping[str, Any] | Sequence[tuple[str, Any]] | None = None,
     ) -> httpx.URL:
-        """Return what is to be asked, or raise `address_refused`."""
+        """Return the full address to ask, or raise `address_refused`."""
         where = self._allowed.admit(url).copy_with(fragment=None)
         if not params:
             return where
@@ -77,7 +77,7 @@ class Asker:
         return where.copy_merge_params([(name, value) for name, value in pairs])
 
     def ask(self, question: HTTPRequest, patience: Patience) -> Answer:
-        """Return the answer, its body unread; what is no answer is raised."""
+        """Return the answer with its body unread, or raise the error that it means."""
         self._connector.patience = patience
         url = question.url
         for _ in range(MOST_REDIRECTS + 1):

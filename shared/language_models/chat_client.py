@@ -53,7 +53,7 @@ class ChatClient:
         on_text: Callable[[str], None] = ignore,
         is_cancelled: Callable[[], bool] = never,
     ) -> Completion:
-        """Return what the model says within the time, and tell of its text meanwhile.
+        """Return the model's completion within the time, handing on its text meanwhile.
 
         What `on_text` raises ends the call; so does `is_cancelled`, in half a second.
         """
@@ -126,7 +126,7 @@ def _parsed(text: str) -> Any:
 
 
 def _failure(answer: Streamed) -> ModelOutageError | ModelRefusalError:
-    """Return what a status means: it may pass, or it will not."""
+    """Return the error of a status: an outage that may pass, or a refusal."""
     shown = next(answer.pieces, b"")[:_SHOWN].decode("utf-8", "replace")
     told = f"the endpoint answered {answer.status}: {shown}"
     if answer.status in failures.LATER or answer.status >= _SERVER_ERROR:

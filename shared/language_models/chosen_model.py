@@ -27,12 +27,12 @@ class ChosenModel(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what it is called where several providers are known."""
+        """Return the model's full name, with its provider."""
         return f"{self.provider}:{self.model}"
 
 
 class _ModelSection(NamedTuple):
-    """What one section names; None: nothing."""
+    """The model settings in one section; None where it has none."""
 
     provider: str | None = None
     model: str | None = None

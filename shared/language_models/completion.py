@@ -48,7 +48,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What the model said, whole."""
+    """The whole answer of a model."""
 
     text: str
     tool_calls: tuple[ToolCall, ...]
@@ -72,7 +72,7 @@ class CompletionReader:
         self.finish_reason: str | None = None
 
     def read(self, event: Any) -> str:
-        """Take one part; return the text that it adds."""
+        """Read one part of the answer; return the text that it adds."""
         if not isinstance(event, dict):
             raise malformed("a part is no object")
         if event.get("error"):

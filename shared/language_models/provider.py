@@ -31,7 +31,7 @@ WELL_KNOWN: Mapping[str, str] = {"openai": "https://api.openai.com/v1"}
 
 
 class Answered(NamedTuple):
-    """What it answered, and the seconds that it wants to be left alone."""
+    """An answer's status and body, and how long the provider asks to be left alone."""
 
     status: int
     body: bytes
@@ -88,7 +88,7 @@ class Provider:
         most_bytes: int,
         is_cancelled: Callable[[], bool] = never,
     ) -> Iterator[Streamed]:
-        """Give any answer while it comes; whoever leaves the block hangs up."""
+        """Yield an answer while it comes; leaving the block closes the connection."""
         patience = Patience(seconds, time.monotonic() + seconds, is_cancelled)
         try:
             with closing(self._asker()) as asker:
@@ -123,7 +123,7 @@ class Provider:
         return headers
 
     def _asker(self) -> Asker:
-        # Of one call alone: threads share none, and none goes stale in between.
+        # Each call has connections of its own: threads share none, and none gets stale.
         return Asker(
             self._name,
             SourceSettings(base_url=self._url),

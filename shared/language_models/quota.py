@@ -32,7 +32,7 @@ _TENANTS = "quota:llm:tenants"
 
 
 class Quota(NamedTuple):
-    """Whether one more may be had, and how many are left after it."""
+    """Whether one more answer is allowed, and how many are left after it."""
 
     is_allowed: bool
     remaining: int

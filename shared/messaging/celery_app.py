@@ -31,7 +31,7 @@ def make_app(settings: Settings) -> Celery:
         task_ignore_result=True,
         task_acks_late=False,
         task_publish_retry=False,
-        # Of a prefork pool; a threads pool has only the hard one, by `Ending.hung`.
+        # A prefork pool keeps both; a thread pool the hard one alone, by `Ending.hung`.
         task_time_limit=settings.work.task_hard_seconds,
         task_soft_time_limit=settings.work.task_soft_seconds,
         # Flower shows what workers say; to say it at each publishing too costs the

@@ -60,7 +60,7 @@ def send_agent_turn(
     *,
     expires: float | None = None,
 ) -> None:
-    """Say that a turn of an agent is to be taken; twice is once.
+    """Send the message for a turn of an agent; idempotent.
 
     Whoever says it again and again lets what nobody has read in so many seconds expire.
     """

@@ -44,7 +44,7 @@ def _send(app: Celery, name: str, args: Sequence[object]) -> None:
 
 
 def send_nudge(app: Celery, stage: str, entry_ids: Sequence[UUID] = ()) -> None:
-    """Publish one nudge; raises when the broker cannot be reached."""
+    """Publish a nudge; raises when the broker cannot be reached."""
     name, first = task_of(stage)
     _send(app, name, [*first, [str(entry_id) for entry_id in entry_ids]])
 
@@ -72,13 +72,13 @@ class Nudger:
         self._start = threading.Lock()
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
-        """Say that these entries are due; never raises, never waits."""
+        """Queue nudges for these entries; never raises, never waits."""
         for start in range(0, len(entry_ids), NUDGE_IDS):
             if not self._put(stage, list(entry_ids[start : start + NUDGE_IDS])):
                 return
 
     def again(self, stage: str) -> None:
-        """Say that more of a stage is due, behind all that is said already."""
+        """Queue a nudge without entries, behind all that are queued already."""
         self._put(stage, [])
 
     def _put(self, stage: str, entry_ids: list[UUID]) -> bool:

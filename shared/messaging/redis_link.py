@@ -24,7 +24,7 @@ Taker = Callable[[Any], None]
 
 
 class RedisLink(asyncio.Protocol):
-    """Hands each answer to whoever asked, in the order of the questions.
+    """Hands each answer to the one who asked, in the order of the questions.
 
     Never connects again by itself: `lost` ends with the reason, and so does each
     question that has no answer yet.
@@ -83,7 +83,7 @@ class RedisLink(asyncio.Protocol):
         return answer
 
     def close(self, why: RedisError | OSError | None = None) -> None:
-        """Cut the connection; whoever waits for an answer is told why."""
+        """Close the connection; all who wait for answers get an error."""
         self._lose(why or LostError("The connection was closed."))
         self._connection._close()  # noqa: SLF001 - the public one is no plain function
         self._transport.abort()

@@ -73,7 +73,7 @@ _TASK_OF_STAGE = {
 
 
 def task_of(stage: str) -> tuple[str, tuple[str, ...]]:
-    """Return the task that works a stage, and what it takes before the ids."""
+    """Return the task of a stage, and its arguments before the ids."""
     if stage.startswith(EMBED_PREFIX):
         return EMBED_ENTRIES, (stage.removeprefix(EMBED_PREFIX),)
     if stage in _TASK_OF_STAGE:

@@ -36,7 +36,7 @@ _VERSION = re.compile(r"-v([0-9]+)-[^-]")
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """What there is: one index behind both aliases, as long as all is well."""
+    """The indices of a name; all is well when one is behind both aliases."""
 
     base: str
     read: str | None
@@ -48,7 +48,7 @@ class Indices:
 
     @property
     def written(self) -> list[str]:
-        """Return the aliases that every document goes to, what is searched first.
+        """Return the aliases that documents are written to, the searched one first.
 
         Aliases, and not what is behind them: they may move before the write arrives.
         """
@@ -60,13 +60,13 @@ class Indices:
 
     @property
     def older(self) -> list[str]:
-        """Return what an older release has made, and is written to."""
+        """Return the indices in use that have the mapping of an older release."""
         used = {self.read, self.write} - {None}
         return sorted(one for one in used if one and _version(one) < MAPPING_VERSION)
 
 
 def look(client: OpenSearch, base: str) -> Indices:
-    """Return what there is of this name, with one request."""
+    """Return the indices of this name and their aliases, with one request."""
     with translate_engine_errors():
         found = client.indices.get(index=f"{base}-v*", ignore=[_NOT_FOUND])
     there = {
@@ -134,7 +134,7 @@ def _make_first(
 
 
 def name_of(base: str, unique: str) -> str:
-    """Return what an index is called that is made for one purpose, once."""
+    """Return the name of an index that is made once for one purpose."""
     return f"{base}-v{MAPPING_VERSION}-{unique}"
 
 
@@ -174,7 +174,7 @@ def go_live(client: OpenSearch, name: str) -> None:
 
 
 def write_to(client: OpenSearch, found: Indices, name: str) -> None:
-    """Move the write alias: one moment it is at the old index, the next at this one."""
+    """Move the write alias from the old index to this one in one step."""
     added = {"index": name, "alias": write_alias(found.base), "is_write_index": True}
     _move(client, found.write, added)
 

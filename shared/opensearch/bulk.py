@@ -20,14 +20,14 @@ _CONFLICT = 409
 _FIRST_ERROR = 300
 # A body is a tree, and nobody reads it but the server.
 _ENCODE = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
-# Of an answer as long as the request the rest is read by nobody.
+# The rest of the answer is as long as the request, and nobody reads it.
 _READ_OF_ITEMS = "items.index._id,items.index.status,items.index.error.type"
 
 
 def write(
     client: OpenSearch, alias: str, documents: Sequence[Document]
 ) -> dict[UUID, OpenSearchError]:
-    """Write the documents and return the errors by entry; none for what is in.
+    """Write the documents; return the errors of those that failed, by entry.
 
     An equal or newer version in the index counts as written.
     """
@@ -51,7 +51,7 @@ def write(
 
 
 def requests(documents: Iterable[Document]) -> Iterator[bytes]:
-    """Yield what writes these documents, each no longer than a request may be."""
+    """Yield the bodies of bulk requests, none longer than a request may be."""
     lines: list[bytes] = []
     size = 0
     for document in sorted(documents, key=lambda one: one.entry_id.int):

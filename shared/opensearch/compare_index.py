@@ -86,7 +86,7 @@ class ComparedRow:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What a look has found, and from where the next one goes on; None: at the end."""
+    """The differences found so far, and where to go on; None: at the end."""
 
     goes_on: dict[str, Any] | None
     # Entries that were gone by, equal or not.
@@ -158,7 +158,7 @@ def _next_day(sides: Sides, day: int) -> int | None:
 def _days_of_entries(
     sides: Sides, first: int, last: int
 ) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
-    """Return how many entries each day has; and count and sum of what is indexed."""
+    """Return the number of entries by day; and number and check sum of documents."""
     with connection(sides.pool) as conn:
         # A day on which ten million entries came in takes ten seconds.
         conn.execute(_PATIENTLY)
@@ -228,9 +228,9 @@ def _look_again(
     suspects: Sequence[ComparedRow],
     strangers: Mapping[UUID, int],
 ) -> tuple[list[ComparedRow], list[tuple[UUID, int]], list[tuple[UUID, int]]]:
-    """Return what still differs: a search is a second old, and entries change.
+    """Return the differences that a second look confirms: a search is a second old.
 
-    Beside it what is no entry, and what was deleted long ago; both are in the index.
+    Beside it return indexed ids without an entry, and entries deleted long ago.
     """
     if not suspects and not strangers:
         return [], [], []
@@ -263,7 +263,7 @@ def _page(
 def rows_of(
     conn: Connection[TupleRow], sides: Sides, ids: Sequence[UUID]
 ) -> list[ComparedRow]:
-    """Return how these entries stand now; those that are gone are absent."""
+    """Return the present rows of entries; purged ones are absent."""
     with conn.cursor(row_factory=class_row(ComparedRow)) as cur:
         return cur.execute(_THESE, {"ids": list(ids), **_named(sides)}).fetchall()
 
@@ -296,7 +296,7 @@ def _of_index(sides: Sides, first: UUID, last: UUID) -> dict[UUID, int]:
 
 
 def _versions(sides: Sides, ids: Iterable[UUID]) -> dict[UUID, int]:
-    """Return the versions that the index holds, also of what is not searchable yet."""
+    """Return the versions of documents in the index, searchable already or not."""
     asked = [str(one) for one in ids]
     if not asked:
         return {}

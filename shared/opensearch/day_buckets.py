@@ -6,7 +6,7 @@ import hashlib
 from uuid import UUID
 
 MILLISECONDS_A_DAY = 86_400_000
-# Of a UUIDv7 the first 48 bits are the time in milliseconds.
+# The first 48 bits of a UUIDv7 are the time in milliseconds.
 _TIME_SHIFT = 80
 _LAST_ID = (1 << 128) - 1
 _MASK = 0x7FFFFFFF

@@ -110,7 +110,7 @@ class _DocumentRow(EntryFields):
 def load(
     conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
 ) -> list[Document]:
-    """Return the documents of these entries; those not analysed yet are absent.
+    """Return the documents of these entries, without those not analysed yet.
 
     The metadata stage makes them due again, so nothing is written from an older text.
     """
@@ -189,7 +189,7 @@ def _body(tenant: str, row: _DocumentRow, stream: list[str]) -> dict[str, Any]:
 
 
 def _read_event(row: _DocumentRow) -> datetime | None:
-    """When it happened by its text, where its source does not say."""
+    """Return the event time that the text states, if the source has none."""
     for one in row.quantities or ():
         if one["dimension"] == _READ_EVENT:
             return datetime.fromtimestamp(one["value"], UTC)

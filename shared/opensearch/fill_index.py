@@ -38,8 +38,8 @@ log = get_logger()
 _LOADED_AT_ONCE = 400
 # So many of a megabyte each are no matter; how large they are need not be asked.
 _FEW = 25
-# Of the revision that is current or an older one: it says how much there is to hold.
-# As it is stored it is compressed, and says nothing of that.
+# The stream of any revision tells how much there is to hold; the size as stored is
+# compressed, and does not.
 _SIZES: LiteralString = """
     SELECT t.entry_id, octet_length(t.stream)
       FROM entry_text t
@@ -48,7 +48,7 @@ _SIZES: LiteralString = """
 # Noted once: whoever ends index work without OpenSearch does so for every entry.
 _NOTE_MISSED: LiteralString = """
     UPDATE installation SET index_missed_at = now() WHERE index_missed_at IS NULL"""
-# Of a new installation everything is still to be indexed.
+# False for a new installation, where everything is still to be indexed.
 _WAS_INDEXED: LiteralString = """
     SELECT EXISTS (
         SELECT FROM entry e
@@ -82,7 +82,7 @@ def fill(
     *,
     until: float = math.inf,
 ) -> Generator[tuple[list[UUID], dict[UUID, OpenSearchError]]]:
-    """Write the documents of these entries as they are now; yield what is done.
+    """Write the documents of entries as they are now; yield those that are done.
 
     A portion at a time, with errors by entry; past `until`, of the monotonic clock,
     none is begun. Close it: what is on its way is waited for.
@@ -103,7 +103,7 @@ def fill(
 
 
 def _loaded(pool: Pool, claims: Iterable[Claim], until: float) -> Iterator[Portion]:
-    """Yield the documents of these entries, so many as may be held at once."""
+    """Yield the documents of entries, in portions that fit into memory."""
     for tenant, ids in portions.cut(_sized(pool, claims), most=_LOADED_AT_ONCE):
         if time.monotonic() >= until:
             return
@@ -126,7 +126,7 @@ def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
 
 
 def ensure_filled(client: OpenSearch, base: str, pool: Pool) -> Indices:
-    """Make the index if it is missing, and the chore that finds what it then lacks."""
+    """Make the index if it is missing, and the chore that fills it."""
     # The chore is committed before the index is open for writing: dying between the
     # two leaves no index, and the next one to look makes both.
     return aliases.ensure_index(client, base, functools.partial(_reconcile, pool, base))
@@ -138,7 +138,7 @@ def note_missed(conn: Connection[TupleRow]) -> None:
 
 
 def catch_up(pool: Pool) -> None:
-    """Have the index compared if work ended while there was no OpenSearch."""
+    """Start a comparison of the index if work ended while OpenSearch was off."""
     with connection(pool) as conn:
         # Both in one commit; what is missed from now on is noted anew.
         if conn.execute(_TAKE_MISSED, {"kind": RECONCILE_INDEX}).rowcount:

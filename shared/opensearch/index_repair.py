@@ -33,10 +33,10 @@ _BEGIN: Mapping[str, Any] = {"walk": None, "made_due": 0, "removed": 0, "purged"
 def prepare(
     client: OpenSearch, base: str, pool: Pool, chore: Chore, *, tombstone_days: int
 ) -> Effect:
-    """Compare the next part outside every transaction; return what to commit of it."""
+    """Compare the next part outside every transaction; return the commit of it."""
     came: dict[str, Any] = {**_BEGIN, **(chore.cursor or {})}
     total = count(pool) if chore.total is None else chore.total
-    # Of two while one is made anew, the one that is searched; or will be, once filled.
+    # During a rebuild there are two: the searched one is compared, if there is one yet.
     is_searched = aliases.look(client, base).read is not None
     alias = mapping.read_alias(base) if is_searched else mapping.write_alias(base)
     sides = Sides(client, alias, pool, tombstone_days)
@@ -77,7 +77,7 @@ def count(pool: Pool) -> int:
 
 
 def remove(sides: Sides, found: Differences) -> None:
-    """Take out of the index what is no entry any more, unless it was written anew."""
+    """Remove documents without an entry from the index, unless written anew since."""
     for entry_id, version in found.extra:
         log.warning("index_left_over", entry_id=str(entry_id))
         erase.remove(
@@ -98,7 +98,7 @@ def remove(sides: Sides, found: Differences) -> None:
 def make_due_but_last(
     pool: Pool, found: Differences
 ) -> Callable[[Connection[TupleRow]], None]:
-    """Make due what differs; what is returned does so for the last tenant's."""
+    """Make differing entries due; return the commit for those of the last tenant."""
     return backlog.add_but_last(
         pool, [(row.tenant, row.id) for row in found.differ], INDEX_STAGE
     )

@@ -46,7 +46,7 @@ FILLING = {
 
 
 def make_index_body(how: Mapping[str, str] = LIVE) -> dict[str, Any]:
-    """Return settings and mapping; what is not named here is refused."""
+    """Return settings and mapping of an index; fields not in them are refused."""
     return {
         "settings": {
             "index": {

@@ -26,7 +26,7 @@ class Sized:
 
 
 def cut(rows: Iterable[Sized], *, most: int) -> Iterator[tuple[str, list[UUID]]]:
-    """Yield entries of one tenant each, so many and so large as one may hold."""
+    """Yield portions of entries of one tenant, bounded in number and size."""
     in_order = sorted(rows, key=lambda row: (row.tenant, row.id))
     for tenant, group in groupby(in_order, key=lambda row: row.tenant):
         ids: list[UUID] = []
@@ -43,7 +43,7 @@ def cut(rows: Iterable[Sized], *, most: int) -> Iterator[tuple[str, list[UUID]]]
 def use_beside(
     portions: Iterable[Portion], use: Callable[[Portion], Answer]
 ) -> Generator[tuple[Portion, Answer]]:
-    """Have a thread use each, in turn; yield it and its answer while it uses the next.
+    """Have a thread use each portion; yield it with the answer while the next is used.
 
     Whoever takes them and makes them does so meanwhile. A time limit interrupts the
     task's own thread and no other. So that is the one that makes them, which may hang;

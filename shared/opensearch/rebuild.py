@@ -93,7 +93,7 @@ class _Site:
 
     @property
     def name(self) -> str:
-        """The new index: the chore's own, so that whoever goes on finds it."""
+        """Return the name of the new index, by which any process finds it again."""
         return aliases.name_of(self.base, self.chore.id.hex)
 
     @property
@@ -101,12 +101,12 @@ class _Site:
         return self.chore.cursor or {}
 
     def goes_on(self, phase: str, **fields: Any) -> Progress:
-        """Return the cursor of the next step; what is not named stays."""
+        """Return the cursor of the next step; values that are not named stay."""
         cursor = {**self.came, "phase": phase, **fields}
         return Progress(cursor, self.chore.done, self.chore.total)
 
     def waits(self) -> Progress:
-        """Return the same step again, later."""
+        """Return the progress that repeats this step after a pause."""
         done, total = self.chore.done, self.chore.total
         return Progress(self.came, done, total, wait_seconds=_LOOK_SECONDS)
 
@@ -120,7 +120,7 @@ def prepare(
     tombstone_days: int,
     made_by: Sequence[str] = (),
 ) -> Effect:
-    """Do the next step outside every transaction; return what to commit of it.
+    """Do the next step outside every transaction; return the commit of its effect.
 
     `made_by` names the stages that a full one has every entry pass first.
     """
@@ -136,7 +136,7 @@ def prepare(
 
 
 def _read(site: _Site) -> Effect:
-    """Have all that is derived made anew, before what is made of it is written."""
+    """Derive data anew, before documents are made of it."""
     return derived_data.renew_page(site.pool, site.chore, site.knowledge)
 
 
@@ -242,7 +242,7 @@ def _compare(site: _Site) -> Effect:
 
 
 def _drain(site: _Site) -> Effect:
-    """Wait for what was made due, in both indices; then look again."""
+    """Wait until the due entries are written to both indices, then compare again."""
     return lambda conn: (
         site.waits()
         if _is_work_left(conn, site, INDEX_STAGE)
@@ -301,7 +301,7 @@ _PHASES: dict[str, Callable[[_Site], Effect]] = {
 
 
 def phases() -> list[str]:
-    """Return what a rebuild does, one after another."""
+    """Return the phases of a rebuild in their order."""
     return list(_PHASES)
 
 
@@ -318,7 +318,7 @@ def _page(site: _Site) -> list[Sized]:
 
 
 def _is_work_left(conn: Connection[TupleRow], site: _Site, stage: str) -> bool:
-    """Tell whether what was due when the phase began is still to be done."""
+    """Tell whether work that was due when the phase began is still to be done."""
     marked_at = datetime.fromisoformat(site.came["marked_at"])
     return backlog.is_left(conn, stage, marked_at)
 

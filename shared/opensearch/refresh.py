@@ -9,7 +9,7 @@ from shared.opensearch.mapping import read_alias
 
 
 def refresh(client: OpenSearch, base: str, seconds: float = TIMEOUT_SECONDS) -> None:
-    """Open what was indexed to searches, without waiting for the interval."""
+    """Make indexed documents searchable without waiting for the interval."""
     with translate_engine_errors():
         client.indices.refresh(
             index=read_alias(base), params={"request_timeout": seconds}

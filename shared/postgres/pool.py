@@ -79,7 +79,7 @@ def make_pool(
         f"-c statement_timeout={statement_timeout_ms}"
         f" -c lock_timeout={lock_timeout_ms}"
         f" -c idle_in_transaction_session_timeout={idle_timeout_ms}"
-        # Of a host that is gone the server learns in time as well.
+        # The server, too, learns in time of a host that is gone.
         " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3"
         " -c tcp_keepalives_count=3"
         f" -c default_transaction_read_only={'on' if read_only else 'off'}"
@@ -174,7 +174,7 @@ def pipelined_connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
 
 
 def _forget_prepared(conn: PooledConnection) -> None:
-    """Have the server and the driver forget what was prepared.
+    """Drop prepared statements in the server and in the driver.
 
     At a rollback of its own the driver does both. Of DEALLOCATE ALL, sent as any other
     statement, it takes no notice from the second time on: what it then believes to be
@@ -236,7 +236,7 @@ def _check(conn: PooledConnection) -> None:
 
 
 def _learn_vectors(conn: PooledConnection) -> None:
-    """Have vectors travel as their bytes; before the first migration there are none."""
+    """Have vectors travel as bytes; before the first migration there are none."""
     try:
         register_vector(conn)
     except psycopg.ProgrammingError as exc:
@@ -306,7 +306,7 @@ def _not_retriable(exc: Exception, state: str | None) -> DatabaseQueryError:
 
 
 def _driver_text(exc: Exception) -> str:
-    """Return what the driver says without its DETAIL, which quotes whole rows."""
+    """Return the driver's message without its DETAIL, which quotes whole rows."""
     if isinstance(exc, psycopg.Error) and exc.diag.message_primary:
         return exc.diag.message_primary
     return str(exc)

@@ -30,7 +30,7 @@ P = ParamSpec("P")
 
 @dataclass
 class _Patience:
-    """What is left of one request's time, and when it is over if it is running."""
+    """The rest of a request's time, and when it ends while it is running."""
 
     seconds: float
     ends: float = math.inf
@@ -41,7 +41,7 @@ _for_a_link: ContextVar[float] = ContextVar("for_a_link", default=math.inf)
 
 
 def begin(seconds: float = REQUEST_SECONDS) -> None:
-    """From here on, this context spends at most so long on Postgres, waits included.
+    """Limit the time that this context spends on Postgres from now on, waits included.
 
     Where it never begins, as in a worker, there is no end either.
     """
@@ -57,7 +57,7 @@ def at_most(seconds: float) -> float:
 
 @contextmanager
 def hurried(seconds: float) -> Iterator[None]:
-    """Within this block, wait no longer for a connection: for what can be left out."""
+    """Wait at most so long for a connection within this block, for optional work."""
     token = _for_a_link.set(seconds)
     try:
         yield
@@ -80,7 +80,7 @@ def spend() -> Iterator[None]:
 
 
 def counted(step: Callable[P, T]) -> Callable[P, T]:
-    """Return a step that counts the time from now until it begins, too."""
+    """Return a step that also counts the time until it begins."""
     left = _of_this_request.get()
     if left is None:
         return step
@@ -95,7 +95,7 @@ def counted(step: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def watched(conn: Connection[TupleRow]) -> Iterator[None]:
-    """End the link when the time is over: whoever waits on it gets an error at once."""
+    """Cut the connection when the time is over, so that waiting ends with an error."""
     left = _of_this_request.get()
     if left is None:
         yield
@@ -129,7 +129,7 @@ class _Watch:
                 self._changed.notify()
 
     def remove(self, conn: Connection[TupleRow]) -> None:
-        """Watch it no more: from here on, it may be another's."""
+        """Stop watching a link: from here on, it may be another request's."""
         with self._changed:
             self._ends.pop(id(conn), None)
 

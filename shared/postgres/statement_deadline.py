@@ -36,7 +36,7 @@ class Deadline:
         return max(0, int((self.ends_at - time.monotonic()) * 1000))
 
     def limit_time(self, conn: Connection[Any], most_ms: int | None = None) -> None:
-        """Bound what is sent next by the time left; raise where none is left."""
+        """Limit the next statements to the time left; raise if none is left."""
         left = self.left_ms if most_ms is None else min(self.left_ms, most_ms)
         if left <= 0:
             raise DatabaseQueryError(technical="no time is left for it")

@@ -42,7 +42,7 @@ class Layer:
         return "the environment" if self.origin == "environment" else self.origin
 
     def put(self, name: Name, value: Any, spelled: str) -> None:
-        """Take one value in under its canonical name."""
+        """Store a value under its canonical name."""
         name = names.canonical(name)
         if not name:
             return
@@ -200,7 +200,7 @@ def _put_text(layer: Layer, name: Name, text: str, variable: str) -> None:
         else:
             layer.put(name, value, variable)
     elif text == "null" and type(None) in get_args(annotation):
-        # Of what may be nothing, a number or a word; alone, an empty one is absent.
+        # `null` means nothing for a number or a word that may be absent.
         layer.put(name, None, variable)
     else:
         layer.put(name, text, variable)
@@ -216,7 +216,7 @@ def _secret_of(variable: str, path: str) -> str:
 
 
 def from_file(path: Path, model: type[Section]) -> Layer:
-    """Read the file; nothing of it is ever ignored without a word."""
+    """Read the file of settings; nothing in it is ignored silently."""
     layer = Layer(str(path), model)
     try:
         text = path.read_text(encoding="utf-8")

@@ -87,7 +87,7 @@ class SearchModulesSettings(PluginSection):
 
     @property
     def plugins(self) -> dict[str, PluginSettings]:
-        """Return what the file says about plug-ins, by name."""
+        """Return the sections of plug-ins in the file, by name."""
         return dict(self.__pydantic_extra__ or {})
 
 
@@ -143,7 +143,7 @@ class PipelinesSettings(PluginSection):
 
     @property
     def plugins(self) -> dict[str, PluginPipelineSettings]:
-        """Return what the file says about plug-ins, by name."""
+        """Return the sections of plug-ins in the file, by name."""
         return dict(self.__pydantic_extra__ or {})
 
     def check(self) -> None:

@@ -23,7 +23,7 @@ def origin_of(name: Name, origins: Mapping[Name, str]) -> str:
 def remarks(
     settings: Section, shipped: Section, origins: Mapping[Name, str]
 ) -> list[str]:
-    """Return what an operator should be told at every start."""
+    """Return the warnings that an operator gets at every start."""
     told = []
     values = {leaf.dotted: leaf.value for leaf in settings.leaves()}
     if values["log_queries"] == "true":
@@ -42,12 +42,12 @@ def remarks(
 
 
 def _switches_on(leaf: Leaf) -> bool:
-    """Whether it asks for a feature: whoever writes it counts on it, default or not."""
+    """Tell whether the setting switches a feature on, which its writer relies on."""
     return leaf.name[-1] == "enabled" and leaf.value is True
 
 
 def mask_secrets(value: Any) -> Any:
-    """Return a value as it may be printed: of a secret, what is none."""
+    """Return a value as it may be printed, without its secrets."""
     if isinstance(value, SecretStr):
         return _masked(value.get_secret_value())
     if isinstance(value, Section):

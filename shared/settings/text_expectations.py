@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Expected(NamedTuple):
-    """What is known of how a text is written, before it is read."""
+    """What settings tell of a text before it is read."""
 
     language: str | None = None
     decimal_mark: Literal[".", ","] | None = None
@@ -21,7 +21,7 @@ class Expected(NamedTuple):
 
 
 def find_expectations(settings: Settings, source: str, tenant: str) -> Expected:
-    """Return what a source says of its texts, or else its tenant, or the facility."""
+    """Return the expectations of a source, else of its tenant, else of the facility."""
     one = settings.sources.get(source)
     own = settings.tenants.get(one.tenant if one else tenant)
     language = (

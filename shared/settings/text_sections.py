@@ -43,7 +43,7 @@ class AnalyserSettings(Section):
 
 
 def decimal_mark(locale: str) -> Literal[".", ","]:
-    """Return what stands before decimals in a locale such as de_CH, if it is known."""
+    """Return the decimal mark of a locale such as de_CH, or raise ValueError."""
     match = _LOCALE.fullmatch(locale)
     if match is None or match[1] not in _COMMA | _POINT:
         message = f"{locale!r} is no locale that is known here, such as de_DE or en_US"

@@ -51,7 +51,7 @@ class RealIO:
         return self._cancelled()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections to the source."""
         self.http.close()
 
     def __enter__(self) -> Self:
@@ -80,7 +80,7 @@ def make_io(  # noqa: PLR0913 - what a run has, a check and a test leave out
     may_try_again: Callable[[], bool] | None = None,
     lookup: Lookup | None = None,
 ) -> RealIO:
-    """Return what an adapter of this source is given; used by one thread at a time.
+    """Return the server, files, memory and clock of a source, for use in one thread.
 
     No request is waited for past `ends`, by the monotonic clock; one request and its
     retries take at most `budget_seconds`, and there are none unless `may_try_again`.

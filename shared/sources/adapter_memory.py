@@ -52,7 +52,7 @@ class StoredMemory:
         self._to: str | None = None
 
     def get(self, key: str) -> Any:
-        """Return what was kept or put, or None."""
+        """Return the value put in this run, or else the stored one, or None."""
         for known in (self._changes, self._put):
             if key in known:
                 return known[key]
@@ -64,18 +64,18 @@ class StoredMemory:
         return self._seen.get(key)
 
     def put(self, key: str, value: Any) -> None:
-        """Keep it once the next page is committed; None forgets it."""
+        """Store a value with the next page's commit; None removes it."""
         # What cannot be stored fails here, where it is put, and not in a commit.
         self._changes[key] = json.loads(json.dumps(value, allow_nan=False))
 
     def take_changes(self) -> dict[str, Any]:
-        """Return what is to be saved with the page at hand; it counts as kept."""
+        """Return the changes to save with this page; they count as stored now."""
         changes, self._changes = self._changes, {}
         self._put.update(changes)
         return changes
 
     def discard_changes(self) -> None:
-        """Forget what was put since the last page: its run has failed."""
+        """Discard what was put since the last page: its run has failed."""
         self._changes = {}
 
     def _is_between(self, key: str) -> bool:
@@ -92,7 +92,7 @@ class StoredMemory:
 
 
 def load(conn: Connection[TupleRow], source: str, key: str) -> dict[str, Any]:
-    """Return what a source remembers under a key, and under some that follow it."""
+    """Load the stored values from a key on, in the order of keys."""
     values = {"source": source, "key": key, "limit": AT_A_LOOK}
     return dict(conn.execute(_FROM, values).fetchall())
 

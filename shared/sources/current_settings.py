@@ -23,7 +23,7 @@ class CurrentSettings:
         self._found: tuple[list[tuple[str, str]], Settings] = ([], settings)
 
     def read(self, conn: Connection[TupleRow]) -> Settings:
-        """Return them; the sources are read anew only where one has changed."""
+        """Return the settings; sources are read anew only where one has changed."""
         marks = [(str(name), str(mark)) for name, mark in conn.execute(_MARKS)]
         before, found = self._found
         if marks != before:

@@ -86,7 +86,7 @@ class KnownSources:
         return () if states is None else states.behind.get(tenant, ())
 
     def _current(self) -> _States | None:
-        """Return what is known; the first that finds it too old asks for all."""
+        """Return the states; the first caller after two seconds reads them anew."""
         with self._lock:
             now = self._clock()
             if now < self._until:

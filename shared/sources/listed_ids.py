@@ -139,7 +139,7 @@ class Listed:
         return [Absent(*row) for row in conn.execute(_ABSENT, values)]
 
     def mark(self, conn: Connection[TupleRow], external_ids: Sequence[str]) -> None:
-        """Remember that these were absent once."""
+        """Mark ids as absent for the first time."""
         values = {**self._values, "ids": sorted(external_ids)}
         conn.execute(_MARK, values)
 

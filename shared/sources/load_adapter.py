@@ -78,28 +78,28 @@ class Opened:
 
     @property
     def tenant(self) -> str:
-        """Whose entries it brings."""
+        """Return the tenant whose entries the source brings."""
         return self.settings.tenant
 
     @property
     def descriptor(self) -> AdapterDescriptor:
-        """What its adapter says of itself."""
+        """Return the descriptor of the source's adapter."""
         return type(self.adapter).descriptor
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can tell, as far as its own settings let it."""
+        """Return the adapter's capabilities, narrowed by the settings of the source."""
         narrowed = getattr(self.adapter, "capabilities", None)
         return narrowed if narrowed is not None else self.descriptor.capabilities
 
     @property
     def read_by(self) -> str:
-        """What changes when the same answer may become another entry."""
+        """Return how items are read; read otherwise, one may be another entry."""
         return read_by(self.settings, self.descriptor, self.limit.raised)
 
     @property
     def overlap_seconds(self) -> float:
-        """How far a poll looks back."""
+        """Return how many seconds a poll looks back."""
         least = self.descriptor.min_overlap_seconds
         return max(self.settings.overlap_seconds, least)
 
@@ -122,7 +122,7 @@ def adapters() -> Mapping[str, type[Adapter]]:
 
 
 def find_adapter_class(name: str) -> type[Adapter]:
-    """Return the adapter of a name, or say which there are."""
+    """Return the adapter class of a name, or raise naming those that there are."""
     known = adapters()
     if name not in known:
         raise AdapterNotFoundError(name, sorted({*known, PUSH}))
@@ -141,7 +141,7 @@ def list_pulled_sources(settings: Settings) -> dict[str, SourceSettings]:
 def describe(
     name: str, settings: SourceSettings, *, max_entry_bytes: int, raised: int = 0
 ) -> Source:
-    """Return what an adapter may know of its source, or what is wrong with it."""
+    """Describe a source to its adapter, or raise the fault of its settings."""
     descriptor = find_adapter_class(settings.adapter).descriptor
     _check_place(name, settings, descriptor)
     if descriptor.naive_times and settings.timezone is None:
@@ -190,16 +190,16 @@ def open_source(
 
 
 def config_hash(settings: SourceSettings) -> str:
-    """Return what changes when somebody changes the configuration of a source."""
+    """Return a digest of the whole configuration of a source."""
     return _digest(settings.model_dump(mode="json"))
 
 
 def read_by(
     settings: SourceSettings, descriptor: AdapterDescriptor, raised: int = 0
 ) -> str:
-    """Return what changes when the same answer may become another entry.
+    """Return a mark of how items are read: adapter, settings, rises of the limit.
 
-    Also where the limit of its size was `raised` over what had been refused.
+    With another mark the same answer may become another entry.
     """
     # Without defaults: a release that brings a setting changes nothing by it.
     said = settings.model_dump(mode="json", exclude=set(OF_PACE), exclude_defaults=True)
@@ -213,7 +213,7 @@ def _digest(said: Mapping[str, object]) -> str:
 
 
 def history_start(opened: Opened) -> datetime:
-    """Return before when there is nothing."""
+    """Return the time before which the source has nothing."""
     return opened.source.history_start or _FIRST
 
 

@@ -67,7 +67,7 @@ class PathFiles:
                 yield cast("BinaryIO", reader)
 
     def stat(self, name: str) -> FileStat:
-        """Return what tells whether a file has changed."""
+        """Return the size, time and inode that tell whether a file has changed."""
         with self._reading():
             folder, _ = self._place()
             found = self._inside(folder, name).stat()
@@ -134,7 +134,7 @@ class PathFiles:
             self.give_up(exc)
 
     def give_up(self, exc: OSError | ValueError) -> NoReturn:
-        """Say what a failure means: not there now, or not allowed."""
+        """Raise what a failure means: the file may not be read, or is not there."""
         number = exc.errno if isinstance(exc, OSError) else None
         what = f"{type(exc).__name__}: {os.strerror(number) if number else 'odd name'}"
         if number in _NOT_ALLOWED:

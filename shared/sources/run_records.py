@@ -81,7 +81,7 @@ _FORGET: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a page, or a whole run, brought."""
+    """How many items of each outcome a page or a run brought."""
 
     seen: int = 0
     bytes: int = 0
@@ -93,14 +93,14 @@ class Counts:
     quarantined: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        """Return both together."""
+        """Return the sum of both counts."""
         mine, theirs = asdict(self), asdict(other)
         return Counts(**{key: mine[key] + theirs[key] for key in mine})
 
 
 @dataclass(frozen=True, slots=True)
 class IngestionRun:
-    """One row."""
+    """A run as it is stored."""
 
     id: UUID
     tenant: str
@@ -129,25 +129,25 @@ class IngestionRun:
 
     @property
     def limit(self) -> int | None:
-        """How many items it may read at most, if whoever asked said so."""
+        """Return the most items to read, if the request gave a limit."""
         value = self.asked.get("limit")
         return value if isinstance(value, int) else None
 
     @property
     def is_dry(self) -> bool:
-        """Whether nothing is to be stored."""
+        """Tell whether the run stores nothing."""
         return self.asked.get("dry_run") is True
 
     @property
     def then(self) -> datetime | None:
-        """When its kind is due after a dry run, as before it; None: at rest."""
+        """Return when the kind is due again after a dry run; None: at rest."""
         value = self.asked.get("then")
         return datetime.fromisoformat(value) if isinstance(value, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What somebody asks of a run beyond its kind."""
+    """The options of a requested run, beside its kind."""
 
     start: datetime | None = None
     end: datetime | None = None
@@ -158,7 +158,7 @@ class RunRequest:
     then: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what the row keeps besides the window."""
+        """Return the options that the row keeps, without the window."""
         whole = {
             "limit": self.limit,
             "dry_run": self.dry_run,
@@ -233,7 +233,7 @@ def count(
     *,
     expected: int | None = None,
 ) -> None:
-    """Add what a page brought, in its commit."""
+    """Add the counts of a page, in the page's own commit."""
     values = {**asdict(counts), "expected": expected}
     conn.execute(_COUNT, {**values, "id": run.id, "tenant": run.tenant})
 
@@ -241,7 +241,7 @@ def count(
 def keep_place(
     conn: Connection[TupleRow], run: IngestionRun, cursor: Mapping[str, Any]
 ) -> None:
-    """Keep how far a dry run is, where only the same run finds it."""
+    """Store how far a dry run has come; only that run reads it."""
     values = {"id": run.id, "tenant": run.tenant, "cursor": _json(cursor)}
     conn.execute(_KEEP_PLACE, values)
 
@@ -252,7 +252,7 @@ def end(
     cursor: Mapping[str, Any] | None,
     error: LogchordError | None = None,
 ) -> None:
-    """End it: done, or partial or failed with the reason."""
+    """End the run: done, or partial or failed with the reason."""
     conn.execute(
         _END,
         {

@@ -96,7 +96,7 @@ class SharedPace:
             self._free(slot)
 
     def rest(self, seconds: float) -> None:
-        """Ask nothing for so long, whoever asks."""
+        """Let no process ask the source for so many seconds."""
         self._alone.rest(seconds)
         self._ask(_REST, {**self._row, "rest": capped_rest(seconds)})
 

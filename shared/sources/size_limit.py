@@ -20,14 +20,14 @@ _RAISED, _REFUSED = "limit:raised", "limit:refused"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limit of a run, and how often it was raised over what had been refused."""
+    """The size limit of a run, and how often it rose above what had been refused."""
 
     most: int
     raised: int = 0
 
     @classmethod
     def of(cls, memory: Memory, most: int) -> Self:
-        """Return it for a run; that it was raised is kept with the run's next page."""
+        """Return the limit of a run; its rise is stored with the run's next page."""
         known = memory.get(_RAISED)
         raised = known if type(known) is int else 0
         match memory.get(_REFUSED):
@@ -37,7 +37,7 @@ class Limit:
         return cls(most, raised)
 
     def note(self, memory: Memory, errors: Iterable[MalformedEntryError]) -> None:
-        """Remember, with the page at hand, that something of it was too large."""
+        """Note with this page that an entry was too large for this limit."""
         if any(one.reason == TOO_LARGE for one in errors):
             memory.put(_RAISED, self.raised)
             memory.put(_REFUSED, {"raised": self.raised, "at": self.most})

@@ -96,7 +96,7 @@ _PARSED: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """One row, and the database's time."""
+    """The row of a source, and the database's time."""
 
     source: str
     tenant: str
@@ -117,7 +117,7 @@ class SourceState:
 
     @property
     def settings(self) -> SourceSettings:
-        """The source's settings as they were last loaded."""
+        """Return the settings of the source as they were last loaded."""
         return _read_settings(self.config)
 
 
@@ -139,7 +139,7 @@ def arrange(
     config: dict[str, Any],
     version: int,
 ) -> bool:
-    """See that a configured source has its row; false where nothing has changed."""
+    """Make sure that a configured source has its row; false if nothing has changed."""
     values = {
         "adapter": adapter,
         "hash": config_hash,
@@ -222,7 +222,7 @@ def succeeded(conn: Connection[TupleRow], tenant: str, source: str) -> None:
 
 
 def serve_snapshot(conn: Connection[TupleRow], tenant: str, source: str) -> None:
-    """Say that what is newest of a source comes from its files."""
+    """Mark that the newest entries of a source come from its snapshot files."""
     conn.execute(_SERVE_SNAPSHOT, _key(tenant, source))
 
 
@@ -240,7 +240,7 @@ def resume(conn: Connection[TupleRow], tenant: str, source: str) -> None:
 def degrade(
     conn: Connection[TupleRow], tenant: str, source: str, why: dict[str, Any] | None
 ) -> None:
-    """Say what is wrong with a source that goes on, or that nothing is any more."""
+    """Set what is wrong with a source that goes on, or clear it with None."""
     value = None if why is None else json.dumps(why)
     conn.execute(_DEGRADE, {**_key(tenant, source), "why": value})
 
@@ -248,7 +248,7 @@ def degrade(
 def note_unread(
     conn: Connection[TupleRow], tenant: str, source: str, unread: Mapping[str, str]
 ) -> None:
-    """Say what of a source could not be read, or that all of it can be by now."""
+    """Mark a source as degraded while parts of it are unread; else clear the mark."""
     standing = load_source_state(conn, tenant, source)
     before = (standing.degraded if standing else None) or {}
     if unread:
@@ -268,14 +268,14 @@ def note_complete(
     start: datetime | None = None,
     end: datetime | None = None,
 ) -> None:
-    """Stretch the time within which everything is here."""
+    """Extend the time range within which all entries are stored."""
     conn.execute(_COMPLETE, {**_key(tenant, source), "from": start, "to": end})
 
 
 def note_gaps(
     conn: Connection[TupleRow], tenant: str, source: str, gaps: Sequence[Gap]
 ) -> None:
-    """Remember what could not be read, the newest first, and no more than so many."""
+    """Store the ranges that could not be read, the newest first, up to a limit."""
     if not gaps:
         return
     state = load_source_state(conn, tenant, source)

@@ -60,7 +60,7 @@ def ask(conn: Connection[TupleRow]) -> UUID:
 
 
 def stages(pool: Pool, settings: Settings) -> list[str]:
-    """Return what makes it, by the names of due work: vectors of every model in use."""
+    """Return the names of the due work that derives data, for all models in use."""
     made = [
         one
         for one in installed_stages.list_enabled_stages(settings)
@@ -71,7 +71,7 @@ def stages(pool: Pool, settings: Settings) -> list[str]:
 
 
 def prepare(pool: Pool, settings: Settings, chore: Chore) -> Effect:
-    """Do the next step of the chore: a page, or a look whether all is done."""
+    """Do the next step of the chore: a page, or a check whether all is done."""
     came = chore.cursor or BEGINS
     if came["phase"] == "read":
         return renew_page(pool, chore, stages(pool, settings))
@@ -86,7 +86,7 @@ def prepare(pool: Pool, settings: Settings, chore: Chore) -> Effect:
 
 
 def renew_page(pool: Pool, chore: Chore, made_by: Sequence[str]) -> Effect:
-    """Have a page of entries pass these stages again; the last one ends the phase."""
+    """Make a page of entries due for these stages; the last page ends the phase."""
     came = chore.cursor or BEGINS
     given = {"after": came.get("after"), "limit": STEP_ENTRIES}
     with connection(pool) as conn:
@@ -117,7 +117,7 @@ def _forget_inputs(pool: Pool, named: Sequence[Named]) -> None:
 
 
 def is_left(conn: Connection[TupleRow], came: Mapping[str, Any]) -> bool:
-    """Tell whether what was made due is still to be done."""
+    """Tell whether work that the chore made due is still to be done."""
     marked_at = datetime.fromisoformat(came["marked_at"])
     # A release that made no vectors anew has named none.
     made_by = came.get("stages", [METADATA_STAGE])
@@ -125,5 +125,5 @@ def is_left(conn: Connection[TupleRow], came: Mapping[str, Any]) -> bool:
 
 
 def is_under_way(conn: Connection[TupleRow]) -> bool:
-    """Tell whether it is being made anew just now: the index waits for it."""
+    """Tell whether derived data is being made anew: the index waits for it."""
     return chore_records.find_unfinished(conn, REBUILD_KNOWLEDGE) is not None

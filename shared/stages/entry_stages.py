@@ -20,7 +20,7 @@ def list_configured_stages(settings: Settings) -> tuple[str, ...]:
 
 
 def list_entry_stages(settings: Settings) -> tuple[str, ...]:
-    """Return what is due at once; what comes after another stage follows that one."""
+    """Return the stages that are due at once, without those that follow others."""
     return tuple(
         one.row_of(settings)
         for one in installed_stages.list_enabled_stages(settings)
@@ -36,7 +36,7 @@ def list_runnable_stages(settings: Settings) -> frozenset[str]:
 
 
 def list_finder_stages(settings: Settings) -> frozenset[str]:
-    """Return the stages that an entry is searched without, whatever becomes of them."""
+    """Return the stages that the search of an entry does not wait for."""
     return frozenset(
         one.row_of(settings)
         for one in installed_stages.list_enabled_stages(settings)
@@ -45,7 +45,7 @@ def list_finder_stages(settings: Settings) -> frozenset[str]:
 
 
 def list_deletion_stages(settings: Settings) -> tuple[str, ...]:
-    """Return what is due for an entry that is gone."""
+    """Return the stages that are due for a deleted entry."""
     return tuple(
         one.row_of(settings)
         for one in installed_stages.list_enabled_stages(settings)
@@ -54,7 +54,7 @@ def list_deletion_stages(settings: Settings) -> tuple[str, ...]:
 
 
 def list_next_stages(settings: Settings, name: str) -> tuple[str, ...]:
-    """Return what the end of a stage makes due."""
+    """Return the stages that the end of a stage makes due."""
     return tuple(
         one.row_of(settings)
         for one in installed_stages.list_enabled_stages(settings)

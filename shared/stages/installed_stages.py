@@ -33,12 +33,12 @@ _BROKEN = (ImportError, AttributeError, TypeError, ValueError, LookupError, OSEr
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage that finds things, under these settings."""
+    """A stage that finds things, with its settings."""
 
     descriptor: StageDescriptor
     options: BaseModel
     facility: Facility
-    # Of the module, of its options, and of the facility's file if it reads that.
+    # The module's version, under a mark of options and the facility's file if read.
     version: int
     max_bytes: int
 
@@ -63,12 +63,12 @@ def is_installed(name: str) -> bool:
 
 
 def list_enabled_stages(settings: Settings) -> list[StageDescriptor]:
-    """Return those that are on, in order."""
+    """Return the stages that are switched on, in order."""
     return [one for one in list_stages().values() if _is_on(one, settings)]
 
 
 def broken(settings: Settings) -> list[str]:
-    """Return those that are on and cannot be used; their work waits for a mend."""
+    """Return the stages that are on but unusable; their work waits for a mend."""
     return [
         name
         for name, one in load_descriptors().items()

@@ -43,7 +43,7 @@ class NoOptions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StageInput(Mapping[str, Any]):
-    """What a stage is given: the fields that it reads, and nothing it did not name."""
+    """The input of a stage: the fields that it declared, and no others."""
 
     fields: Mapping[str, Any]
     options: BaseModel
@@ -64,7 +64,7 @@ class StageInput(Mapping[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class StageDescriptor:
-    """What the rest of the system knows of a stage."""
+    """The description of a stage for the rest of the system."""
 
     name: str
     # Raised with every change of what it finds: all entries are then looked at anew.
@@ -123,5 +123,5 @@ class StageDescriptor:
             yield "it cannot come after itself"
 
     def row_of(self, settings: Settings) -> str:
-        """Return what its rows of due work are called."""
+        """Return the name of the stage's rows of due work."""
         return self.name if self.row_name is None else self.row_name(settings)

@@ -33,7 +33,7 @@ log = get_logger()
 STEP_ENTRIES = 1000
 # In the result of the chore, and in its cursor while it walks.
 VERSIONS, _WALK = "stage_versions", "stages"
-# Of every stage, as long as no version was kept.
+# The version assumed of a stage while none was stored.
 _FIRST = 1
 
 # Vectors are those of every model in use: one stage, and a name for each. Before the
@@ -86,12 +86,12 @@ class _VersionRow:
 
 
 def is_begun(cursor: Mapping[str, Any]) -> bool:
-    """Tell whether the chore has come as far as this."""
+    """Tell whether the chore has begun its walk over versions."""
     return _WALK in cursor
 
 
 def begin(conn: Connection[TupleRow], settings: Settings) -> dict[str, Any]:
-    """Return what of the cursor says where to begin, and with which stages."""
+    """Return the part of the cursor that begins the walk over changed stages."""
     now = {
         one.name: one.version
         for one in installed_stages.list_enabled_stages(settings)
@@ -116,7 +116,7 @@ def begin(conn: Connection[TupleRow], settings: Settings) -> dict[str, Any]:
 def row_names(
     conn: Connection[TupleRow], settings: Settings, stages: Sequence[StageDescriptor]
 ) -> list[str]:
-    """Return what due work of these stages is called, of every model in use."""
+    """Return the names of due work of these stages, for every model in use."""
     named = {
         "names": [one.name for one in stages],
         "row_names": [one.row_of(settings) for one in stages],

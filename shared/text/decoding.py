@@ -69,7 +69,7 @@ class Decoded:
 
 
 def decode(data: bytes, declared: str | None = None) -> Decoded:
-    """Return the bytes as text; total, and the same whoever declares what.
+    """Return the bytes as text; never fails, and always gives the same.
 
     A byte order mark decides, then UTF-8 if valid, then what is declared; ASCII and
     ISO-8859-1 are declared by those who do not know.

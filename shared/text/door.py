@@ -10,7 +10,8 @@ from shared.errors import InvalidRequestError
 
 MAX_JSON_DEPTH = 32
 MAX_NUMBER_CHARS = 64
-# Of a request: more than the largest batch has, and 16 MB of `[],[]` take 400 MB.
+# The most values of a request; the largest batch has fewer, and 16 MB of `[],[]`
+# would take 400 MB.
 MAX_JSON_VALUES = 1_000_000
 _MAX_KEY_CHARS_SHOWN = 64
 

@@ -68,7 +68,7 @@ def make_term(field: str, value: str, *, is_alias: bool = False) -> str:
 
 
 def make_key(field: str, value: str) -> str:
-    """Return what a value is compared by; every spelling of a device has one key."""
+    """Return the key that a value is compared by: one for all spellings of a device."""
     if len(value) > MAX_VALUE_CHARS:
         return _key(field, value)
     return _known_key(field, value)
@@ -97,12 +97,12 @@ def metadata_field(name: str) -> str:
 
 
 def dated(field: str) -> str:
-    """Return what the moments of metadata are kept under; no field is called so."""
+    """Return the name that moments of metadata are kept under; no field has it."""
     return f"{field}{_DATED}"
 
 
 def undated(dimension: str) -> str:
-    """Return the field whose numbers or moments are kept under this."""
+    """Return a field without the mark that `dated` adds to it."""
     return dimension.removesuffix(_DATED)
 
 

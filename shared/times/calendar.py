@@ -30,7 +30,7 @@ class Span:
 
     @property
     def each(self) -> tuple[Span, ...]:
-        """Return both intervals that a wall time is which comes twice; else itself."""
+        """Return both intervals of a wall time that comes twice; else only itself."""
         if not self.again or self.since is None or self.until is None:
             return (self,)
         first = Span(self.since, self.until - self.again)
@@ -117,9 +117,9 @@ class Clock:
 
 
 def is_near(year: int) -> bool:
-    """Whether dates of a year can be compared with those of entries."""
+    """Tell whether dates of a year can be compared with those of entries."""
     return FIRST_YEAR <= year <= LAST_YEAR
 
 
-# Of whoever reads dates without knowing what is now.
+# For a reader of dates that has no present time.
 NO_CLOCK = Clock()

@@ -61,7 +61,7 @@ def parse_date_expression(text: str, clock: Clock) -> Span | None:
 
 
 def is_far(text: str) -> bool:
-    """Whether a text is a date of a year that dates of entries are not near to."""
+    """Tell whether a text is a date too far from those of entries to compare with."""
     plain = text.strip()
     first = _FAR_YEAR.match(plain)
     written = written_forms.find(plain[:MAX_CHARS])
@@ -70,7 +70,7 @@ def is_far(text: str) -> bool:
 
 
 def bounded(name: str, span: Span) -> Span:
-    """Return what a field such as `since:` makes of the interval that it names.
+    """Return the interval of a field such as `since:`, given that of its value.
 
     Of a wall time that comes twice a beginning is the first, an end the second.
     """
@@ -177,7 +177,7 @@ def _relative(text: str, clock: Clock) -> Span | None:
 
 
 def _turn(unit: str, clock: Clock, now: datetime, *, is_this: bool) -> Span | None:
-    """Return this hour, day, week, month or year, or the one before it."""
+    """Return this hour, day, week, month or year, or the previous one."""
     today = clock.today
     if today is None:
         return None
@@ -196,7 +196,7 @@ def _turn(unit: str, clock: Clock, now: datetime, *, is_this: bool) -> Span | No
 
 
 def _some(some: re.Match[str], clock: Clock, now: datetime) -> Span | None:
-    """Return the last so many hours up to now, or that one so many ago."""
+    """Return the last so many hours up to now, or the single one so many ago."""
     count = int(some["count"]) if some["count"].isdigit() else 1
     unit = some["unit"]
     if some["rolling"]:

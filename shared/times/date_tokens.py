@@ -70,19 +70,19 @@ def insert_colon(digits: str) -> str | None:
 
 
 def of_digits(digits: str, behind: str) -> tuple[str, ...]:
-    """Return what a number is found by if it is a time by itself: `0730`, `1430h`."""
+    """Return the terms of a number that is a time by itself: `0730`, `1430h`."""
     is_time = _SAYS_SO.fullmatch(behind) if behind else digits.startswith("0")
     return idents_of(digits) if is_time else ()
 
 
 def idents_of(digits: str) -> tuple[str, ...]:
-    """Return what four digits are found by as a time; nothing if no clock shows it."""
+    """Return the terms of four digits as a time; none if no clock shows them."""
     colon = insert_colon(digits)
     return (digits, colon) if colon else ()
 
 
 def is_told(digits: str, head: str | None, after: str) -> bool:
-    """Whether the words beside four digits say that they are a time of day."""
+    """Tell whether the words beside four digits say that they are a time of day."""
     if _FOUR.fullmatch(digits) is None:
         return False
     if _SAYS_SO.match(after):

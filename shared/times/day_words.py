@@ -72,7 +72,7 @@ def named_shift(text: str, clock: Clock) -> Span | None:
 
 
 def is_bare_shift(text: str, clock: Clock) -> bool:
-    """Whether a text is a shift's name and nothing that says which one."""
+    """Tell whether a text is a shift's name alone, without saying which day's."""
     words = " ".join(_SHIFT.sub(" ", text).split())
     return any(words == name for name, _ in clock.shifts.names())
 
@@ -89,7 +89,7 @@ def weekend(clock: Clock, *, is_over: bool) -> Span | None:
 
 
 def _without(words: str, name: str) -> str | None:
-    """Return what stands before or after a shift's name; None: it is not named."""
+    """Return the words before or after a shift's name; None: the name is missing."""
     if words == name:
         return ""
     if words.startswith(f"{name} "):

@@ -18,7 +18,7 @@ _YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 
 
 def list_earlier_years(text: str, clock: Clock) -> list[TimePhrase]:
-    """Return what plain words mean in each earlier year; none where they name one."""
+    """Return the phrase's interval in each earlier year; none if it names a year."""
     if clock.now is None or _YEAR.search(text) or not _MONTH.search(text):
         return []
     clocks = (

@@ -37,7 +37,7 @@ _AT = re.compile(
 )
 _REACH = 12
 _ZONE_BEHIND = re.compile(r" ?(?:UTC|GMT|[A-Z]{1,3}[DS]?T)\b")
-# Of another day, of a plan, or of how long it took.
+# These words tell of another day, of a plan, or of how long something took.
 _DOUBT = frozenset(
     (
         *("yesterday", "tomorrow", "tonight", "will", "should", "meeting", "until"),
@@ -117,7 +117,7 @@ def moment(text: str, written: datetime, zone: str) -> WrittenTime | None:
 
 
 def is_of_another_day(text: str, but: frozenset[str] = frozenset()) -> bool:
-    """Whether it may be, for all that its words say; `but` these do not count."""
+    """Tell whether words suggest another day; the words in `but` do not count."""
     words = set(_WORDS.findall(text.lower())) - but
     return (
         not words.isdisjoint(_DOUBT)
@@ -140,7 +140,7 @@ def latest(term: str, written: datetime, zone: str) -> datetime | None:
 
 
 def term_of(found: re.Match[str]) -> str | None:
-    """Return `03:12`; None: it may be of the afternoon, or no clock shows it."""
+    """Return a time of day as `03:12`; None: maybe p.m., or shown by no clock."""
     if len(found["hour"]) == 1 and not found["half"]:
         return None
     read = date_tokens.parse_date_token(found[0].replace(" ", ""))
@@ -149,7 +149,7 @@ def term_of(found: re.Match[str]) -> str | None:
 
 @functools.lru_cache(maxsize=64)
 def _names(plan: ShiftPlan) -> tuple[re.Pattern[str] | None, dict[str, str]]:
-    """Return what finds the shifts of a plan, and which one each name is of."""
+    """Return a pattern for the shifts of a plan, and the shift of each name."""
     names = {
         name: one.name
         for name, one in reversed(plan.names())

@@ -103,12 +103,12 @@ _TURNED = (
 
 
 def begins(word: str) -> bool:
-    """Whether an expression may begin with a word."""
+    """Tell whether an expression may begin with a word."""
     return word in WORDS or bool(_SHIFT.fullmatch(word))
 
 
 def lower(word: str) -> str:
-    """Return a word in small letters; what is a name in capitals is no German word."""
+    """Return a word in small letters, unless it is a name in capitals."""
     small = word.lower()
     return word if word.isupper() and small.strip(",;.:!?") in _SMALL else small
 
@@ -127,7 +127,7 @@ def in_english(text: str) -> str:
 
 
 def _is_german(words: list[str]) -> bool:
-    """Whether the words beside the small ones may be German."""
+    """Tell whether the words beside the small ones may be German."""
     others = [word for word in words if word not in _SMALL]
     if len(others) == 1 and others[0].isdigit():
         return _WITH_A_YEAR.issuperset(words[:-1])

@@ -55,7 +55,7 @@ def first_words(clock: Clock) -> frozenset[str]:
 
 
 def is_kind(text: str, clock: Clock) -> bool:
-    """Whether a text says what a period is one of and not which: `run`."""
+    """Tell whether a text names a kind of period, such as `run`, and no single one."""
     return text in _index(_Calendar(clock.periods)).kinds
 
 
@@ -88,7 +88,7 @@ def _find(text: str, clock: Clock, *, is_led: bool) -> Period | None:
 
 
 def _names(one: Period) -> tuple[str, str]:
-    """Return its name as it may be typed: what is read is in English by now."""
+    """Return a period's name as typed, and as it reads with its words in English."""
     plain = " ".join(one.name.lower().split())
     return plain, german_times.in_english(plain)
 
@@ -126,7 +126,7 @@ def _month(word: str) -> int:
 
 
 def _meets(one: Period, year: int | None, month: int) -> bool:
-    """Whether a period has a day in that month, in that year."""
+    """Tell whether a period has a day in that month, in that year."""
     years = range(one.begins.year, one.ends.year + 1)
     months = [
         (a_year, number)

@@ -51,7 +51,7 @@ class ShiftPlan:
         return (begun or self.shifts)[-1].name
 
     def names(self) -> list[tuple[str, Shift]]:
-        """Return what each shift is called; the plan's own names come first."""
+        """Return each name with its shift; the plan's own names come first."""
         named = [(_bare(one.name), one) for one in self.shifts]
         if self.shifts:
             begun = [one for one in self.shifts if one.clock <= _NIGHT]

@@ -98,7 +98,7 @@ def sure(
 def _chains(
     plain: Sequence[str], found: Sequence[Stretch]
 ) -> Iterator[tuple[Stretch, ...]]:
-    """Yield the times together that stand side by side, or have a joining word."""
+    """Yield groups of times that stand side by side, or have a joining word."""
     chain: tuple[Stretch, ...] = ()
     for one in found:
         between = plain[chain[-1].after : one.first] if chain else []
@@ -120,7 +120,7 @@ def _is_refused(plain: Sequence[str], place: int) -> bool:
 
 
 def _is_part(plain: Sequence[str], place: int) -> bool:
-    """Whether part of it is asked for, or what lies so far from it."""
+    """Tell whether only a part of the time is meant, or a distance from it."""
     if not place:
         return False
     before = plain[place - 1]
@@ -135,7 +135,7 @@ def _is_part(plain: Sequence[str], place: int) -> bool:
 def _has_loose(
     plain: Sequence[str], first: int, after: int, loose: frozenset[str]
 ) -> bool:
-    """Whether a day that was not read stands beside or is joined, or `of` more."""
+    """Tell whether a day that was not read stands beside the time, or `of` and more."""
     ahead, behind = plain[after : after + 3], plain[max(first - 3, 0) : first][::-1]
     if _is_torn(plain[first], behind):
         return True
@@ -163,13 +163,13 @@ def _has_loose(
 
 
 def _is_torn(begins: str, behind: Sequence[str]) -> bool:
-    """Whether a number before it is of it: `10` of `june 2024` or of `to 12 june`."""
+    """Tell whether a number before the time is part of it: `10` of `june 2024`."""
     is_whole = begins in time_phrases.MONTHS or begins in _RANGES
     return is_whole and bool(behind) and bool(_DAY_NUMBER.fullmatch(behind[0]))
 
 
 def _is_day(near: Sequence[str]) -> bool:
-    """Whether a day of a month follows, behind a joining word or none."""
+    """Tell whether a day of a month comes next, behind a joining word or none."""
     day = near[1:] if near[0] in JOINS | _RANGES else near[:2]
     is_whole = len(day) > 1 and day[1] in time_phrases.MONTHS
     return is_whole and bool(_DAY_NUMBER.fullmatch(day[0]))
@@ -203,7 +203,7 @@ def _merged(plain: Sequence[str], chain: tuple[Stretch, ...]) -> Iterator[Stretc
 
 
 def _names_month(plain: Sequence[str], one: Stretch) -> bool:
-    """Whether it is of a month without a year."""
+    """Tell whether the words name a month without a year."""
     said = plain[one.first : one.after]
     is_dated = any(map(_YEAR.fullmatch, said))
     return not is_dated and any(word in time_phrases.MONTHS for word in said)

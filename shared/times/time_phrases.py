@@ -39,7 +39,7 @@ _HAPPENED = re.compile(r"(?:happened|occurred) ")
 _LED = re.compile(
     r"(?P<bound>since|after|before|until) |(?:in|on|during|from|over|within|of) "
 )
-# Of what follows: `owl shift last` of `owl shift last week`.
+# An end that goes on: `owl shift last` of `owl shift last week`.
 _OPEN = (" last", " this", " previous", " past", " current")
 # What is a time wherever it stands.
 _ALONE = re.compile(
@@ -121,8 +121,8 @@ class TimePhrase:
     is_event: bool = False
     # A time of day of which the latest is meant: beside another time it may be any.
     is_floating: bool = False
-    # Of a day that is named by its date: up to when entries about it are written.
-    # Of 1,354 reports on NRC events of 1999, 75 % were given on the day of the event,
+    # For a day named by its date: up to when entries about it are written.
+    # 75 % of 1,354 reports on NRC events of 1999 were given on the day of the event,
     # 89 % by the end of the next day, and 91 % by that of the day after.
     told_until: datetime | None = None
 
@@ -145,7 +145,7 @@ def plain(words: list[str]) -> str:
 def parse_time_phrase(
     text: str, clock: Clock, *, is_end: bool = True
 ) -> TimePhrase | None:
-    """Return what plain words say of a time and nothing else, or None.
+    """Return the interval that plain words name and nothing else, or None.
 
     A year in the midst of a question may count anything: `in 2000 turns`.
     """
@@ -189,7 +189,7 @@ def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> TimePhrase
 
 
 def _is_year(text: str, core: str, clock: Clock) -> bool:
-    """Whether a number is a year: amounts stand behind `over`, `of` and `after`."""
+    """Tell whether a number is a year: amounts stand behind `over`, `of`, `after`."""
     led = text.removesuffix(core).strip()
     today = clock.today
     return led in {"in", "since", "during"} and bool(today and int(core) <= today.year)
@@ -331,7 +331,7 @@ def _minute(text: str, clock: Clock) -> TimePhrase | None:
 
 
 def _is_dated(text: str) -> bool:
-    """Whether what stands behind `in` or `on` may be a date: no number, not now."""
+    """Tell whether words behind `in` or `on` may be a date: no amount, not `now`."""
     if text.isdigit():
         return bool(_A_YEAR.fullmatch(text))
     return text not in {"now", "right now"}

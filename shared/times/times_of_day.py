@@ -30,7 +30,7 @@ _LASTED = re.compile(
 )
 _REACH = 24
 _ZONE_BEHIND = re.compile(r" ?\(?(?P<zone>UTC|GMT|[A-Z]{1,3}[DS]?T)\b")
-# Of what is to come, in the clause that has them and in no other.
+# These words tell of what is to come, in their own clause and in no other.
 _PLANS = frozenset(
     (
         *("will", "should", "until", "till", "meeting", "next", "tonight", "tomorrow"),
@@ -47,7 +47,7 @@ class Clock(NamedTuple):
     end: int
 
     def moved(self, by: int) -> Clock:
-        """Return it where it stands in the text that its sentence is of."""
+        """Return the time, placed in the text that its sentence stands in."""
         return Clock(self.at, self.start + by, self.end + by)
 
 
@@ -67,7 +67,7 @@ def find_times_of_day(sentence: str, written: datetime, zone: str) -> list[Clock
 
 
 def is_planned(clause: str) -> bool:
-    """Whether the times of a clause are of what is to come."""
+    """Tell whether a clause tells of what is to come."""
     words = set(re.findall(r"[^\W\d_]+", clause.lower()))
     return not words.isdisjoint(_PLANS)
 
@@ -96,7 +96,7 @@ def _moment(
         wall = datetime.combine(day, clock)
         ways = {place(wall, known, fold)[0].astimezone(UTC) for fold in (0, 1)}
         _, odd = place(wall, known)
-        # Of the two times that a clock shows it, one may still have been to come.
+        # A clock shows the time twice, and one of the two may still be to come.
         past = [at for at in ways if at <= written + AHEAD]
         if past:
             is_sure = len(past) == 1 and "time_nonexistent" not in odd

@@ -136,7 +136,7 @@ def month(name: str) -> int:
 
 
 def zone_of(text: str) -> tzinfo | None:
-    """Return what a written offset or abbreviation means; None: nobody knows."""
+    """Return the zone of a written offset or abbreviation; None: unknown."""
     named = _NAMED.get(text.upper())
     if named is not None:
         return named

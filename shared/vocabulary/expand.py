@@ -29,7 +29,7 @@ MAX_TERMS_IN_PHRASE = 64
 MAX_TERMS_IN_ALL = 8000
 MAX_TERMS_IN_ALL_PHRASES = 128
 MAX_SPELLINGS = 5
-# Of what shares so many of its trigrams; how far it is off is counted here.
+# How many candidates by shared trigrams have their distance counted here.
 _CANDIDATES = 300
 ALIKE = 0.3
 
@@ -161,7 +161,7 @@ def expand(
     *,
     alike: float | None = None,
 ) -> list[Expansion]:
-    """Return what each stands for, in the order asked; total over any text.
+    """Return the expansion of each wanted word, in the order asked; never fails.
 
     A wildcard without a letter or digit stands for nothing. A word is replaced only
     if no entry of any language has it, nor another form of it, nor a name of which it

@@ -61,7 +61,7 @@ _Place = tuple[str, str | None]
 
 
 class SeenWords:
-    """What a process has seen in the vocabulary; bounded, and shared by its threads."""
+    """The words that a process has seen in the vocabulary; bounded, thread-safe."""
 
     def __init__(self, most: int = MAX_KNOWN) -> None:
         self._most = most
@@ -72,7 +72,7 @@ class SeenWords:
         self._older: dict[_Place, set[str]] = {}
 
     def unknown(self, walk: int, place: _Place, terms: AbstractSet[str]) -> list[str]:
-        """Return in order what has not been seen there, as of this walk."""
+        """Return the terms not yet seen there during this walk, sorted."""
         with self._lock:
             if walk != self._walk:
                 return sorted(terms)
@@ -84,7 +84,7 @@ class SeenWords:
         return sorted(new)
 
     def add(self, walk: int, place: _Place, terms: Iterable[str]) -> None:
-        """Remember what is committed, unless a newer walk has begun."""
+        """Add committed terms, unless a newer walk has begun."""
         with self._lock:
             if self._walk is None or walk > self._walk:
                 self._walk, self._size = walk, 0
@@ -103,7 +103,7 @@ class SeenWords:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What the commit of entries takes into the vocabulary."""
+    """The words that a commit adds to the vocabulary."""
 
     known: SeenWords
     walk: int
@@ -121,7 +121,7 @@ def language_of(language: str) -> str:
 
 
 class Read(Protocol):
-    """What a text comes to: its words, each with its stem, and its names."""
+    """The words of a text with their stems, and its names."""
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -138,7 +138,7 @@ def learn(
     texts: Iterable[tuple[str, Read]],
     known: SeenWords,
 ) -> Learnt:
-    """See that the vocabulary has the words, by language, and names of these texts.
+    """Add the words of these texts, by language, and their names to the vocabulary.
 
     To be called last in a transaction: it waits for who learns the same just now.
     """

@@ -21,7 +21,7 @@ _HIGHEST = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What `LIKE` compares, and the range in which it lies."""
+    """A pattern for `LIKE`, and the range of terms that it may match."""
 
     like: str
     low: str = ""

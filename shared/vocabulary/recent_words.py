@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from shared.vocabulary.expand import Expansion, Want
 
-# Of a word whose last entry goes, the spellings near it are tried so much later.
+# After a word's last entry is gone, its spellings are tried so much later.
 KEPT_SECONDS = 60.0
 _KEPT_WORDS = 10_000
 
@@ -21,7 +21,7 @@ class Present:
         self._until: dict[tuple[str, str], float] = {}
 
     def others(self, tenant: str, wanted: Sequence[Want]) -> list[Want]:
-        """Return those of the words that may be misspelt, for all that is known."""
+        """Return the words that may be misspelt: those not seen of late."""
         now = self._clock()
         with self._lock:
             return [
@@ -31,7 +31,7 @@ class Present:
             ]
 
     def note(self, tenant: str, found: Mapping[Want, Expansion]) -> None:
-        """Keep what the vocabulary was seen to have."""
+        """Remember the words that the vocabulary has."""
         until = self._clock() + KEPT_SECONDS
         known = [want.text for want, one in found.items() if one.is_known]
         with self._lock:

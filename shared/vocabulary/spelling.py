@@ -11,7 +11,7 @@ def tolerance(word: str) -> int:
 
 
 def is_word(text: str) -> bool:
-    """Whether it is a word that may be misspelt: of letters alone."""
+    """Tell whether a text is a word that may be misspelt: letters alone."""
     return text.replace("'", "").isalpha()
 
 

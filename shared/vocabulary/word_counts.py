@@ -152,7 +152,7 @@ class Count:
         words: Mapping[str, str],
         idents: Iterable[str],
     ) -> None:
-        """Count one entry."""
+        """Add the words of one entry to the count."""
         for word, stem in words.items():
             key = (tenant, language, word)
             self.words[key] += 1
@@ -168,7 +168,7 @@ def begin(conn: Connection[TupleRow]) -> int:
 
 
 def store_counts(conn: Connection[TupleRow], walk: int, count: Count) -> None:
-    """Add what was counted to what this walk has counted before."""
+    """Add counts to those that this walk has stored before."""
     words = sorted(count.words)
     if words:
         tenants, languages, surfaces = map(list, zip(*words, strict=True))
@@ -221,7 +221,7 @@ def forget(
 def settle(
     conn: Connection[TupleRow], walk: int, what: str, after: Sequence[str]
 ) -> list[str] | None:
-    """Take one page's counts as they are now, and take out what was not met.
+    """Make this walk's counts of a page final, and delete words that it did not meet.
 
     Returns where the page ended, or None where it was the last one.
     """

@@ -23,7 +23,7 @@ Named = tuple[str, UUID]
 def add_but_last(
     pool: Pool, entries: Iterable[Named], stage: str
 ) -> Callable[[Connection[TupleRow]], None]:
-    """Make a stage due, a commit a tenant; what is returned does so for the last one.
+    """Make a stage due, a commit for each tenant; return the commit for the last one.
 
     Rows of two tenants in one commit would not be in order of their key. Made due once
     more after a death, they are worked on once more, no worse.
@@ -69,7 +69,7 @@ _EARLIER: LiteralString = """
 
 
 def is_left(conn: Connection[TupleRow], stage: str, marked_at: datetime) -> bool:
-    """Tell whether what was due at a moment is still to be done."""
+    """Tell whether work that was due at a moment is still to be done."""
     row = conn.execute(_EARLIER, {"stage": stage, "marked_at": marked_at}).fetchone()
     return row is not None and bool(row[0])
 

@@ -29,14 +29,14 @@ TASK_SECONDS = 15.0
 # told to end.
 _ENDING = mmap.mmap(-1, 1)
 _BULK_TURN = Turn()
-# Of the threads of a process one at a time has what travels alone: with its death, what
-# another had alone beside it would have a strike too, and come back beside it.
+# Only one thread of a process at a time works on an entry alone: if the process dies,
+# a second such entry would get a strike for the first.
 _ALONE = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a claim holds, how often it is renewed, and how long at most."""
+    """The length of a lease, the interval of its renewal, and its hard limit."""
 
     lease_seconds: float = due_work.LEASE_SECONDS
     renew_seconds: float = 5.0
@@ -45,13 +45,13 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class GivesWay:
-    """To which stages another does, once their live work waits, and who is told so."""
+    """The stages that go first once they have live work, and who is told of it."""
 
     to: Sequence[str]
     told: Callable[[], None] | None = None
 
     def now(self, pool: Pool) -> bool:
-        """Tell whether the next batch is to wait, and whoever wants to know."""
+        """Tell whether the next batch is to wait, and tell those who are to know."""
         with connection(pool) as conn:
             is_waited_for = backlog.any_live(conn, self.to)
         if is_waited_for and self.told is not None:
@@ -65,7 +65,7 @@ class Renew(Protocol):
     def __call__(
         self, conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float
     ) -> int:
-        """Extend it by the database's clock."""
+        """Extend the lease by the database's clock."""
 
 
 class Lease:
@@ -202,7 +202,7 @@ def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:
 
 
 def claim_no_more() -> None:
-    """Let this worker end with the batches it has in hand, in all its processes."""
+    """Let all processes of this worker end after their present batches."""
     _ENDING[0] = 1
 
 

@@ -24,7 +24,7 @@ RESTS = 19.0
 
 @dataclass(slots=True)
 class _State:
-    """Who has the turn, since when and until when at the latest."""
+    """The holder of the turn, since when, and until when at the latest."""
 
     holder: int
     process: int
@@ -68,7 +68,7 @@ class Turn:
         return True
 
     def give_back(self, *, used: bool = False) -> None:
-        """Let whoever asks next have it, if it is ours; once used, it rests."""
+        """Give our turn to the next who asks; after use the turn rests first."""
         turn = self._read()
         if turn.holder != threading.get_native_id():
             return

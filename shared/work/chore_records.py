@@ -166,12 +166,12 @@ class Maintenance:
 
     @property
     def phase(self) -> str | None:
-        """What it does just now, of a chore that does one thing after another."""
+        """Return the present phase of a chore that has phases."""
         return (self.cursor or {}).get("phase")
 
     @property
     def per_minute(self) -> float | None:
-        """How fast it has gone so far, counting the time it lay waiting."""
+        """Return the chore's rate so far, with the time that it waited."""
         last = self.ended_at or self.heartbeat
         if self.started_at is None or last is None:
             return None
@@ -180,7 +180,7 @@ class Maintenance:
 
     @property
     def eta_seconds(self) -> float | None:
-        """How long the rest takes at that rate."""
+        """Return how long the rest takes at that rate."""
         if self.ended_at is not None:
             return 0.0
         if self.total is None or not self.per_minute:
@@ -202,20 +202,20 @@ class Chore:
 
     @property
     def key(self) -> dict[str, Any]:
-        """Return what names the row while it is ours."""
+        """Return the parameters that identify the chore while its lease is ours."""
         return {"id": self.id, "claim": self.claim}
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one step has come; without a cursor the chore is done."""
+    """The progress after a step; without a cursor the chore is done."""
 
     cursor: dict[str, Any] | None
     done: int
     total: int | None = None
     # The next step waits for something: nobody holds the chore meanwhile.
     wait_seconds: float = 0.0
-    # Of the last step: what the chore came to.
+    # The outcome of the chore, set with its last step.
     result: dict[str, Any] | None = None
 
 
@@ -303,7 +303,7 @@ def advance(conn: Connection[TupleRow], chore: Chore, progress: Progress) -> Non
 def give_back(
     conn: Connection[TupleRow], chore: Chore, *, wait_seconds: float = 0.0
 ) -> None:
-    """Let go of a chore between two steps; the next taker goes on, after a while."""
+    """Release a chore between two steps; the next taker goes on, after a while."""
     conn.execute(_GIVE_BACK, {**chore.key, "wait": wait_seconds})
 
 
@@ -350,7 +350,7 @@ def find(conn: Connection[TupleRow], maintenance_id: UUID) -> Maintenance:
 
 
 def find_last_done(conn: Connection[TupleRow], *kinds: str) -> Maintenance | None:
-    """Return the chore of these kinds that last came to something."""
+    """Return the chore of these kinds that was last done and has a result."""
     with conn.cursor(row_factory=class_row(Maintenance)) as cur:
         return cur.execute(_LAST_DONE, {"kinds": list(kinds)}).fetchone()
 
@@ -368,7 +368,7 @@ def list_unfinished(conn: Connection[TupleRow]) -> list[Maintenance]:
 
 
 def overdue(conn: Connection[TupleRow]) -> list[tuple[str, UUID]]:
-    """Return kind and id of what is due and in nobody's hands."""
+    """Return kind and id of chores that are due and that nobody holds."""
     return [(str(kind), one) for kind, one in conn.execute(_OVERDUE)]
 
 
@@ -381,5 +381,5 @@ def read_clock(conn: Connection[TupleRow]) -> datetime:
 
 
 def forget(conn: Connection[TupleRow], *, limit: int) -> int:
-    """Forget at most so many chores that ended long ago; return how many."""
+    """Delete at most so many chores that ended long ago; return how many."""
     return conn.execute(_FORGET, {"days": KEPT_DAYS, "limit": limit}).rowcount

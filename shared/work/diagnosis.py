@@ -39,7 +39,7 @@ _BACKENDS = {
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """What the sentences are made from."""
+    """The state of the system that the sentences are made from."""
 
     stages: Sequence[StageLag]
     processes: Sequence[Process]
@@ -53,7 +53,7 @@ class SystemState:
 
 
 def describe_problems(seen: SystemState) -> list[str]:
-    """Say everything that is wrong; nothing when all is well."""
+    """Return a sentence for each problem; none when all is well."""
     return [
         *_upkeep(seen),
         *_troubled(seen),
@@ -72,7 +72,7 @@ def describe_problems(seen: SystemState) -> list[str]:
 
 
 def pause_sentence(pause: Pause) -> str:
-    """Say why a stage rests, and what ends it."""
+    """Return a sentence on why a stage rests, and what ends the rest."""
     since = _clock(pause.since)
     if pause.code == BUDGET_SPENT:
         stage = shlex.quote(pause.stage)
@@ -93,7 +93,7 @@ def pause_sentence(pause: Pause) -> str:
 
 
 def of_database(message: str) -> str:
-    """Say that nothing can be known just now."""
+    """Return the sentence for a database that does not answer."""
     return f"Postgres does not answer, so nothing is known of the work: {message}"
 
 
@@ -124,7 +124,7 @@ def _upkeep(seen: SystemState) -> Iterator[str]:
 
 
 def _troubled(seen: SystemState) -> Iterator[str]:
-    """Say which server a loop cannot reach, unless a resting stage tells of it."""
+    """Yield which server a loop cannot reach, unless a resting stage tells of it."""
     told = {one.paused.code for one in seen.stages if one.paused}
     for loop in seen.loops:
         quiet = loop.seconds_since_turn
@@ -198,7 +198,7 @@ def _waiting(seen: SystemState) -> Iterator[str]:
 
 
 def _chores(seen: SystemState) -> Iterator[str]:
-    """Say which chores nobody works on, and why they were put off."""
+    """Yield which chores nobody works on, and why they were put off."""
     alive = _alive(seen.processes, _CHORES_QUEUE)
     for one in seen.chores:
         late = (seen.as_of - (one.heartbeat or one.created_at)).total_seconds()

@@ -267,7 +267,7 @@ def add(
 
 @dataclass(frozen=True, slots=True)
 class ClaimCursor:
-    """Where one worker's last claim ended, so that it need not walk there again.
+    """Where a worker's last claim ended, so that it need not scan those rows again.
 
     What is dead before it stays in the index for as long as any old snapshot is open.
     """
@@ -276,7 +276,7 @@ class ClaimCursor:
     bulk: datetime = EVER
 
     def after(self, taken: Sequence[Claim]) -> ClaimCursor:
-        """Return the bound behind these rows."""
+        """Return the cursor behind these claims."""
         live, bulk = self.live, self.bulk
         for one in taken:
             if one.work_class == LIVE:

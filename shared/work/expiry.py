@@ -45,7 +45,7 @@ def forget(
     *,
     idempotency_hours: int,
 ) -> Progress:
-    """Delete one step's rows of the table that the cursor names; then the next table's.
+    """Delete a step's expired rows of the cursor's table, then of the next tables.
 
     How many there are to come is not known before they are gone.
     """

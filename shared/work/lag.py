@@ -103,7 +103,7 @@ _IS_ALONE: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class StageLag:
-    """One stage: what is due, whether it rests, and up to when everything is done."""
+    """A stage's due work, its pause, and the time up to which all is done."""
 
     stage: str
     due: int
@@ -167,7 +167,7 @@ def measure_lag(
 
 
 def find_watermark(conn: Connection[TupleRow], of_stages: Sequence[str]) -> datetime:
-    """Return up to when everything written has passed these stages."""
+    """Return the time up to which all written entries have passed these stages."""
     # A stage that nothing waits for still tells of open transactions.
     return min(_watermarks(conn, of_stages or [""]).values())
 
@@ -187,7 +187,7 @@ def count_live_due(
 
 
 def reach(conn: Connection[TupleRow], tenant: str) -> str:
-    """Return whose work a tenant may look at: all of it where there is nobody else."""
+    """Return whose work a tenant may see: everybody's if it is the only tenant."""
     if tenant == ANY_TENANT:
         return ANY_TENANT
     row = conn.execute(_IS_ALONE, {"tenant": tenant}).fetchone()

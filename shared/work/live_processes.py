@@ -42,7 +42,7 @@ _LISTING: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process as the database last heard of it."""
+    """A process as it last reported itself."""
 
     id: UUID
     kind: str
@@ -59,7 +59,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a process says of itself."""
+    """What a process reports of itself."""
 
     kind: str
     queues: Sequence[str]

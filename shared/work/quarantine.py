@@ -59,7 +59,7 @@ _FORGET: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """What was put aside: an entry's stage, or a message that nobody could read."""
+    """A quarantined stage of an entry, or a message that nobody could read."""
 
     id: UUID
     tenant: str | None
@@ -79,7 +79,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Which of a tenant's; `*` means everybody's, and messages, which have none."""
+    """Which quarantined work of a tenant; `*` means all tenants, and messages."""
 
     tenant: str
     id: UUID | None = None
@@ -89,7 +89,7 @@ class Which:
 
 
 class Released(NamedTuple):
-    """What a release made due, and the stages that it let go on."""
+    """How much a release made due, and the stages that it let go on."""
 
     released: int
     resumed: list[str]
@@ -145,7 +145,7 @@ def put_aside_spent(
     limit: int = 100,
     put: PutAside = put_aside,
 ) -> list[Claim]:
-    """Put aside what ended its worker again and again while it travelled alone.
+    """Quarantine entries whose workers died again and again while they travelled alone.
 
     Each in a transaction of its own, that begins with no row locked: `put` may lock the
     entry, which everybody locks before its work.
@@ -169,7 +169,7 @@ def list_quarantined(
     after: UUID | None = None,
     messages: bool = True,
 ) -> list[Aside]:
-    """Return what was put aside, the newest first."""
+    """Return the quarantined work, the newest first."""
     values = {**_values(which), "after": after, "limit": limit, "messages": messages}
     with conn.cursor(row_factory=class_row(Aside)) as cur:
         return cur.execute(_MINE, values).fetchall()
@@ -182,7 +182,7 @@ def release(
     limit: int,
     after: UUID | None = None,
 ) -> Released:
-    """Make it due again, and let a stage that its budget paused go on.
+    """Make quarantined work due again, and let a stage that its budget paused go on.
 
     The newest first, those `after` one that is named. Many at once are bulk work: what
     comes in meanwhile does not wait for them.
@@ -206,7 +206,7 @@ def release(
 
 
 def discard(conn: Connection[TupleRow], which: Which) -> Aside | None:
-    """Give up on one for good and return what it was; None where there is none."""
+    """Discard quarantined work for good and return it; None where there is none."""
     found = list_quarantined(conn, which, limit=1)
     _forget(conn, which.tenant, [row.id for row in found])
     return found[0] if found else None

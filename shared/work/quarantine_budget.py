@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 _WINDOW = 100
-# Of each stage, however old; and of all, for the rate.
+# How many outcomes of each stage are kept at any age, and for how long all of them.
 _KEPT = 200
 _KEPT_SECONDS = 120
 
@@ -39,13 +39,13 @@ _FORGET: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much may be put aside before a release is taken to be bad, not the data."""
+    """How much may be quarantined before the release is blamed, not the data."""
 
     percent: float = 20.0
     in_row: int = 25
 
     def is_spent(self, latest: Sequence[tuple[int, int]]) -> bool:
-        """Tell whether one more would be too many; `latest` is (done, aside) in time.
+        """Tell whether one more is too many; `latest` is (done, quarantined) in time.
 
         A share of fewer than a hundred says nothing yet: there the row alone counts.
         """
@@ -67,12 +67,12 @@ class Budget:
 
 
 def note_aside(conn: Connection[TupleRow], stage: str) -> None:
-    """Count an entry that was put aside; `due_work.finish` counts what is done."""
+    """Count a quarantined entry; `due_work.finish` counts what is done."""
     conn.execute(_NOTE_ASIDE, {"stage": stage})
 
 
 def budget_is_spent(conn: Connection[TupleRow], stage: str, budget: Budget) -> bool:
-    """Tell whether the stage has put aside as many of late as it may."""
+    """Tell whether the stage has quarantined as many of late as it may."""
     found = conn.execute(_LATEST, {"stage": stage, "limit": _WINDOW}).fetchall()
     return budget.is_spent([(int(done), int(aside)) for done, aside in found])
 
@@ -88,5 +88,5 @@ def per_minute(conn: Connection[TupleRow]) -> dict[str, int]:
 
 
 def forget(conn: Connection[TupleRow]) -> None:
-    """Delete what is too old for either use."""
+    """Delete outcomes too old for the budget and for the rate."""
     conn.execute(_FORGET, {"kept": _KEPT, "seconds": _KEPT_SECONDS})

@@ -52,12 +52,12 @@ class Refused:
 
     @property
     def key(self) -> str:
-        """What it has in common with others of its kind."""
+        """Return the key that messages refused for the same reason share."""
         return f"{self.queue}\n{self.task}\n{self.reason}"
 
 
 def refused(queue: object, task: object, message_id: object, reason: str) -> Refused:
-    """Return what may be kept, whatever strangers wrote there."""
+    """Return a refused message's names, made printable whatever strangers wrote."""
     return Refused(
         printable_name(queue, "unknown"),
         printable_name(task, "no task"),

@@ -149,7 +149,7 @@ class Run:
 
     @property
     def key(self) -> dict[str, Any]:
-        """Return what names the row while it is ours."""
+        """Return the parameters that identify the run while its lease is ours."""
         return {"source": self.source, "kind": self.kind, "claim": self.claim}
 
 
@@ -165,7 +165,7 @@ class DueRun:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStatus:
-    """How one kind of run of a source stands."""
+    """The state of one kind of run of a source."""
 
     kind: str
     # None: only once somebody asks for it.
@@ -178,7 +178,7 @@ class ScheduleStatus:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was taken back, and no run of it has ended since."""
+        """Tell whether the last run was cancelled and none has ended since."""
         details = (self.last_error or {}).get("details") or {}
         return details.get("reason") == CANCELLED
 
@@ -191,7 +191,7 @@ def arrange(
     *,
     at_once: bool = False,
 ) -> None:
-    """See that this runs every so often; arranging it again changes nothing."""
+    """Schedule a kind of run every so many seconds; idempotent."""
     values = {"source": source, "kind": kind, "every": every_seconds}
     wait = 0.0 if at_once else _jittered(every_seconds)
     conn.execute(_ARRANGE, {**values, "wait": wait})
@@ -200,7 +200,7 @@ def arrange(
 def arrange_resting(
     conn: Connection[TupleRow], source: str, kind: str, every_seconds: float
 ) -> None:
-    """See that there is such a run, for whoever asks for it."""
+    """Create a kind of run that is never due by itself, only on request."""
     values = {"source": source, "kind": kind, "every": every_seconds}
     conn.execute(_ARRANGE_RESTING, values)
 
@@ -253,7 +253,7 @@ def finish(
     *,
     wait_seconds: float | None = None,
 ) -> bool:
-    """End the run and say when the next is due; after a failure, backing off."""
+    """End the run and set when the next is due; after a failure, later each time."""
     failures = run.failures + 1 if error is not None else 0
     if wait_seconds is None:
         wait = _backoff(failures) if failures else _jittered(run.every_seconds)
@@ -275,7 +275,7 @@ def list_due_runs(conn: Connection[TupleRow]) -> list[DueRun]:
 
 
 def give_back(conn: Connection[TupleRow], run: Run) -> bool:
-    """Let the run go on with its next step at once, by whoever comes."""
+    """Release a run between two steps; anybody may go on with it at once."""
     return conn.execute(_GIVE_BACK, run.key).rowcount > 0
 
 
@@ -292,7 +292,7 @@ def take_back(
     *,
     wait_seconds: float | None,
 ) -> dict[str, Any] | None:
-    """Take a run from whoever has it; None as a wait leaves it at rest."""
+    """Cancel a run whoever holds it; without a wait its kind rests."""
     values = {
         "source": source,
         "kind": kind,
@@ -328,13 +328,13 @@ def hand_over(
     kind: str,
     cursor: dict[str, Any] | None,
 ) -> None:
-    """Let a run that has not begun yet begin at a cursor, and now."""
+    """Let a run that has not begun yet begin now, at this cursor."""
     values = {"source": source, "kind": kind, "cursor": json.dumps(cursor)}
     conn.execute(_HAND_OVER, values)
 
 
 def keep_only(conn: Connection[TupleRow], source: str, kinds: Sequence[str]) -> int:
-    """Forget every run of a source but these; return how many were forgotten."""
+    """Delete all runs of a source but these kinds; return how many were deleted."""
     values = {"source": source, "kept": list(kinds)}
     return conn.execute(_FORGET, values).rowcount
 

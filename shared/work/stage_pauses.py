@@ -55,7 +55,7 @@ class Pause:
 
 
 def pause(conn: Connection[TupleRow], stage: str, error: LogchordError) -> bool:
-    """Let a stage rest, longer after each failed probe; true if that is news."""
+    """Pause a stage, longer after each failed probe; true if that is news."""
     values = {
         "stage": stage,
         "code": error.error_code,
@@ -71,13 +71,13 @@ def pause(conn: Connection[TupleRow], stage: str, error: LogchordError) -> bool:
 def pause_for_budget(
     conn: Connection[TupleRow], stage: str, error: LogchordError
 ) -> None:
-    """Let a stage rest until somebody has looked and releases it."""
+    """Pause a stage until somebody has looked and releases it."""
     values = {"stage": stage, "code": BUDGET_SPENT, "error": error.as_json(admin=True)}
     conn.execute(_PAUSE_FOR_BUDGET, values)
 
 
 def resume(conn: Connection[TupleRow], stage: str) -> bool:
-    """Let a stage be worked on again; true if it rested."""
+    """Resume a stage; true if it was paused."""
     return conn.execute(_RESUME, {"stage": stage}).rowcount > 0
 
 

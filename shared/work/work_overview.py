@@ -20,7 +20,7 @@ from shared.work.upkeep_loops import LoopState
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Stages, processes, loops and chores at one moment, and what is wrong there."""
+    """Stages, processes, loops and chores at one moment, with their problems."""
 
     # Whose counts they are.
     tenant: str

@@ -127,7 +127,7 @@ class Als:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can tell: files cannot be asked by time."""
+        """Return the capabilities; files cannot be asked by time."""
         known = self.descriptor.capabilities
         is_file = self._source.path is not None
         return replace(known, windows=False, deletes="invisible") if is_file else known
@@ -135,7 +135,7 @@ class Als:
     def pages(
         self, since: Cursor | None, window: Window | None = None
     ) -> Iterator[AdapterPage]:
-        """Yield what was written since the cursor, or within the window."""
+        """Yield entries written since the cursor, or within the window."""
         if self._source.path is not None:
             walk = FileWalk(
                 self._io,
@@ -174,7 +174,7 @@ class Als:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know a path by the keys of its first record; an address tells nothing."""
+        """Recognise a path by its first record's keys; an address tells nothing."""
         found = first_record(url, io, JSONForm())
         return by_keys(url, found, _KEYS, "records of an ALS eLog")
 

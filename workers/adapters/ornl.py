@@ -78,7 +78,7 @@ class Ornl(GenericJSON):
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know a path by the keys of its first record."""
+        """Recognise a path by the keys of its first record."""
         found = first_record(url, io, JSONForm())
         return by_keys(url, found, _KEYS, "records of ORNL")
 

@@ -103,7 +103,7 @@ class Transport(kombu_redis.Transport):
 
 
 class RecordingConsumer(Consumer):
-    """Writes what it cannot use into the quarantine before it lets go of it."""
+    """Records messages that it cannot use, and then acknowledges them."""
 
     def ensure_connected(self, conn: Any) -> Any:
         """Ask for the broker every second, however long it has been away.
@@ -116,7 +116,7 @@ class RecordingConsumer(Consumer):
         return super().ensure_connected(conn)
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Any], None]:
-        """Return what takes every message, and is ended by none."""
+        """Return a handler for every message that records bad ones and never fails."""
         handle = super().create_task_handler(*args, **kwargs)
 
         def take(message: Any) -> None:
@@ -206,5 +206,5 @@ def _refusal(step: Callable[..., object], *args: object) -> str | None:
 
 @functools.cache
 def recorder() -> Refusals:
-    """Return what writes down the refused messages of this process."""
+    """Return the recorder of refused messages for this process."""
     return Refusals(database_url(Settings.load(os.environ)))

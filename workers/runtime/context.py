@@ -53,7 +53,7 @@ def database_url(settings: Settings) -> str:
 
 
 def budget(settings: Settings) -> Budget:
-    """Return how much a stage may put aside before it is paused instead."""
+    """Return how much a stage may quarantine before it is paused."""
     work = settings.work
     return Budget(work.quarantine_budget_percent, work.quarantine_budget_in_row)
 
@@ -92,7 +92,7 @@ class Resources:
         return self.once(name, make_allowed)
 
     def facility(self) -> Facility:
-        """Return what the facility's file says of its own words."""
+        """Return the facility's own words, as its file has them."""
         path = self.settings.analyser.facility_file
         zone = self.settings.facility_timezone
         make = functools.partial(load_facility, path, zone)
@@ -184,7 +184,7 @@ class Context:
 
     @property
     def cross_encoder(self) -> CrossEncoder:
-        """The model that reranks; whoever asks first loads it."""
+        """Return the model that reranks; the first caller loads it."""
         settings = self.settings
         make = functools.partial(
             cross_encoders.load,
@@ -196,11 +196,11 @@ class Context:
 
     @property
     def facility(self) -> Facility:
-        """What the facility's file says of its own words."""
+        """Return the facility's own words, as its file has them."""
         return self._resources.facility()
 
     def signer(self) -> Signer:
-        """Return what signs cursors as the API does."""
+        """Return the signer of cursors; the API accepts what it signs."""
 
         def make() -> Signer:
             with connection(self.pool) as conn:
@@ -211,7 +211,7 @@ class Context:
 
     @property
     def search_context(self) -> SearchContext:
-        """What this process searches and answers with."""
+        """Return the context in which this process searches and answers."""
 
         def make() -> SearchContext:
             return make_search_context(
@@ -228,7 +228,7 @@ class Context:
         return self._resources.once("search_context", make)  # type: ignore[no-any-return]
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
-        """Say that rows are due; from a thread, never in the way, may be lost."""
+        """Queue a nudge for a thread to send; never blocks, and may be lost."""
         self._nudger.nudge(stage, entry_ids)
 
     @property
@@ -236,12 +236,12 @@ class Context:
         return self._resources.once("nudger", lambda: Nudger(self.app))  # type: ignore[no-any-return]
 
     def kept(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what a room keeps for as long as this process lives."""
+        """Return an object kept under a name as long as the process lives."""
         return self._resources.once(f"kept:{name}", make)
 
     @property
     def timing(self) -> Timing:
-        """How long a claim holds, how often it is renewed, and how long at most."""
+        """Return a lease's length, its renewal interval and its hard limit."""
         work = self.settings.work
         return Timing(
             work.lease_seconds, work.lease_renew_seconds, work.task_hard_seconds

@@ -60,7 +60,7 @@ class WorkerEnding:
         signal.signal(signal.SIGQUIT, end)
 
     def hung(self) -> None:
-        """Say that one more thread will never come back: only a new process helps."""
+        """Count a thread that will never come back: only a new process helps."""
         with self._lock:
             self._hung += 1
             first = self._hung == 1

@@ -40,13 +40,13 @@ class Growth:
         self._before = self._held()
 
     def watch(self) -> None:
-        """Have a thread look at it until the end."""
+        """Start a thread that watches the process's memory."""
         self.start()
         threading.Thread(target=self._watch, name="growth", daemon=True).start()
 
     @contextmanager
     def allow(self) -> Iterator[None]:
-        """Let the process grow by what it takes within."""
+        """Exclude memory that is taken within this block from the growth."""
         with self._lock:
             before = self._held()
             try:
@@ -55,7 +55,7 @@ class Growth:
                 self._before += max(0, self._held() - before)
 
     def is_too_large(self) -> bool:
-        """Tell whether it has grown by more than it may."""
+        """Tell whether the process has grown by more than it may."""
         with self._lock:
             return self._held() - self._before > self._most
 

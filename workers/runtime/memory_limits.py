@@ -10,7 +10,7 @@ _RESERVE_BYTES = 24 * _MEGABYTE
 
 
 def bound(megabytes: int) -> None:
-    """Let what asks for more get MemoryError; shared and read-only pages are free.
+    """Limit the memory of this process; more raises MemoryError.
 
     Of its data, not of its addresses: threads and arenas reserve gigabytes of these
     that nothing is ever written to.
@@ -20,7 +20,7 @@ def bound(megabytes: int) -> None:
 
 
 def open_reserve() -> None:
-    """Let a child that has run out of its memory have the rest, to end in order."""
+    """Give a child that is out of memory the reserve, so that it ends in order."""
     if _bounded:
         _set_limit(_bounded[0])
 

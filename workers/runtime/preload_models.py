@@ -48,7 +48,7 @@ class Warm:
                 log.warning("cross_encoder_not_loaded", code=error.error_code)
 
     def look(self, conn: Connection[TupleRow]) -> list[str]:
-        """Return what is loaded, and begin to load what is to be besides."""
+        """Return the loaded models, and begin to load those wanted besides."""
         wanted = [one.model for one in vector_tables.list_models(conn) if one.warm]
         missing = [one for one in wanted if one not in self._loaded]
         if missing and (self._loading is None or not self._loading.is_alive()):

@@ -22,7 +22,7 @@ _STOP_SECONDS = 3.0
 
 
 class Refusals:
-    """What waits to be written down in one worker process; bounded."""
+    """The refused messages of a worker that are still to be stored; bounded."""
 
     def __init__(self, database_url: str) -> None:
         self._url = database_url
@@ -33,7 +33,7 @@ class Refusals:
         self._thread: threading.Thread | None = None
 
     def note(self, queue: object, task: object, message_id: object, why: str) -> None:
-        """Remember one message; never waits for the database, never raises."""
+        """Note a refused message; never waits for the database, never raises."""
         one = refused_messages.refused(queue, task, message_id, why)
         with self._changed:
             known = one.key in self._newest
@@ -97,7 +97,7 @@ class Refusals:
             refused_messages.record(conn, found)
 
     def _keep_for_later(self, found: list[tuple[Refused, int]]) -> bool:
-        """Put it back, wait a little, and tell whether the worker ends meanwhile."""
+        """Put messages back, wait a little, and tell whether the worker ends."""
         with self._changed:
             for one, times in found:
                 self._newest.setdefault(one.key, one)

@@ -132,7 +132,7 @@ def is_outage(error: LogchordError) -> bool:
 def retry_or_quarantine(
     ctx: Context, claim: Claim, error: LogchordError, *, pause: bool = True
 ) -> None:
-    """Make a failed row due again, or put it aside with the reason.
+    """Make a failed row due again, or quarantine it with the reason.
 
     What fails for everybody pauses the stage, unless others of the batch got through.
     """
@@ -156,7 +156,7 @@ def retry_or_quarantine(
             is_aside = False if is_ours else None
             if backend and pause and stage_pauses.pause(conn, claim.stage, error):
                 log.warning("stage_paused", stage=claim.stage, code=error.error_code)
-    # Of what is in other hands by now, these say what becomes of it.
+    # These three log events tell what becomes of a claim that is no longer ours.
     told = {True: "entry_put_aside", False: "entry_due_again", None: "claim_lost"}
     log.warning(
         told[is_aside],
@@ -225,7 +225,7 @@ def _refuse(
 
 
 def _why(exc: TypeError | ValidationError) -> str:
-    """Say what is wrong with the arguments without repeating any of them."""
+    """Name the wrong arguments without repeating any of their values."""
     if not isinstance(exc, ValidationError):
         return "the arguments are not those of this task"
     found = exc.errors(include_input=False, include_url=False, include_context=False)
@@ -241,7 +241,7 @@ def _record(ctx: Context, request: Any, error: LogchordError) -> None:
 
 
 def _reader(function: Function) -> Callable[..., list[Any]]:
-    """Return what checks a message's arguments against the function's types."""
+    """Return a function that checks a message's arguments by the function's types."""
     signature = inspect.signature(function)
     hints = typing.get_type_hints(function, include_extras=True)
     names = list(signature.parameters)[1:]

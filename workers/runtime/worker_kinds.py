@@ -25,7 +25,7 @@ _METRICS_PREFIX = "logchord-metrics-"
 
 @dataclass(frozen=True)
 class WorkerKind:
-    """How one kind of worker runs."""
+    """The queues and the pool of one kind of worker."""
 
     name: str
     queues: tuple[str, ...]
@@ -80,7 +80,7 @@ def current() -> WorkerKind:
 
 
 def metrics_folder() -> str:
-    """Make this process's folder of figures, and remove those of the dead."""
+    """Make this process's folder of metrics, and remove those of dead processes."""
     for left in Path(tempfile.gettempdir()).glob(f"{_METRICS_PREFIX}*-*"):
         pid = left.name.removeprefix(_METRICS_PREFIX).split("-")[0]
         if pid.isdigit() and not _is_alive(int(pid)):

@@ -176,7 +176,7 @@ def tell_answer(
 
 
 def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) -> None:
-    """Tell whoever looks on, once, how the turns from one on fared that are over."""
+    """Tell the watchers of a job, once each, how its ended turns fared."""
     job = jobs.load_job(ctx.redis, job_id)
     if job is None:
         return

@@ -36,8 +36,8 @@ from workers.runtime.task import Ids, each, retry_or_quarantine, task
 
 log = get_logger()
 
-# Of an entry's turn, so that it ends before the task is told to: files are begun until
-# the one, fetched until the other, and the last one is then still to be read.
+# The bounds of an entry's turn, so that it ends within the task's time limit: files
+# are begun until the first, fetched until the second, and the last is then read.
 BEGIN_SECONDS, FETCH_SECONDS = 4.0, 28.0
 # A source that does not answer is left alone for so long, by each process.
 REST_SECONDS = 30.0
@@ -117,7 +117,7 @@ def _outcome(ctx: Context, claim: Claim, due: Sequence[Due], started: float) -> 
 
 
 def _standing(ctx: Context, claim: Claim, name: str) -> SourceState | None:
-    """Return how a source stands now, whenever it was added; None: it is asked no more.
+    """Return the present state of a source, whenever it was added; None: it is gone.
 
     What this process has read of the configuration may be of long ago.
     """
@@ -132,7 +132,7 @@ def _settings_of(standing: SourceState | None) -> SourceSettings | None:
 def _ask_for_linked_anew(
     ctx: Context, claim: Claim, name: str, fetched_by: SourceState | None
 ) -> bool:
-    """Make due what was linked by settings that have been changed meanwhile.
+    """Make linked files due whose source is set to fetch by now.
 
     Whoever changes them later finds it linked, and makes it due.
     """

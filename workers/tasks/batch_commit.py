@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class EntryResult(Generic[T]):
-    """What was made of one entry, and is to be kept; without content it is gone."""
+    """The result of one entry that is to be stored; without content it is deleted."""
 
     claim: Claim
     content: Content | None = None
@@ -47,7 +47,7 @@ class EntryResult(Generic[T]):
 
 
 def there(made: Sequence[EntryResult[T]]) -> list[tuple[Content, T]]:
-    """Return what is to be stored: nothing of what is gone."""
+    """Return contents and results to be stored, without those of deleted entries."""
     return [
         (one.content, one.found)
         for one in made
@@ -64,7 +64,7 @@ def work(
     most: int,
     apart: Callable[[EntryResult[T]], bool] = lambda _: False,
 ) -> None:
-    """Do what there is time for; the others of the batch go back untouched.
+    """Work on the entries that there is time for; the others go back untouched.
 
     `most` is how much one commit keeps, which holds the entries' rows for as long; what
     it keeps is of one facility and one class, in order of the key. Those that are

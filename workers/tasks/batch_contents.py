@@ -18,9 +18,9 @@ log = get_logger()
 
 
 class Contents:
-    """What the entries of a batch say, read at once, or else one by one.
+    """The contents of a batch's entries, read together, or else one by one.
 
-    One that cannot be read fails in its own step, not its neighbours.
+    If the batch cannot be read, only the entry that is to blame fails.
     """
 
     def __init__(self, ctx: Context, claims: Sequence[Claim]) -> None:
@@ -34,7 +34,7 @@ class Contents:
             )
 
     def of(self, claim: Claim) -> Content | None:
-        """Return what the entry says now, or None where it is gone."""
+        """Return the present content of an entry, or None if it is deleted."""
         if not self._is_read:
             self._read([claim])
         return self._found.get(claim.entry_id)

@@ -40,7 +40,7 @@ from workers.runtime.task import attempt, is_outage, task
 
 log = get_logger()
 
-# Of the store of attached files: one step each.
+# The store of attached files has so many folders, and a step looks at one.
 _FOLDERS = 256
 _RETIRED_A_STEP, _RUNS_A_STEP = 500, 1000
 
@@ -144,7 +144,8 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
         ctx.pool, settings, chore.cursor, chore.done, ctx.facility, finders
     )
 
-    # Of its first page: with another file since then it is not done for that one.
+    # The version at the walk's first page counts: with another facility file since
+    # then, the walk is not done for that one.
     first = {reanalyse.READ_BY: reanalyse.read_by(ctx.facility)}
     by = (chore.cursor or first).get(reanalyse.READ_BY)
 
@@ -159,7 +160,7 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
 
 
 def _then_versions(ctx: Context, effect: Effect, read_by: str | None) -> Effect:
-    """Have the last walk begin where this one ends."""
+    """Continue with the walk over versions where this one ends."""
 
     def commit(conn: Connection[TupleRow]) -> Progress:
         judged = effect(conn)
@@ -313,7 +314,7 @@ class _ChoreWalk:
                 return
 
     def _step(self) -> bool:
-        """Do one step; false when there is no next one for us."""
+        """Do one step; false when no next one is ours."""
         ctx, chore = self._ctx, self.chore
         ctx.checkpoint("before_step", chore.id)
         effect = self._prepare(ctx, chore)

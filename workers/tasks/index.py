@@ -54,7 +54,7 @@ def _index_alone(ctx: Context, claim: Claim) -> None:
 
 
 def _index(ctx: Context, left: dict[UUID, Claim]) -> None:
-    """Index these; whose work has ended, one way or the other, is left no more."""
+    """Index the entries of these claims, and drop the claims that have ended."""
     client, base = ctx.opensearch, ctx.settings.opensearch_index
     if client is None:
         _end(ctx, left, list(left))
@@ -79,7 +79,7 @@ def _index(ctx: Context, left: dict[UUID, Claim]) -> None:
 
 
 def _end(ctx: Context, left: dict[UUID, Claim], written: Sequence[UUID]) -> None:
-    """End the work of what is written."""
+    """End the work of entries that were written."""
     ctx.checkpoint("after_index", *written)
     with connection(ctx.pool) as conn:
         ctx.checkpoint("before_finish", *written)

@@ -65,7 +65,7 @@ def reparse_source(ctx: Context, source: str, run_id: UUID | None = None) -> Non
 
 
 def _go_on_in_turn(ctx: Context, source: str, kind: str) -> None:
-    """Do what is due of one kind, unless another child of the chores reads a source."""
+    """Do the due runs of one kind, unless another child is reading a source."""
     if not READING_TURN.take(_TURN_SECONDS):
         # The row stays due, and whoever schedules the sources asks again.
         return
@@ -87,7 +87,7 @@ def _go_on(ctx: Context, source: str, kind: str, kinds: tuple[str, ...]) -> None
 
 
 def _due(ctx: Context, kinds: tuple[str, ...], named: tuple[str, str]) -> list[DueRun]:
-    """Return what is due: what works before what fails, the one named before others."""
+    """Return the due runs: sources that fail come last, else the named one first."""
     with connection(ctx.pool) as conn:
         found = [one for one in schedule.list_due_runs(conn) if one.kind in kinds]
     return sorted(

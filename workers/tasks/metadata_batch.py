@@ -26,7 +26,7 @@ KEPT_ENTRIES = 32
 
 
 def extract_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
-    """Read those that there is time for; the others go back untouched."""
+    """Read the entries that there is time for; the others go back untouched."""
     with connection(ctx.pool) as conn:
         settings = ctx.current_settings(conn)
     read = functools.partial(_read, ctx, settings)
@@ -64,7 +64,7 @@ def _texts_of_files(ctx: Context, content: Content) -> list[str]:
 
 
 def _keep(ctx: Context, read: Sequence[EntryResult[Extracted]]) -> None:
-    """Store what was found and end its work, all in one commit; twice equals once."""
+    """Store the findings and end their work, all in one commit; idempotent."""
     claims = [one.claim for one in read]
     tenant, work_class = claims[0].tenant, claims[0].work_class
     gone = [one.claim.entry_id for one in read if _is_gone(one)]

@@ -74,7 +74,7 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
 
 
 def _missed_after(job: Job, plan: Plan) -> float:
-    """Return when a branch that told nothing is counted by whoever ends its job."""
+    """Return the time after which a silent branch is counted as missed."""
     if job.submitted:
         return job.deadline + close_job.GRACE_SECONDS
     return deadline_shares.answer_end(job.deadline, plan.deadline_ms)

@@ -38,7 +38,7 @@ StageName = Annotated[str, Field(max_length=64)]
 def run_stage(ctx: Context, stage: StageName, entry_ids: Ids = ()) -> None:
     """Keep what a stage finds in what is due; running it twice equals running once."""
     if not installed_stages.is_installed(stage):
-        # Of another release, or on another machine: it stays due for those.
+        # Another release or machine may have this stage: its work stays due for them.
         log.warning("stage_unknown", stage=stage)
         return
     ctx.checkpoint("before_claim", *entry_ids)
@@ -90,7 +90,7 @@ def _before(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> dict[UUID, L
 
 
 def _keep(ctx: Context, stage: Stage, done: Sequence[EntryResult[Finding]]) -> None:
-    """Store what was found and end its work, all in one commit."""
+    """Store the findings and end their work, all in one commit."""
     claims = [one.claim for one in done]
     tenant, work_class = claims[0].tenant, claims[0].work_class
     there = batch_commit.there(done)

@@ -62,7 +62,7 @@ def synthesize(ctx: Context, job_id: UUID) -> None:
 def _read(
     ctx: Context, plan: Plan, asked: SynthesisRequest
 ) -> tuple[Plan, Conclusion, ResultPage]:
-    """Return the hits that are asked about, as whoever asks may see them now."""
+    """Return the named hits, as far as the caller may see them now."""
     if asked.of_job is not None:
         with connection(ctx.pool) as conn:
             stored = jobs.find_own_job(conn, plan.scope, asked.of_job)

@@ -37,7 +37,7 @@ Known = Callable[[str], dict[UUID, bytes]]
 
 
 def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
-    """Embed those that there is time for; the others go back untouched."""
+    """Embed the entries that there is time for; the others go back untouched."""
 
     # Nobody else makes vectors of what is claimed, so that one look serves the batch.
     @functools.cache
@@ -76,8 +76,8 @@ def _make(
 
 
 def _answered(ctx: Context, content: Content) -> str:
-    """Return what the entry is about by what it replies to; empty: its own title."""
-    # Of one that came just now and stands alone there is nothing to ask.
+    """Return the subject of the answered entry; empty if the own title tells it."""
+    # An entry in its first revision without a thread has no parent to ask for.
     is_alone = content.thread_id is None and content.revision == 1
     if is_alone or chunk_prefix.is_telling(content.title):
         return ""
@@ -98,7 +98,7 @@ def _keep(ctx: Context, model: str, made: Sequence[EntryResult[Judged]]) -> None
         if table is not None:
             found = [(content, vectors) for content, (vectors, _) in there]
             locked = embed_entry.store_all(conn, table, tenant, found)
-            # Of whom moved on meanwhile, a later attempt will say it.
+            # Entries that moved on meanwhile get their reason from a later attempt.
             judged = [(one, why) for one, (_, why) in there if one.entry_id in locked]
             not_embedded.store_reasons(conn, model, tenant, judged)
             cut = [(one, it.is_cut) for one, it in found if one.entry_id in locked]

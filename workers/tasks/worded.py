@@ -34,7 +34,7 @@ _LOOK_SECONDS = 0.3
 
 @dataclass(slots=True)
 class Audience:
-    """Who watches a job, if anybody may, and whether they still wait."""
+    """The watchers of a job, and whether they still wait."""
 
     client: redis.Redis
     job_id: UUID
@@ -44,7 +44,7 @@ class Audience:
     is_gone: bool = False
 
     def tell(self, name: str, says: Mapping[str, Any]) -> None:
-        """Tell one event."""
+        """Tell the watchers an event."""
         if self.until is not None:
             progress.tell_event(self.client, self.job_id, name, says, until=self.until)
 
@@ -97,7 +97,7 @@ def word_answer(
     audience: Audience,
     ends_at: float,
 ) -> Answer:
-    """Tell the answer without a model, then what a model makes of it."""
+    """Tell the answer without a model, and return the one that a model has worded."""
     told = answer_events.of_answer(plan, prepared.answer)
     audience.tell("deterministic", told)
     ctx.checkpoint("before_model", audience.job_id)
@@ -112,7 +112,7 @@ def word_answer(
 
 
 def quota_of(ctx: Context) -> Callable[[str], Quota]:
-    """Return what takes one answer of a tenant's quota."""
+    """Return a function that takes one answer of a tenant's quota."""
     synthesis = ctx.settings.synthesis
     return functools.partial(
         quota.take_answer,

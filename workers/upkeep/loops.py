@@ -38,7 +38,7 @@ _TURN: LiteralString = """
 
 
 class Loop:
-    """One duty, done again and again by whoever holds its lock."""
+    """A duty that is done again and again by the holder of its lock."""
 
     def __init__(
         self,

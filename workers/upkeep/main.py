@@ -131,7 +131,7 @@ def _nudge(app: Any, late: list[str], alive: list[live_processes.Process]) -> No
 def _room(
     app: Any, queues: set[str], alive: list[live_processes.Process]
 ) -> dict[str, int]:
-    """Return how many nudges more each queue may hold: two for each process of it."""
+    """Return how many more nudges each queue may hold: two for each process of it."""
     return {
         name: nudges.NUDGES_PER_PROCESS
         * max(1, sum(name in one.queues for one in alive))
@@ -141,13 +141,13 @@ def _room(
 
 
 def arrange_chores(conn: Connection[TupleRow]) -> None:
-    """See that every chore of this release has its row in the schedule."""
+    """Make sure that every chore of this release is scheduled."""
     for kind, every_seconds in sorted(CHORES.items()):
         schedule.arrange(conn, schedule.INSTALLATION, kind, every_seconds)
 
 
 def renew_at_once(conn: Connection[TupleRow], facility: Facility) -> None:
-    """Have entries read anew now, not within the hour, where the file has changed.
+    """Have entries read anew at once if the facility's file has changed.
 
     Until they are due, no answer can say that they may be found by older terms.
     """

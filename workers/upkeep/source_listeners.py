@@ -72,7 +72,7 @@ class Listener:
 
 
 class Listeners:
-    """Every source that is to be listened to, by whoever schedules them all."""
+    """Listeners for all sources that announce their news."""
 
     def __init__(self, settings: Settings) -> None:
         self._most = settings.max_entry_bytes
@@ -81,7 +81,7 @@ class Listeners:
         self._look_at = 0.0
 
     def turn(self, conn: Connection[TupleRow]) -> None:
-        """Listen to whom the configuration names, and make due what has spoken."""
+        """Listen to the configured sources, and make due those with news."""
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_SECONDS
             self._look(conn)

@@ -58,7 +58,7 @@ def _show(out: output.Output, name: str, line: str) -> None:
 
 
 def _follow(out: output.Output, paths: list[Path]) -> None:
-    """Print what is appended; a file that was rotated is opened again."""
+    """Print appended lines; a file that was rotated is opened again."""
     files = {path: _at_end(path) for path in paths}
     try:
         while True:

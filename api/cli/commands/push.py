@@ -36,7 +36,7 @@ class _PushLimits:
 
 @dataclass
 class _Tally:
-    """What became of the entries so far."""
+    """How many entries had which outcome so far."""
 
     counts: Counter[str] = field(default_factory=Counter)
     rejected: list[dict[str, Any]] = field(default_factory=list)
@@ -127,7 +127,7 @@ def _all_or_nothing(found: list[FileEntry], limits: _PushLimits) -> list[FileEnt
 def _batches(
     found: Iterator[FileEntry], limits: _PushLimits, tally: _Tally
 ) -> Iterator[list[tuple[str, bytes]]]:
-    """Yield batches within the API's limits; what is no entry is counted here."""
+    """Yield batches within the API's limits; count lines that are no entry."""
     batch: list[tuple[str, bytes]] = []
     size = _ENVELOPE_BYTES
     for row in found:

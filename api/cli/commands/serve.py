@@ -133,7 +133,7 @@ def flower() -> NoReturn:
 
 
 def _allow_connections() -> None:
-    """Have a thousand idle connections leave room for whoever asks something."""
+    """Raise the limit of open files, so that idle connections leave room for others."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _CONNECTIONS if hard == resource.RLIM_INFINITY else min(_CONNECTIONS, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -24,7 +24,7 @@ _SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Check:
-    """One precondition: what was found, and what to do if it is not met."""
+    """A precondition: what was found, and what to do if it is not met."""
 
     name: str
     state: Literal["ok", "note", "failed"]

@@ -14,7 +14,7 @@ _SERVERS = frozenset({"base_url", "either"})
 
 
 def of_sources(settings: Settings) -> Iterator[Check]:
-    """Look at the settings of those that are asked; nobody is asked for it."""
+    """Check the settings of pulled sources, without asking any of them."""
     from shared.sources import load_adapter
     from shared.sources.runs import sync_config
 
@@ -44,7 +44,7 @@ def of_sources(settings: Settings) -> Iterator[Check]:
 
 
 def _degraded(settings: Settings) -> Iterator[Check]:
-    """Say what `source show` says; where Postgres is away, its own check tells."""
+    """Yield the problem that each source has; Postgres has a check of its own."""
     from shared.access.scope import Scope
     from shared.errors import LogchordError
     from shared.postgres.pool import connect

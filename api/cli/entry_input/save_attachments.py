@@ -22,14 +22,14 @@ _NO_NAMES = frozenset('/\\:*?"<>|')
 
 @dataclass(frozen=True)
 class Saved:
-    """A file of an entry and where it is now; or why it could not be had."""
+    """A file of an entry with its path; or the reason why it was not saved."""
 
     filename: str
     path: Path | None
     problem: str | None = None
 
     def told(self) -> dict[str, str | None]:
-        """Return it for a program."""
+        """Return the saved file as JSON for a program."""
         path = None if self.path is None else str(self.path)
         return {"filename": self.filename, "path": path, "problem": self.problem}
 

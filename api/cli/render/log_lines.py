@@ -17,7 +17,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def pretty(name: str, line: str) -> str:
-    """Return one line of a process, coloured; what is no JSON stays as it is."""
+    """Return a line of a process in colour; one that is not JSON stays as it is."""
     colour = _COLOURS[sum(name.encode()) % len(_COLOURS)]
     label = click.style(f"{name:<{_NAME_WIDTH}}", fg=colour)
     return f"{label} {_body(_CONTROL.sub('', line))}"

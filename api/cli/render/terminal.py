@@ -14,24 +14,24 @@ MOST_COLUMNS, LEAST_COLUMNS = 88, 30
 
 
 def plain(text: object) -> str:
-    """Return it on one line: what a stranger wrote must not move the cursor."""
+    """Return a text on one line, without characters that could move the cursor."""
     return "".join(char if char.isprintable() else " " for char in str(text))
 
 
 def plain_lines(text: str) -> str:
-    """Return it line by line, each as harmless."""
+    """Return a text line by line, without characters that could move the cursor."""
     return "\n".join(plain(line).rstrip() for line in text.splitlines())
 
 
 def columns() -> int:
-    """Return how wide the terminal is; what is piped to a program has no end."""
+    """Return the width of the terminal; a pipe to a program has no limit."""
     if not sys.stdout.isatty():
         return sys.maxsize
     return max(LEAST_COLUMNS, shutil.get_terminal_size().columns)
 
 
 def fact_width() -> int:
-    """Return how wide facts are: for whoever reads lines, each stays one."""
+    """Return the width of facts; for a program, each stays on one line."""
     width = columns()
     return width if width == sys.maxsize else min(MOST_COLUMNS, width)
 

@@ -23,7 +23,7 @@ def padded(text: str, width: int) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text that takes no more than a width; what is left off is marked."""
+    """Cut a text to a width, with a mark where it was cut."""
     if cells(text) <= width:
         return text
     kept, used = "", 1
@@ -70,7 +70,7 @@ def joined(facts: Sequence[str], width: int) -> list[str]:
 def labelled(
     label: str, facts: str | Sequence[str], width: int, *, column: int = LABEL
 ) -> str:
-    """Return a label and what it is of, whose further lines stand below its first."""
+    """Return a label and its text; further lines stand below the first."""
     room = width - column
     lines = wrapped(facts, room) if isinstance(facts, str) else joined(facts, room)
     first = f"{padded(label, column - 1)} "

@@ -21,13 +21,13 @@ _GATES = {
 
 
 def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
-    """Yield what was searched, over what time, what is unknown and what came near."""
+    """Yield which sources and times were searched, what is unknown, and near misses."""
     said = answer["context_answer"]
     yield from wrapped(
         plain(said["summary"] if said else "Nothing was found."), page.text
     )
     coverage = answer["coverage"] or {}
-    # Of what is pushed nobody knows whether it is all.
+    # A source that is pushed to has no `complete_to`: nobody knows what is missing.
     read = [one for one in coverage.get("sources", []) if one["complete_to"]]
     for one in read[:_MOST_SOURCES]:
         yield labelled("searched", plain(_reach(one, page.zone)), page.facts)

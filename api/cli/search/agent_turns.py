@@ -9,7 +9,7 @@ from api.cli.render.terminal import plain
 
 
 def tell(turn: dict[str, Any]) -> list[str]:
-    """Return one turn in a few words, each of its calls in one."""
+    """Return a turn in a few words, each of its calls in one."""
     told = [str(turn["turn"])]
     told += [_call(one) for one in turn["tool_calls"]] or ["no calls"]
     told.append(f"{turn['tokens_in']} + {turn['tokens_out']} tokens")

@@ -12,7 +12,7 @@ OPENS, CLOSES = "<logchord_grounding>", "</logchord_grounding>"
 
 
 def lines(answer: dict[str, Any]) -> Iterator[str]:
-    """Yield the sub-queries and the hits, for whoever reads them into a prompt."""
+    """Yield the sub-queries and the hits, as a prompt needs them."""
     yield f'AGENTIC SEARCH: "{plain(answer["query"])}"'
     yield _RULE
     asked, meta = answer["sub_queries"], answer["meta"]

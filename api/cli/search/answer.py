@@ -53,7 +53,7 @@ def print_answer(
 def _at_other_times(
     overflow: dict[str, Any] | None, page: HitLayout, *, explain: bool
 ) -> Iterator[str]:
-    """Yield what was found outside of a time that was read out of the question."""
+    """Yield the hits outside of the time that was read in the question."""
     if not overflow:
         return
     yield "At other times:"
@@ -130,7 +130,7 @@ def _id_at(page: HitLayout) -> int:
 
 
 def _amount(answer: dict[str, Any]) -> str:
-    """Say how much of what matches this is: a few of all, or the best of some."""
+    """Return how much is shown of what matches: a few of all, or the best of some."""
     shown_here, total = answer["total_results"], answer["total_candidates"]
     if total["exact"]:
         return f"{shown_here} of all {total['lower_bound']} that match"
@@ -146,7 +146,7 @@ def _time(one: dict[str, Any], page: HitLayout) -> str:
 
 
 def _outside(relaxation: dict[str, Any], page: HitLayout) -> str:
-    """Say how many a time among the words keeps out, and where the nearest is."""
+    """Return how many hits lie outside the time read, and where the nearest lies."""
     count, wider = relaxation["count_outside"], relaxation["widen_to"]
     told = f"{count} or more" if count >= _MOST_OUTSIDE else f"{count}"
     near = f"; {_ends(wider, page)} takes the nearest in" if wider else ""
@@ -165,7 +165,7 @@ def branch_told(one: dict[str, Any]) -> str:
     """Return how a part of a search fared, and why it did not, in a few words."""
     status = click.style(one["status"], fg=_COLOURS.get(one["status"]))
     counted = f" {one['candidates']}" if one["status"] == "ok" else ""
-    # Of one that was skipped there is no error.
+    # A branch that was skipped has a reason instead of an error.
     reason = one["error_code"] or one["reason"]
     why = f" ({reason})" if reason else ""
     instead = f" for {one['fallback_for']}" if one["fallback_for"] else ""

@@ -54,7 +54,7 @@ def write(
 
 
 def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> bool:
-    """Print what a job of this search found; tell whether a part of it failed."""
+    """Print the hits of this search's job; tell whether a part of it failed."""
     job = api_client.call(client, "POST", await_jobs.PATH, json=body)
     where = f"{await_jobs.PATH}/{job['job_id']}"
     found = await_jobs.response(client, job["job_id"])

@@ -26,7 +26,7 @@ class HitLayout:
 
     @classmethod
     def here(cls) -> HitLayout:
-        """Return what fits the terminal, or the pipe, that is written to."""
+        """Return the layout that fits this terminal or pipe."""
         return cls(facility_zone(), fact_width(), text_width())
 
 
@@ -70,7 +70,7 @@ def _head(result: dict[str, Any], width: int) -> list[str]:
 
 
 def _newer(one: dict[str, Any], zone: ZoneInfo) -> list[str]:
-    """Return what a value of a hit is by now, and who says so."""
+    """Return the newer value of a value in the hit, with the entry that states it."""
     what = f"superseded: {one['parameter']} of {one['device']}"
     value = f"{one['stated']:g} is {one['value']:g} {one['unit']}".rstrip()
     place = f"{one['source']}/{one['external_id']}"
@@ -78,7 +78,7 @@ def _newer(one: dict[str, Any], zone: ZoneInfo) -> list[str]:
 
 
 def _why(result: dict[str, Any], width: int) -> Iterator[str]:
-    """Yield what the score is, who gave the hit which place, and what moved it."""
+    """Yield the score, the branches with their ranks, and the boosts of a hit."""
     score = f"{result['relevance_score']:.4f} by {result['calibration']}"
     yield labelled("score", [score, f"confidence {result['confidence']}"], width)
     for name, rank in result["ranks"].items():

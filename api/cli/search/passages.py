@@ -13,7 +13,7 @@ from api.cli.render.text_layout import spans, wrapped
 
 _MAX_CHARACTERS = 400
 _TAGS = re.compile("(</?b>)")
-# Of a long passage what was left out stands between its parts.
+# Stands between the parts of a long passage where words were left out.
 _LEFT_OUT = " ... "
 
 

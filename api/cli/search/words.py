@@ -15,7 +15,7 @@ APART = frozenset(
         *("engines", "diagnostics"),
     )
 )
-# Of a pattern's terms; `--json` has all.
+# The most terms shown of a pattern; `--json` has all.
 _MOST_TERMS = 20
 _INDENT = 6
 _LATER = "looked up when it is searched for"

@@ -148,7 +148,7 @@ def _refuse_unread(
 
 
 def _lacking(checked: Checked, *, has_login: bool) -> Iterator[tuple[str, str]]:
-    """Yield what of a source nobody would find here, and what to do about it."""
+    """Yield what the settings lack for this source, and what to do about it."""
     if checked.unread:
         advice = source_advice.unread_part(has_login=has_login)
         yield "a part of it wants a login", advice
@@ -188,14 +188,14 @@ def _probe(
 
 
 def _reason(exc: ValidationError) -> str:
-    """Say what is wrong without repeating the value, which may hold a password."""
+    """Name the flaw of a setting without its value, which may hold a password."""
     first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg'].removeprefix('Value error, ')}."
 
 
 def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
-    """Return what stands where, in the order in which it was said."""
+    """Return the places of each field, in the order in which they were given."""
     said: dict[str, list[str]] = {}
     for one in places:
         field, mark, place = one.partition("=")
@@ -207,7 +207,7 @@ def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
 
 
 def _readers(said: tuple[str, ...]) -> dict[str, list[str] | None]:
-    """Return who may read which logbook; None: whoever may read the source."""
+    """Return the readers of each logbook; None: all who may read the source."""
     found: dict[str, list[str] | None] = {}
     for one in said:
         book, _, group = one.rpartition("=")
@@ -266,7 +266,7 @@ def _named(tried: Tried, adapter: str) -> AdapterGuess:
 
 
 def _nothing(address: str, given: SourceSettings, tried: Tried) -> str:
-    """Say why nothing is recognised: it does not answer, or not as anything known."""
+    """Return why no adapter is recognised: no answer, or an unknown kind of answer."""
     if given.path is not None and not _is_there(given.path):
         return f"There is no file or folder at {given.path}."
     if tried.failures:
@@ -345,7 +345,7 @@ def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) ->
 
 
 def _taken_over(client: httpx.Client, path: Path, name: str) -> str | None:
-    """Let the running stack read the file, and say what it lacks to read the source."""
+    """Have the running stack read the file; return what it lacks to read the source."""
     found = api_client.call(client, "POST", "/v1/sources/reload")
     for one in found["invalid"]:
         if one["name"] == name:

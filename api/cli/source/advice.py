@@ -96,7 +96,7 @@ def unread_part(*, has_login: bool) -> str:
 
 
 def hidden(books: Sequence[str]) -> str:
-    """Return the next step where nobody would find what is in some logbooks."""
+    """Return the next step where the entries of some logbooks are closed to all."""
     first = shlex.quote(books[0])
     return (
         f"Say who may: --readers {first}=GROUP, or --readers {first}='*' for whoever"

@@ -9,7 +9,7 @@ _SECONDS_A = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 
 
 def ago(seconds: float) -> str:
-    """Return it in the unit in which it is at least two; negative is still to come."""
+    """Return an age in the unit in which it is two at least; negative is to come."""
     amount = abs(seconds)
     unit = next(
         (one for one, size in _SECONDS_A.items() if amount >= 2 * size),

@@ -20,7 +20,7 @@ from shared.stages import entry_stages
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
 
-# Of one transaction: searches and what comes in wait for none of them.
+# The entries of one transaction, few enough that searches and pushes do not wait.
 _AT_ONCE = 500
 
 

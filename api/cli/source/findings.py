@@ -30,7 +30,7 @@ _READERS = {"none": "not told", "entry": "told entry by entry", "book": "told by
 
 
 def lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what it is, and what was found; only what is known."""
+    """Yield each known finding of a check, with its label."""
     can, said = found["capabilities"], found["found"] or {}
     newest = said.get("newest")
     if newest is not None:
@@ -64,7 +64,7 @@ def _zone(configured: str | None, guess: str | None) -> str:
 
 
 def waits(waiting: dict[str, Any]) -> str:
-    """Say what a run that is queued waits for."""
+    """Return the reason why a queued run has not begun."""
     queue = waiting["queue"]
     if not waiting["workers"]:
         return f"no worker of the queue {queue} is alive"

@@ -12,7 +12,7 @@ from shared.adapter_contract.contract import AdapterDescriptor
 
 
 def name_secret(user: str | None, secret: str | None) -> str | None:
-    """Return what holds the password, by a name that every process finds it by."""
+    """Return the variable or absolute path that holds the password for any process."""
     if (user is None) != (secret is None):
         message = (
             "A login is --user, and --secret with the name of a variable or the path"
@@ -31,7 +31,7 @@ def settings_of(
     user: str | None,
     secret: str | None,
 ) -> dict[str, Any]:
-    """Return a login where its adapter looks for it: its own form, or HTTP's."""
+    """Return the settings of a login: the adapter's own, or those of HTTP."""
     if {"user", "password"} <= descriptor.args.model_fields.keys():
         return {"args": {**source.get("args", {}), "user": user, "password": secret}}
     return {"auth": {"kind": "basic", "user": user, "secret": secret}}

@@ -61,7 +61,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
 
 
 def stop(out: Output, settings: Settings) -> int:
-    """End the stack of a home and wait for it; what was left behind ends too."""
+    """End the stack of a home and wait for it; processes left behind are ended, too."""
     place = StackFolders(settings.home.absolute(), settings.cache.absolute())
     home = place.home
     pid = stack.running_pid(home)

@@ -15,7 +15,7 @@ from shared.settings.settings import Settings
 from shared.work import live_processes
 
 _POLL_SECONDS, _PATIENCE_SECONDS, _PROBE_SECONDS = 0.5, 300.0, 2.0
-# Of each of these a queue is served, by whichever worker.
+# Each of these queues is served, by whichever worker.
 _WORKERS = {
     task_names.SEARCH_QUEUE: "search",
     task_names.WIDE_SEARCH_QUEUE: "search-bulk",
@@ -28,7 +28,7 @@ _WORKERS = {
 def wait(
     settings: Settings, is_running: Callable[[], bool], *, since: float
 ) -> list[str]:
-    """Return what is still missing when waiting ends: nothing, as a rule."""
+    """Wait until all is healthy; return what is still missing at the time limit."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         lacking = missing(settings, since=since)
@@ -40,7 +40,7 @@ def wait(
 
 
 def missing(settings: Settings, *, since: float = 0.0) -> list[str]:
-    """Return what is not healthy, by name; nothing when all is well."""
+    """Return the names of what is not healthy."""
     return [*_unready(settings), *_flower(settings), *_silent_workers(settings, since)]
 
 
@@ -67,7 +67,7 @@ def _flower(settings: Settings) -> list[str]:
 
 
 def _get(url: str) -> httpx.Response:
-    """Ask without the proxy that the environment may name: it knows no loopback."""
+    """Ask without the proxy of the environment, which cannot reach loopback."""
     return httpx.get(url, timeout=_PROBE_SECONDS, trust_env=False)
 
 

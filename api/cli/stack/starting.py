@@ -94,7 +94,7 @@ class Start:
             addresses.database_url,
             announce=lambda name: self._say(f"Applying migration {name}"),
         )
-        # Of an installation that has vectors, their model, whatever settings name.
+        # An installation with vectors keeps their model, whatever the settings name.
         name = live_models.find_model_name(settings, addresses.database_url)
         self._model = self._prepare_model(settings, name)
         first_key.ensure(addresses.database_url, settings.home)
@@ -143,7 +143,7 @@ class Start:
             welcome.Welcome.of(settings, seconds, demo=self._demo).show(self._out)
 
     def _why_no_model(self) -> str:
-        """Return the last line that its process wrote: what is missing, what to do."""
+        """Return the last line of the model's process: what is missing, what to do."""
         written = (self._home / "logs" / "model.log").read_text("utf-8", "replace")
         return (written.strip().splitlines() or ["See `logchord logs model`."])[-1]
 
@@ -210,7 +210,7 @@ class Start:
 
 
 def _demo_values(settings: Settings) -> dict[str, Any]:
-    """Return what the demo adds; whatever is configured stays as it is."""
+    """Return the settings that the demo adds; configured sources take precedence."""
     known = {name: source.model_dump() for name, source in settings.sources.items()}
     return {
         "anonymous_loopback": True,

@@ -39,7 +39,7 @@ class Welcome:
         demo: bool,
         is_detached: bool = False,
     ) -> Welcome:
-        """Gather it from what runs."""
+        """Gather addresses and login from the running stack."""
         url = api_client.base_url(settings)
         return cls(
             api=url,
@@ -53,14 +53,14 @@ class Welcome:
         )
 
     def show(self, out: Output) -> None:
-        """Print it."""
+        """Print the welcome."""
         if out.as_json:
             out.line(self.document())
             return
         out.data("\n".join(self._lines()))
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs; without the login, which may end in some log."""
+        """Return the welcome for programs, without the login, which logs may keep."""
         return {
             "page": f"{self.api}/",
             "api": self.api,

@@ -101,7 +101,7 @@ class _Feed:
         self._scope = scope
         self._limit = limit
         self._whole = whole
-        # Of a tenant, not of a key: a place shows nothing, and keys are replaced.
+        # Bound to the tenant: a place shows nothing, and keys are replaced.
         self._binding = Binding("GET /v1/changes", scope.tenant, "", 0)
 
     def open(self, after: str) -> FeedPosition:

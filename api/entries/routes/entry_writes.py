@@ -28,7 +28,7 @@ class WriteRoute(StrictRoute):
 
     @property
     def media_types(self) -> tuple[str, ...]:
-        """Return what a body may say that it is."""
+        """Return the media types that a body may have."""
         merges = "PATCH" in (self.methods or ())
         return (_MERGE, "application/json") if merges else ("application/json",)
 

@@ -221,7 +221,7 @@ def _release_one(
 def _find(
     conn: Connection[TupleRow], caller: CallerInfo, quarantine_id: UUID
 ) -> tuple[Which, Aside]:
-    """Return one of the caller's; absent and another's are one and the same."""
+    """Return one item of the caller's; another's counts as absent."""
     which = Which(lag.reach(conn, caller.scope.watched), id=quarantine_id)
     for found in quarantine.list_quarantined(conn, which, limit=1):
         return which, found
@@ -244,7 +244,7 @@ def _replayed(kept: dict[str, Any]) -> Response:
 def _told(
     ctx: ApiContext, caller: CallerInfo, released: Released, answer: dict[str, Any]
 ) -> Response:
-    """Nudge, after the commit, and say what came of it."""
+    """Nudge after the commit, and answer with the result."""
     for stage in released.stages:
         ctx.nudger.nudge(stage, [])
     log.info(

@@ -145,7 +145,7 @@ class StatusOut(Loose):
 
 
 def semantic_out(found: Preconditions, *, admin: bool) -> dict[str, Any]:
-    """Return what the database says of searches by meaning; counts for admins alone."""
+    """Return the preconditions of semantic search as JSON; counts for admins alone."""
     counts = found.counts
     shown = counts if admin else None
     return {

@@ -89,7 +89,7 @@ def aside_out(one: Aside) -> dict[str, Any]:
 
 
 def released_out(one: Released, rest: str | None = None) -> dict[str, Any]:
-    """Return what became of a release, and where the rest of it begins."""
+    """Return the result of a release as JSON, with the cursor of its rest."""
     return {
         "released": one.released,
         "resumed": one.resumed,

@@ -95,7 +95,7 @@ async def query(
 
 
 def _spell_event(says: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an event says: a part of a response, or of what is no field there."""
+    """Return an event in camelCase; what is no field of a response stays as it is."""
     spelt: dict[str, Any] = spell_in_camel(make_camel_model(SearchResponse), says)
     return spelt
 

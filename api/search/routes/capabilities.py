@@ -86,7 +86,7 @@ def list_modes(limits: PlanLimits) -> list[dict[str, Any]]:
 
 def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     known = installed_modules.list_modules().values()
-    # Of a family the first: the others stand in for it.
+    # The first module of a family stands for it; the others replace it.
     named = {one.descriptor.search_mode: one for one in reversed(list(known))}
     ours = (named[one] for one in mode.families if one in named)
     others = [one for one in mode.families if one not in named]
@@ -192,7 +192,7 @@ def _module(
 
 
 def _shared(settings: Settings) -> list[ParameterDescriptor]:
-    """Return what every mode may be given."""
+    """Return the parameters that every mode takes."""
     return [
         ParameterDescriptor(
             "query",

@@ -39,7 +39,7 @@ class AddressFilters:
     )
 
     def __call__(self, **given: list[str] | str | None) -> dict[str, object]:
-        """Return them as a search takes them."""
+        """Return the given filters as a search takes them."""
         return {
             name: {"in": value} if name in VALUED else value
             for name, value in given.items()

@@ -35,7 +35,7 @@ from shared.text import door, facts
 _MODES = {"vector": "semantic", "keyword": "keyword", "hybrid": "hybrid"}
 _DEADLINE_MS = 3000
 _NOBODYS = Scope("default", "")
-# Of that, what may be spent on looking up what a filter is the name of.
+# The part of the deadline for finding out which metadata a filter names.
 _KEYS_MS = 1000
 
 
@@ -101,7 +101,7 @@ def question_of(
     settings: Settings,
     scope: Scope = _NOBODYS,
 ) -> SearchQuery:
-    """Return what is asked, with what holds on this route alone."""
+    """Return the question of a plain search, with this route's own limits."""
     method = body.method or settings.search.default_method
     least = body.min_relevance_score
     limits = answers_of(settings)

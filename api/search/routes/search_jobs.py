@@ -274,10 +274,10 @@ def _of_agent(
     found: StoredJob,
     response: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """Return what an agent did, turn by turn, and how it ended.
+    """Return the turns of an agent, and how it ended.
 
-    What its model asked for may repeat an entry: whoever may not see one of those that
-    were found is not told it.
+    The model's arguments may repeat an entry: they are left out unless the caller may
+    see all entries that were found.
     """
     with connection(ctx.pool) as conn:
         turns = turn_rows.list_turns(conn, found.id, caller.scope.tenant)
@@ -297,7 +297,7 @@ def _of_agent(
 def _replay(
     ctx: ApiContext, caller: CallerInfo, found: StoredJob
 ) -> dict[str, Any] | None:
-    """Return how it compares with the job that it repeats, once it has ended."""
+    """Return how an ended replay compares with the job that it repeats."""
     of = found.plan.get("replay_of")
     if of is None or found.ended_at is None:
         return None

@@ -46,7 +46,7 @@ class Ambient(_AmbientFields):
 
 
 def dump_ambient(ambient: Ambient | None) -> dict[str, Any]:
-    """Return what a page tells, without what it leaves open."""
+    """Return the fields that the page has set."""
     if ambient is None:
         return {}
     return ambient.model_dump(mode="json", by_alias=False, exclude_none=True)

@@ -248,7 +248,7 @@ class SearchRequest(BaseModel):
         )
 
     def _request(self) -> dict[str, Any]:
-        """Return what is kept of it with its job: of a session nothing."""
+        """Return the request as stored with its job, without its session."""
         given = self.model_dump(
             exclude_unset=True, exclude={"ambient", "session_id"}, by_alias=True
         )
@@ -266,7 +266,7 @@ class SearchRequest(BaseModel):
         return door.admit(self.session_id, "session_id")
 
     def _amount(self) -> Amount:
-        """Return how much of its results the answer is to tell."""
+        """Return the detail of results that the request asks for."""
         known = SearchHit.model_fields
         for name in self.fields or ():
             if name not in known:
@@ -276,7 +276,7 @@ class SearchRequest(BaseModel):
         return Amount(self.detail or "full", fields, self.max_chars)
 
     def _ordering(self) -> dict[str, object]:
-        """Return what this request says of the order of its results."""
+        """Return the ordering that this request asks for."""
         asked: dict[str, object] = {
             "min_relevance_score": self.min_relevance_score,
             "strict": self.strict,
@@ -297,7 +297,7 @@ class SearchRequest(BaseModel):
 
 
 def _is_same(name: str, *said: object) -> bool:
-    """Whether a mode is said twice, by whichever of its names."""
+    """Tell whether two names mean the same mode."""
     return name == "mode" and len({MODE_ALIASES.get(str(s), str(s)) for s in said}) == 1
 
 

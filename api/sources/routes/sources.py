@@ -247,7 +247,7 @@ def _check(ctx: ApiContext, scope: Scope, name: str) -> Checked:
 
 
 def _not_taken_over(conn: Connection[TupleRow], name: str) -> list[str]:
-    """Say what the next reload would not take over of the file as it is by now."""
+    """List the changes in the file that the next reload would refuse."""
     try:
         coming = Settings.load(os.environ).sources.get(name)
     except ConfigurationError as exc:

@@ -257,7 +257,7 @@ def _hash_of(settings: SourceSettings, stored: str) -> str:
 
 
 def check_out(found: Checked, sample: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what a check has found."""
+    """Return the result of a check as JSON."""
     report = found.report
     said = None
     if report is not None:

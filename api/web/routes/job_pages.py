@@ -59,6 +59,6 @@ def get_why_not_page(
 
 
 def _name_of(entry: str, base_path: str) -> str:
-    """Return what names an entry in what was pasted: a link of ours, or a number."""
+    """Return the name in a pasted text: one of our links, or an entry's number."""
     _, found, path = entry.strip().partition(f"{base_path}/e/")
     return f"/e/{path.partition('#')[0].partition('?')[0]}" if found else entry.strip()

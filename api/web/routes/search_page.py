@@ -102,7 +102,7 @@ async def get_search_page(
 async def _parts(
     request: Request, text: str, form: SearchForm, caller: CallerInfo, ctx: ApiContext
 ) -> AsyncIterator[str]:
-    """Yield the page up to what is counted; then that, and the end of the page."""
+    """Yield the page up to its counts; then the counts, and the end of the page."""
     head, found, tail = text.partition(_FACETS)
     yield head
     if not found:

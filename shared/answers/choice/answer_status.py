@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.search.response.answer import Grade, Status
 
-# Of the best so many one must be of the kind that is asked for.
+# One of so many best sentences must be of the kind that is asked for.
 BEST_OF_KIND = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What an answer must have of the question: of its words, and of its meaning.
+    """How many of the question's words, and how like a meaning, an answer must have.
 
     Meaning is the calibrated cosine, so that they hold for another model, too.
     """
@@ -35,7 +35,7 @@ SHIPPED = Thresholds()
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What an answer is worth, and which slot of the question was not filled."""
+    """The status and grade of an answer, with the words that stand in no entry."""
 
     status: Status
     code: str
@@ -46,7 +46,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What is known of an answer when it is judged."""
+    """How far the evidence supports an answer, when it is judged."""
 
     # No thread among the evidence names all that the question names.
     is_gated: bool

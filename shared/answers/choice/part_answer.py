@@ -26,7 +26,7 @@ CLEAR_LEAD = 0.25
 
 @dataclass(frozen=True, slots=True)
 class PartAnswer:
-    """What was chosen for a question, and what it is worth."""
+    """The sentences chosen for a question, and their judgement."""
 
     question: Question
     chosen: list[ScoredSentence]

@@ -24,7 +24,7 @@ log = get_logger()
 def make_meanings(
     context: SearchContext, plan: Plan, conclusion: Conclusion
 ) -> Meanings:
-    """Return what compares candidates; nothing where the search had no vector."""
+    """Return a function that compares candidates by meaning, or one that finds none."""
     found = next((one for one in conclusion.branches if one.model and one.vector), None)
 
     if found is None or found.model is None or found.vector is None:

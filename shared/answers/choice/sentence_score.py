@@ -14,15 +14,15 @@ from shared.answers.question.question import Question, QuestionName
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each sign of an answer counts."""
+    """How much each sign of an answer counts in its score."""
 
     coverage: float = 1.6
     entry: float = 1.0
     kind: float = 0.15
-    # Of why-questions alone: what was written later tells the cause.
+    # These two count for why-questions alone: a later entry tells the cause.
     reply: float = 0.45
     title: float = 0.3
-    # Of all others.
+    # This one counts for all other kinds of question.
     cosine: float = 1.5
 
 
@@ -33,7 +33,7 @@ SHIPPED = Weights()
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """A candidate with what it is worth, and why."""
+    """A candidate with its score and the parts that the score is made of."""
 
     candidate: Candidate
     score: float
@@ -104,7 +104,7 @@ class SentenceScores:
     def add_cosines(
         self, scored: Sequence[ScoredSentence], cosines: Mapping[Candidate, float]
     ) -> list[ScoredSentence]:
-        """Return them with what is known of their meaning counted, best first."""
+        """Add the cosines of candidates to their scores; return them best first."""
         told = [
             one
             if one.candidate not in cosines

@@ -16,7 +16,7 @@ from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
-# Of one text so much is read: what is longer is a dump, not a report.
+# The most characters read of a text: a longer one is a dump, not a report.
 MAX_CHARACTERS = 20_000
 # What is shorter heads a form, or tells nothing by itself.
 _LEAST_WORDS = 3
@@ -31,12 +31,12 @@ class Candidate:
     # Where in the entry's text; None: it is the title.
     start: int | None
     end: int | None
-    # Of the sentence, names by all that they are found by.
+    # The terms of the sentence; names with all terms that find them.
     terms: frozenset[str]
 
     @property
     def place(self) -> tuple[str, int]:
-        """Return what breaks ties: the entry, then the place in it; a title first."""
+        """Return the key that breaks ties: the entry, then the place; a title first."""
         return str(self.entry.row.entry_id), -1 if self.start is None else self.start
 
 
@@ -45,7 +45,7 @@ class EvidenceEntry:
     """An entry that was found, or stands in the thread of one that was."""
 
     row: HitRow
-    # Of the best hit in its thread, where it is none itself.
+    # A hit's own score; another entry of its thread has that of the thread's best hit.
     score: float
     rank: int
     is_hit: bool = True
@@ -60,7 +60,7 @@ class EvidenceEntry:
 
     @property
     def thread(self) -> str:
-        """Return what it is told in: its thread, or itself alone."""
+        """Return the id of the entry's thread, or of the entry itself."""
         return str(self.row.thread_id or self.row.entry_id)
 
     @property
@@ -96,7 +96,7 @@ class EvidenceEntry:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Return the words and names of all that is told of it, not stemmed."""
+        """Return the entry's words and names, those of metadata too, not stemmed."""
         row = self.row
         values = (str(one) for one in row.metadata.values())
         beside = self._scan("\n".join((*row.authors, *values)))

@@ -53,7 +53,7 @@ def load_evidence(
 def join_evidence(
     page: Sequence[Shown], others: Sequence[HitRow], facility: Facility
 ) -> list[EvidenceEntry]:
-    """Return hits and their threads' entries, each with what it is worth."""
+    """Return the hits and their threads' entries, each with its score."""
     scores: dict[UUID, tuple[float, int]] = {}
     firsts: dict[UUID, HitRow] = {}
     for rank, one in enumerate(page, 1):

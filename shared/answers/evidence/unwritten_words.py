@@ -41,7 +41,7 @@ def find_unwritten_words(
     scope: Scope,
     timeout_ms: int,
 ) -> tuple[str, ...]:
-    """Return those of the words that are in no entry; what is not known is in one."""
+    """Return the words that no entry has; none of them if that is not known in time."""
     if not words or timeout_ms <= 0:
         return ()
     asked = [_in_any_language(question, word) for word in words]

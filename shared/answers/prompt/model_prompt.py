@@ -22,13 +22,13 @@ from shared.answers.worded.model_text import Mark
 from shared.entries.identity import source_uri
 
 MOST_SENTENCES = 16
-# Of what is read of an entry, so much is looked through for addresses.
+# How many characters of an entry's text are searched for addresses.
 _READ_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class PromptRules:
-    """What settings say of prompts."""
+    """The settings of prompts."""
 
     bounds: Bounds = SHIPPED
     # In place of our instruction.
@@ -39,7 +39,7 @@ class PromptRules:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrompt:
-    """What is sent, and what is needed to read the answer."""
+    """The messages to a model, and the marks needed to read its answer."""
 
     messages: Sequence[Mapping[str, str]]
     context: AssembledContext

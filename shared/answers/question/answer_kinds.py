@@ -106,7 +106,7 @@ _PLACE = re.compile(
 
 
 def find_kind(question: str) -> AnswerKind:
-    """Return what kind of answer a question asks for; of what says nothing, `what`."""
+    """Return the kind of answer that a question asks for; `what` if it says nothing."""
     for kind, asks in _ASKS.items():
         if asks.search(question):
             return kind

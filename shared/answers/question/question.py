@@ -54,7 +54,7 @@ class QuestionName:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an answer has to tell."""
+    """The question that an answer has to meet, with its words, names and kind."""
 
     text: str
     kind: AnswerKind

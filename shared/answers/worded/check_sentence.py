@@ -24,7 +24,7 @@ from shared.text.words.folding import fold_surface
 # What is wrong with a sentence; `mark`: it cites nothing that there is.
 Flaw = Literal["mark", "link", "number", "name", "words", "denial"]
 LEAST_WORDS = 0.6
-# Of what one sentence cites, so many sentences may bear it out together.
+# How many cited sentences may together support one sentence of the answer.
 MOST_CITED = 3
 # Links are of entries, never of a model.
 _LINK = re.compile(r"(?i)\bhttps?:|\bwww\.|\bmailto:")
@@ -150,7 +150,7 @@ def _written(moment: datetime, zone: str) -> tuple[str, ...]:
 
 
 def _content(tokens: Sequence[Token] | Iterator[Token]) -> list[Token]:
-    """Return what says something: no joining word, number or time."""
+    """Return the tokens with meaning: no joining words, numbers or times."""
     return [
         one
         for one in tokens

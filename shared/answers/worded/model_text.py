@@ -71,7 +71,7 @@ def _read(piece: str, marks: Mapping[str, Mark]) -> WrittenSentence:
 
 
 def _names(inner: str, marks: Mapping[str, Mark]) -> Sequence[str]:
-    """Return what stands in one pair of brackets: a label may hold a comma."""
+    """Return the labels in a pair of brackets; a label may hold a comma itself."""
     whole = _label(inner)
     if whole in marks:
         return [whole]

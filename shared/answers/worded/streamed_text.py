@@ -37,11 +37,11 @@ class StreamedText:
 
     @property
     def has_begun(self) -> bool:
-        """Tell whether anything was heard: what is asked again would be told twice."""
+        """Tell whether any text came; asking again would then show text twice."""
         return bool(self._whole)
 
     def hear(self, text: str) -> None:
-        """Take what was said; hand on what may be, some twenty times a second."""
+        """Take text from the model; hand on whole words some twenty times a second."""
         self._whole += text
         self._held += text
         if time.monotonic() - self._handed_at >= CHUNK_SECONDS:

@@ -28,7 +28,7 @@ Cites = Literal["sentence", "entry", "unknown", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """A sentence of a model, what it rests on, and what is wrong with it."""
+    """A sentence of a model, its cited sentences, and its flaw, if it has one."""
 
     text: str
     cited: tuple[Candidate, ...]
@@ -66,7 +66,7 @@ class WordedAnswer:
 def word_answer(
     prepared: PreparedAnswer, prompt: ModelPrompt, text: str, checker: Checker
 ) -> WordedAnswer:
-    """Return what a model's text comes to.
+    """Return the model's checked sentences, and the answer that they make, if any.
 
     A refusal stands: it rests on slots that no wording fills.
     """
@@ -165,7 +165,7 @@ def _compose(
 
 
 def _write(one: CheckedSentence, prepared: PreparedAnswer, *, is_marked: bool) -> str:
-    """Return a sentence with its marks, and what a newer entry says otherwise."""
+    """Return a sentence with its marks, and a newer entry's other value, if any."""
     entries = dict.fromkeys(cited.entry for cited in one.cited)
     marks = " ".join(filter(None, map(prepared.marks.of, entries)))
     zone = prepared.plan.time.zone

@@ -23,13 +23,13 @@ LATE = "late"
 
 
 class CrossEncoder(Protocol):
-    """What reads a question and a text together; safe to share between threads."""
+    """A model that reads a question and a text together; safe between threads."""
 
     # Whether it says likenesses, piece by piece, and no logits.
     late: bool
 
     def logits(self, query: str, texts: Sequence[str], seconds: float) -> list[float]:
-        """Return one finite number a text within the time, or raise."""
+        """Return one finite score for each text within the time, or raise."""
 
 
 def is_folder(model: str) -> bool:

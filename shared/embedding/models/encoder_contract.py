@@ -25,7 +25,7 @@ class Word(NamedTuple):
 
 
 class Encoder(Protocol):
-    """What turns texts into vectors; safe to share between threads."""
+    """An encoder turns texts into vectors; safe to share between threads."""
 
     @property
     def model(self) -> str:
@@ -40,7 +40,7 @@ class Encoder(Protocol):
         """How many pieces of a text one vector can hold; the rest would be cut."""
 
     def within(self, seconds: float, /) -> Self:
-        """Return the same encoder; where it asks a server, it gives up by then."""
+        """Return an encoder that gives up on its server after so many seconds."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one finite unit vector a text; the same text, the same vector."""

@@ -40,7 +40,7 @@ class HashingEncoder:
         self.model = f"hashing-{dimension}"
 
     def within(self, _: float, /) -> Self:
-        """Return this one: it waits for nobody."""
+        """Return this encoder: it waits for no server."""
         return self
 
     def encode(self, texts: Sequence[str]) -> Vectors:

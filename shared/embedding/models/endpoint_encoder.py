@@ -27,7 +27,7 @@ from shared.language_models.provider import Provider
 if TYPE_CHECKING:
     from shared.settings.sections import ProviderSettings
 
-# Of 32 vectors of 4,000 numbers, written out.
+# A limit for the answer: 32 vectors of 4,000 numbers as text are smaller.
 MOST_BYTES = 16_000_000
 # After a silence: whoever asks next does not wait as long again for nothing. One that a
 # question had no more time for says little of the server.
@@ -46,7 +46,7 @@ _BROKEN = 500
 
 @dataclass
 class _Learnt:
-    """What the server has shown of itself, to everybody who asks it from here."""
+    """The server's dimension and silences, shared by all who ask in this process."""
 
     dimension: int | None = None
     rests_until: float = 0.0
@@ -55,7 +55,7 @@ class _Learnt:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def rest(self, now: float) -> float:
-        """Return how long it is still left alone; whoever comes next asks for all."""
+        """Return how long the server rests; after a silence one caller asks for all."""
         with self.lock:
             left = self.rests_until - now
             if self.is_silent and left <= 0:
@@ -63,7 +63,7 @@ class _Learnt:
             return left
 
     def note(self, *, is_silent: bool) -> None:
-        """Remember whether it answered."""
+        """Note whether the server answered; after a silence it rests for a while."""
         with self.lock:
             self.is_silent = is_silent
             until = time.monotonic() + REST_SECONDS
@@ -92,7 +92,7 @@ class EndpointEncoder:
         return self._learnt.dimension
 
     def within(self, seconds: float, /) -> Self:
-        """Return one that gives up by then, and knows and learns what this one does."""
+        """Return an encoder with this time limit; it shares what is known here."""
         made = copy.copy(self)
         vars(made)["_ends_at"] = time.monotonic() + seconds
         return made

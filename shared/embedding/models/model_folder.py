@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Manifest(BaseModel):
-    """What a model folder holds and where it came from."""
+    """The contents of a model folder, with hashes, and where the model came from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +49,7 @@ def folder_of(cache: Path, model: str) -> Path:
 
 
 def is_spoiled(folder: Path) -> bool:
-    """Tell whether a folder that once was whole is no more; ours have a manifest."""
+    """Tell whether a folder was whole once and no longer is; ours have a manifest."""
     return (folder / MANIFEST_FILE).exists() and manifest_of(folder) is None
 
 

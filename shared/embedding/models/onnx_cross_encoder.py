@@ -12,9 +12,9 @@ from tokenizers import Encoding
 from shared.embedding.models.onnx_encoder import RUNTIME_ERRORS, opened
 from shared.errors import EmbeddingGenerationError, LogchordError
 
-# Of a model that does not say how much it reads: what all of them do.
+# How much a model reads that does not say so; all of them read that much.
 DEFAULT_TOKENS = 512
-# Of one that tells two classes apart, the second is the answer.
+# A model that tells two classes apart answers with the second.
 _CLASSES = 2
 
 

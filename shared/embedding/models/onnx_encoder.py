@@ -16,7 +16,7 @@ from shared.embedding.models.encoder_contract import Vectors, Word, check_vector
 from shared.embedding.models.model_names import FOLDER_PREFIX
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 
-# Of a model that does not say how much it reads: what all of them do.
+# How much a model reads that does not say so; all of them read that much.
 DEFAULT_TOKENS = 256
 
 RUNTIME_ERRORS = (
@@ -59,7 +59,7 @@ class OnnxEncoder:
             self.dimension = manifest.dimension
 
     def within(self, _: float, /) -> Self:
-        """Return this one: it waits for nobody."""
+        """Return this encoder: it waits for no server."""
         return self
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -121,7 +121,7 @@ class OnnxEncoder:
 def opened(
     folder: Path, setting: str
 ) -> tuple[Tokenizer, onnxruntime.InferenceSession]:
-    """Return what a folder of a model holds, or refuse it by the setting's name."""
+    """Open a model's tokenizer and graph, or refuse the folder naming its setting."""
     paths = folder / model_folder.TOKENIZER_FILE, folder / model_folder.GRAPH_FILE
     missing = [path.name for path in paths if not path.is_file()]
     if missing or model_folder.is_spoiled(folder):

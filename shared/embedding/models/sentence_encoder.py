@@ -48,7 +48,7 @@ class SentenceEncoder:
         self._count = lru_cache(maxsize=20_000)(self._count_word)
 
     def within(self, _: float, /) -> Self:
-        """Return this one: it waits for nobody."""
+        """Return this encoder: it waits for no server."""
         return self
 
     def encode(self, texts: Sequence[str]) -> Vectors:

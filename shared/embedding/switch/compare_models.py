@@ -80,7 +80,7 @@ def compare(
 def _best(
     pool: Pool, side: Side, tenant: str, text: str, times: list[float]
 ) -> set[UUID]:
-    """Return the best of everything there is: numbers come of it, nothing else."""
+    """Return the nearest of all entries; only numbers leave the comparison."""
     began = time.perf_counter()
     vector = encode_question(side.encoder, text)
     scope = Scope(tenant, "reembed")

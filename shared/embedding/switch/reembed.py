@@ -83,7 +83,7 @@ Effect = Callable[[Connection[TupleRow]], Progress]
 def begins(
     model: str, *, batch: int = STEP_ENTRIES, activate: bool, force: bool
 ) -> dict[str, Any]:
-    """Return how such a chore begins."""
+    """Return the cursor that such a chore begins with."""
     asked = {"model": model, "batch": batch, "activate": activate, "force": force}
     return {"phase": "open", **asked}
 
@@ -99,7 +99,7 @@ class _ReembedRow:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """One chore, and what it works with."""
+    """A chore, and what its steps work with."""
 
     pool: Pool
     prefix: str
@@ -119,12 +119,12 @@ class _Site:
         return embed_stage(self.model)
 
     def goes_on(self, phase: str, **fields: Any) -> Progress:
-        """Return the cursor of the next step; what is not named stays."""
+        """Return the cursor of the next step; values that are not named stay."""
         done, total = self.chore.done, self.chore.total
         return Progress({**self.came, "phase": phase, **fields}, done, total)
 
     def waits(self) -> Progress:
-        """Return the same step again, later."""
+        """Return the progress that repeats this step after a pause."""
         done, total = self.chore.done, self.chore.total
         return Progress(self.came, done, total, wait_seconds=_LOOK_SECONDS)
 
@@ -132,13 +132,13 @@ class _Site:
 def prepare(
     pool: Pool, prefix: str, encoder: Callable[[str], Encoder], chore: Chore
 ) -> Effect:
-    """Do the next step outside every transaction; return what to commit of it."""
+    """Do the next step outside every transaction; return the commit of its effect."""
     site = _Site(pool, prefix, encoder, chore)
     return _PHASES[site.came["phase"]](site)
 
 
 def _open(site: _Site) -> Effect:
-    """Have a table, and have whatever changes from now on embedded for it, too."""
+    """Create the table, and from now on have changed entries embedded for it, too."""
     # This process has no room for three models, and the second is never compared.
     is_second = site.model == SECOND
     dimension = SECOND_DIMENSION if is_second else site.encoder(site.model).dimension
@@ -157,7 +157,7 @@ def _mark(site: _Site) -> Effect:
 
 
 def _wait(site: _Site) -> Effect:
-    """Wait for whoever began before the model was in use, and will not embed for it."""
+    """Wait for transactions that began earlier and do not embed for the new model."""
     given = {"horizon": site.came["horizon"]}
     return lambda conn: (
         site.goes_on("walk") if _one(conn, _IS_BEHIND, given) else site.waits()
@@ -165,7 +165,7 @@ def _wait(site: _Site) -> Effect:
 
 
 def _walk(site: _Site) -> Effect:
-    """Make due what has no vector; on a further round, what should have one by now."""
+    """Make due the entries without a vector; in later rounds those still lacking."""
     with connection(site.pool) as conn:
         given = {"stage": site.stage, "most": AHEAD_ENTRIES}
         if _one(conn, _DUE, given) >= AHEAD_ENTRIES:
@@ -195,7 +195,7 @@ def _walk(site: _Site) -> Effect:
 
 
 def _drain(site: _Site) -> Effect:
-    """Wait for what was made due; then look again whether all is there."""
+    """Wait until the due entries are embedded, then check whether any is missing."""
     marked_at = datetime.fromisoformat(site.came["marked_at"])
     again = {"after": None, "missing": 0, "round": site.came["round"] + 1}
     return lambda conn: (
@@ -235,7 +235,7 @@ def _compare(site: _Site) -> Effect:
 
 
 def _warm(site: _Site) -> Effect:
-    """Wait until whoever answers searches has loaded the model."""
+    """Wait until the processes that answer searches have loaded the model."""
 
     def commit(conn: Connection[TupleRow]) -> Progress:
         cold = [
@@ -281,7 +281,7 @@ _PHASES: dict[str, Callable[[_Site], Effect]] = {
 
 
 def phases() -> list[str]:
-    """Return what a re-embedding does, one after another."""
+    """Return the phases of a re-embedding in their order."""
     return list(_PHASES)
 
 

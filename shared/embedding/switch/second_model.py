@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# Of any tenant: one table serves them all.
+# Asked for all tenants together, because one table serves them all.
 _IS_NEEDED: LiteralString = """
     SELECT EXISTS (SELECT FROM embedding_skipped
                     WHERE model = %(model)s AND reason = 'language')"""
 
 
 def begin_if_needed(pool: Pool, settings: Settings) -> bool:
-    """Have every entry embedded by the second model, too, if the first leaves any out.
+    """Begin to embed with the second model, too, once the first leaves an entry out.
 
     Return whether that begins now. Workers of searches load it meanwhile.
     """

@@ -45,12 +45,12 @@ _DROP: LiteralString = "DROP TABLE {table}"
 
 
 def want_warm(conn: Connection[TupleRow], model: str) -> None:
-    """Have whoever answers searches load a model; idempotent."""
+    """Have all processes that answer searches load a model; idempotent."""
     conn.execute(_WARM, {"model": model})
 
 
 def switch(conn: Connection[TupleRow], model: str) -> None:
-    """Have every search that begins from now on read this model; idempotent."""
+    """Have every search from now on use this model; idempotent."""
     vector_tables.lock_registry(conn)
     conn.execute(_RETIRE, {"model": model})
     conn.execute(_SWITCH, {"model": model})

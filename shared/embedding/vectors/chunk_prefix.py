@@ -35,7 +35,7 @@ def is_telling(title: str) -> bool:
 
 
 def of_answered(title: str, text: str) -> str:
-    """Return what an entry is about that another answers: its title or beginning."""
+    """Return the subject of an answered entry: its title, or its first sentence."""
     if is_telling(title):
         return title
     return _SENTENCE.split(text[:_READ_CHARACTERS].strip(), maxsplit=1)[0]

@@ -25,7 +25,7 @@ class Chunk:
     start: int
     end: int
     text: str
-    # Of the table that it begins inside of: an encoder reads it before the text.
+    # The header of the table that the chunk begins inside of; encoded before the text.
     header: str = ""
 
 
@@ -97,10 +97,11 @@ def _segment_end(text: str, begin: int) -> int:
 def _from(
     kept: list[Word], word: Word, room: int, headers: Headers
 ) -> tuple[list[Word], Header]:
-    """Return what of the words before the next chunk's first own one it has room for.
+    """Return the last words that fit before a chunk's own first word, and its header.
 
-    And the header of the table where it begins. A `kept` row without its beginning is
-    in the chunk before, and says nothing below a header.
+    The header is that of the table where the chunk begins. Words of a row without its
+    beginning are dropped: the chunk before has them, and below a header they mean
+    nothing.
     """
     while True:
         header = headers.at((kept or [word])[0].start)

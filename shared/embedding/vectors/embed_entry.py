@@ -20,7 +20,7 @@ from shared.entries.reading.read_entries import Content
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What an encoder made of one revision."""
+    """The chunks of one revision and their vectors."""
 
     chunks: list[Chunk]
     vectors: Vectors
@@ -98,7 +98,7 @@ def store_all(
 def _headings(
     content: Content, encoder: Encoder, answered: str
 ) -> tuple[Heading, Heading]:
-    """Return what goes before the first chunk, and before each of the others."""
+    """Return the heading of the first chunk, and that of all later chunks."""
     if chunk_prefix.is_telling(content.title):
         return Heading(), chunk_prefix.made(content.title, encoder)
     context = chunk_prefix.made(answered, encoder)

@@ -20,7 +20,7 @@ READ_BY = 2
 
 
 def get_stage_descriptor() -> StageDescriptor:
-    """Return what is known of the stage."""
+    """Return the descriptor of the stage that makes vectors."""
     return StageDescriptor(
         "embed",
         version=VERSION,

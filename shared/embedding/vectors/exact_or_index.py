@@ -27,7 +27,7 @@ _AROUND = frozenset({"Aggregate", "Limit"})
 KEPT_SECONDS = 10.0
 _KEPT = 1000
 
-# Of `count(*)` only so much as it takes to know that there are more than EXACT_ROWS.
+# Counts no further than needed to know that there are more than EXACT_ROWS.
 _COUNT_TENANT: LiteralString = """
     SELECT count(*)
       FROM (SELECT FROM {table} AS v
@@ -46,7 +46,7 @@ _EVERYBODYS: LiteralString = """
 
 
 class Sizes:
-    """Which way to the nearest is the shorter one, asked for now and then."""
+    """Sizes of tables, counted now and then: they tell whether the index is shorter."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

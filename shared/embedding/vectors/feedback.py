@@ -15,9 +15,10 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.embedding.models.encoder_contract import Vectors
 
-# Of each of the best the chunk that was found. What the caller may not see moves
-# nothing: else it would show in the order of what they may. The question is stretched
-# instead of their mean being shortened: a cosine heeds directions alone.
+# Each of the best entries gives its chunk that was found. Entries that the caller
+# may not see move nothing, else the order of visible entries would betray them. The
+# question is stretched instead of the mean being shortened: a cosine heeds
+# directions alone.
 _COSINES: LiteralString = (
     """
     WITH best AS (

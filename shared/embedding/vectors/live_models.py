@@ -60,7 +60,7 @@ def find_model_name(settings: Settings, url: str | None) -> str:
 
 
 class _Known(NamedTuple):
-    """What was found when it was asked for."""
+    """The models in use, and when they were read."""
 
     asked_at: float
     live: EmbeddingModel | None

@@ -28,7 +28,7 @@ _SKIPPED: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """How one model stands."""
+    """The state of one model."""
 
     model: EmbeddingModel
     state: State

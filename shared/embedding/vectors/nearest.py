@@ -20,12 +20,12 @@ from shared.embedding.vectors.exact_or_index import EXACT_ROWS, Sizes
 from shared.entries.reading.filter_sql import ANYTHING, narrowed_by, narrows
 from shared.log import get_logger
 
-# Of a hundred thousand notes that are much alike, 100 found .96 of the nearest ten, and
-# .2 of those of one question; 200 found .996 and .8, in a millisecond more.
+# With 100 the index found .96 of the nearest ten among a hundred thousand similar
+# notes, and .2 for one question; with 200 .996 and .8, in a millisecond more.
 MIN_EF_SEARCH, MAX_EF_SEARCH = 200, 1_000
 # How often the page of chunks grows fourfold when long entries fill it.
 MAX_ROUNDS = 4
-# Of the time that is left, what a read may take that could be done without.
+# The share of the remaining time that an optional read may take.
 _SHARE = 0.5
 
 # Bounds what is read next by a share of what time is left; false where none is.
@@ -40,7 +40,7 @@ def _always(_: float) -> bool:
 
 @dataclass(frozen=True)
 class How:
-    """What a search for the nearest is to heed beside what is searched."""
+    """The options of a search for the nearest, beside the table and the vector."""
 
     sizes: Sizes | None = None
     # The way is that of a search for so many, whatever the limit.
@@ -68,20 +68,20 @@ class Near:
     origin: str
     entry_time: datetime
     external_id: str
-    # Of the entry as it is now; `revision` is the one that the vector was made of.
+    # The entry's present revision; `revision` is that of the vector.
     current: int
 
 
 @dataclass(frozen=True)
 class _NearOfFew(Near):
-    """One of a page, beside the least cosine of all that were read for it."""
+    """A row of a page, with the least cosine of all vectors that were read for it."""
 
     farthest: float
 
 
 @dataclass(frozen=True)
 class _NearOfSome(Near):
-    """One of a page, beside how many were read for it."""
+    """A row of a page, with the number of vectors that were read for it."""
 
     passing: int
 
@@ -114,9 +114,9 @@ _NEAREST: LiteralString = (
      LIMIT %(page)s"""
 )
 
-# Of few vectors the nearest are found without their entries, and only theirs are read,
-# one by one; `farthest` is up to where all that the caller may see have been read.
-# Behind the fence each distance is computed once: to order by it `+ 0`, it is twice.
+# The nearest of few vectors are found without their entries; only theirs are then
+# read, one by one. `farthest` tells how far all visible vectors have been read.
+# The `OFFSET 0` fence computes each distance once; ordering by it `+ 0` does twice.
 _NEAREST_OF_FEW: LiteralString = (
     """
     SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
@@ -200,7 +200,7 @@ def _page_for(limit: int) -> int:
 
 @dataclass(frozen=True)
 class _Search:
-    """What is read from, what for, and in what time."""
+    """The connection, table, parameters and time of one search."""
 
     conn: Connection[TupleRow]
     table: str
@@ -215,7 +215,7 @@ class _Search:
         return _page(self.conn, self.table, self.params, order, row)
 
     def if_in_time(self, read: Callable[[], _Read]) -> _Read | None:
-        """Return what one read more gives, None where its time is over before."""
+        """Return the result of an optional read, or None if its time is over before."""
         try:
             # What fails is undone alone. Among statements that go out together this is
             # a transaction of its own: those before are through.
@@ -324,7 +324,7 @@ def _nearest_of_few(
     with conn.cursor(row_factory=class_row(_NearOfFew)) as cursor:
         statement = sql.SQL(_NEAREST_OF_FEW).format(table=sql.Identifier(table))
         rows = cursor.execute(statement, ahead, prepare=False).fetchall()
-    # Of those as far as the last one read, others may have been left out.
+    # Beyond the last vector that was read, visible ones may have been left out.
     if len(rows) < params["page"] or rows[-1].cosine <= rows[0].farthest:
         return []
     return list(rows)

@@ -208,7 +208,7 @@ def _walk(
     settings: Settings,
     cursor: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the cursor with by what is judged, and for which models that is new."""
+    """Return the cursor with each model's rules, and the models whose rules are new."""
     now = {model: _judged_by(model, settings) for model in models}
     if cursor["embedded_to"] is None:
         last = chore_records.find_last_done(conn, chore_records.RENEW_TEXTS)
@@ -246,7 +246,7 @@ def _judged_otherwise(
 
 
 def _contents(pool: Pool, tenant: str, ids: Sequence[UUID]) -> Iterator[Content]:
-    """Yield what entries say, some at a time; whoever judges holds no connection."""
+    """Yield the contents of entries in portions; no connection is held in between."""
     for begin in range(0, len(ids), _READ_AT_ONCE):
         with connection(pool) as conn:
             some = ids[begin : begin + _READ_AT_ONCE]

@@ -35,7 +35,7 @@ class EmbeddingCounts:
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """What searches by meaning stand on, each apart."""
+    """The preconditions of semantic search, each by itself."""
 
     has_pgvector: bool
     # The model whose table searches read; None: no entry has had a vector yet.
@@ -45,7 +45,7 @@ class Preconditions:
 
     @property
     def is_filled(self) -> bool:
-        """Whether there is anything to compare with, where there are entries."""
+        """Tell whether there are vectors to compare with, if there are entries."""
         if self.counts is None:
             # Not counted in time: where there is a table, nobody knows better.
             return self.model is not None

@@ -10,7 +10,7 @@ from shared.embedding.models.encoder_contract import Encoder
 from shared.text.reading import pasted_tables
 from shared.text.reading.pasted_tables import Grid
 
-# Of what an encoder reads, a header has so much at most: a quarter.
+# A header takes a quarter of what an encoder reads at most.
 _SHARE = 4
 
 

@@ -117,7 +117,7 @@ def store_all(
 def _stay(
     conn: Connection[TupleRow], table: str, tenant: str, known: Sequence[EntryVectors]
 ) -> None:
-    """Have vectors be of a later revision that reads the same."""
+    """Assign vectors to a later revision that reads the same."""
     in_order = sorted(known, key=lambda one: one.entry_id)
     asked = {
         "tenant": tenant,

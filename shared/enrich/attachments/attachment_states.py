@@ -131,7 +131,7 @@ class Due:
 
     @property
     def ref(self) -> AttachmentRef:
-        """What its adapter has named it by."""
+        """Return the adapter's reference to the file."""
         return AttachmentRef(
             self.external_id,
             self.filename,
@@ -157,7 +157,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """What is known of a file once it has been looked at."""
+    """The contents of a fetched file: its type, its digest and the text read in it."""
 
     media_type: str
     sha256: bytes
@@ -184,7 +184,7 @@ def end(
     error: LogchordError | None = None,
     stored: FileContents | None = None,
 ) -> bool:
-    """Say what became of a file; false where an edit has made it another one."""
+    """Store the outcome of fetching; false if an edit has replaced the file."""
     values = {
         "id": one.id,
         "tenant": one.tenant,
@@ -213,7 +213,7 @@ def read_anew(
     stored: FileContents | None,
     error: LogchordError | None = None,
 ) -> None:
-    """Keep what is read in a file by now; None: it is not to be kept any more."""
+    """Store the text read anew from a file, or none if it is no longer to be kept."""
     values = {
         "id": one.id,
         "tenant": one.tenant,
@@ -227,7 +227,7 @@ def read_anew(
 def _found_in(
     stored: FileContents | None, error: LogchordError | None
 ) -> dict[str, object]:
-    """Return the columns of what was found in a file, and of what was wrong with it."""
+    """Return the columns for a file's contents and for the error in reading it."""
     error = error or (stored.error if stored else None)
     return {
         "error": None if error is None else error.as_json(),
@@ -282,7 +282,7 @@ def upload_id(sha256: bytes, filename: str) -> str:
 def uploaded(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID, external_id: str
 ) -> Attached | None:
-    """Return what was sent before under this name."""
+    """Return the attachment that was uploaded under this id, if there is one."""
     values = {"tenant": tenant, "entry_id": entry_id, "external_id": external_id}
     with conn.cursor(row_factory=class_row(Attached)) as cur:
         return cur.execute(_UPLOADED, values).fetchone()
@@ -296,7 +296,7 @@ def add(
     declared_type: str | None,
     stored: FileContents,
 ) -> bool:
-    """Add what a caller has sent, behind what is there; false if it was there."""
+    """Add an uploaded file behind the others; false if it is there already."""
     values = {
         "id": uuid7(),
         "tenant": tenant,
@@ -315,7 +315,7 @@ def add(
 
 
 def lock_content(conn: Connection[TupleRow], sha256: bytes) -> None:
-    """Let nobody remove this content, or begin to use it, until the commit."""
+    """Lock a content until the commit: nobody may remove it or begin to use it."""
     key = int.from_bytes(sha256[:8], signed=True)
     conn.execute(_LOCK_CONTENT, {"key": key})
 

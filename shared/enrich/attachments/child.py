@@ -27,20 +27,20 @@ from shared.text.markup import plain_text
 _MEGABYTE = 1024 * 1024
 _NICE = 10
 _HELD_BYTES = 32_768
-# Of a page of HTML, what is read is rarely more than a quarter.
+# A page of HTML is rarely more than one quarter text, so so much markup is read.
 _MARKUP_PER_TEXT = 4
-# Of pixels: one of a hundred megapixels is large; its pixels are never read anyway.
+# An image of a hundred megapixels is large; its pixels are never read anyway.
 _MAX_PIXELS = 500_000_000
 _TAKEN, _TAKEN_ORIGINALLY, _DESCRIPTION, _EXIF = 0x0132, 0x9003, 0x010E, 0x8769
 _LIKE_TEXT = frozenset({"application/json", "application/x-ndjson", "application/xml"})
 
 
 class FullError(Exception):
-    """There is as much text as is kept; the rest is not looked at."""
+    """The limit of kept text is reached; the rest of the file is not read."""
 
 
 class UnreadableError(Exception):
-    """What the file is does not let it be read; its argument says why."""
+    """The file cannot be read; the argument says why."""
 
 
 class Output:
@@ -67,7 +67,7 @@ class Output:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was taken."""
+        """Write the text collected so far."""
         held, self._held, self._held_bytes = "".join(self._held), [], 0
         if held:
             self.tell(text=held)
@@ -79,7 +79,7 @@ class Output:
 
 
 def main(arguments: list[str]) -> None:
-    """Read standard input; what is wrong with it is told, not raised."""
+    """Read the file on standard input; errors are written out, not raised."""
     bounds = json.loads(arguments[0])
     _confine(bounds)
     output = Output(bounds["max_text_bytes"])
@@ -98,11 +98,11 @@ def main(arguments: list[str]) -> None:
     except UnreadableError as exc:
         outcome = {"failed": str(exc)}
     finally:
-        # Of whatever else ends it, what was read until then stands.
+        # The text read so far is kept, whatever else ended the reading.
         output.flush()
         output.tell(**outcome)
     if "end" in outcome and bounds["media_type"] in _READS_PICTURES:
-        # Last: whatever the pixels do to this process, what was read stands.
+        # The thumbnail comes last: its pixels may kill this process, the text is out.
         _tell_thumbnail(file, bounds, output)
 
 
@@ -120,7 +120,7 @@ def read_file(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
 
 
 def _confine(bounds: dict[str, Any]) -> None:
-    """Bound what this process may take; what it reads cannot raise it again."""
+    """Limit this process's memory and time; what it reads cannot lift the limits."""
     memory = bounds["memory_mb"] * _MEGABYTE
     seconds = int(bounds["seconds"]) + 1
     for kind, most in (
@@ -172,7 +172,7 @@ def _read_html(file: BinaryIO, output: Output) -> None:
 
 
 def _tell_thumbnail(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
-    """Make a small picture of it, or say why there is none."""
+    """Write a thumbnail of the picture, or the reason why there is none."""
     from shared.enrich.attachments import thumbnails
 
     edge, most = bounds["thumbnail_pixels"], bounds["max_thumbnail_bytes"]
@@ -197,7 +197,7 @@ def _beginning(file: BinaryIO, most: int) -> str:
 
 
 def _read_picture(file: BinaryIO, output: Output) -> None:
-    """Say what its header says: nothing of the picture itself is unpacked."""
+    """Write a picture's format, size, date and description from its header alone."""
     from PIL import Image
 
     from shared.enrich.attachments.thumbnails import FORMATS

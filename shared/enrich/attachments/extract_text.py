@@ -47,18 +47,18 @@ class ExtractionBounds:
     max_unpacked_bytes: int
     max_members: int
     max_ratio: int
-    # Of the longer side of a thumbnail; 0: none is made.
+    # The longer side of a thumbnail in pixels; 0: none is made.
     thumbnail_pixels: int = 0
 
     @property
     def max_output_bytes(self) -> int:
-        """What the child may write, in all."""
+        """Return the most bytes that the child may write."""
         return self.max_text_bytes * _OUTPUT_PER_TEXT + _OUTPUT_BESIDE
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What a file is, and what is readable in it; with an error, as far as it went."""
+    """The type and the readable text of a file; with an error, the text before it."""
 
     media_type: str
     text: str
@@ -98,7 +98,7 @@ def extract(file: BinaryIO, media_type: str, bounds: ExtractionBounds) -> Extrac
 def _told(
     file: BinaryIO, media_type: str, bounds: ExtractionBounds
 ) -> tuple[list[dict[str, Any]], str]:
-    """Run the child; return what it wrote, and how it ended."""
+    """Run the child; return its output, and how it ended."""
     asked = {
         **asdict(bounds),
         "max_output_bytes": bounds.max_output_bytes,
@@ -129,7 +129,7 @@ def _told(
 
 
 def _thumbnail(known: dict[str, Any], media_type: str) -> bytes | None:
-    """Return what the child made of a picture, if that can be a thumbnail."""
+    """Return the child's thumbnail if it is a JPEG within the size limit."""
     if "no_thumbnail" in known:
         reason = str(known["no_thumbnail"])[:40]
         log.info("thumbnail_not_made", media_type=media_type, reason=reason)

@@ -54,7 +54,7 @@ class Fetch(Protocol):
     def __call__(
         self, ref: AttachmentRef, max_bytes: int
     ) -> AbstractContextManager[Iterator[bytes]]:
-        """Read it piece by piece."""
+        """Open the bytes of an attachment, piece by piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How far the files of an entry have come."""
+    """How fetching the files of an entry ended."""
 
     # Some are left, for which there was no time.
     unfinished: bool = False
@@ -83,7 +83,7 @@ class Outcome:
 def fetch_all(
     means: Means, due: Sequence[Due], fetch: Fetch | None, *, begin_until: float
 ) -> Outcome:
-    """Fetch what is due until the time is over; without a source it is only linked."""
+    """Fetch the due files while there is time; without a source they stay links."""
     later: LogchordError | None = None
     for place, one in enumerate(due):
         if place and time.monotonic() >= begin_until:
@@ -138,13 +138,13 @@ def _pieces(opened: AbstractContextManager[BinaryIO]) -> Iterator[Iterator[bytes
 def give_up(
     conn: Connection[TupleRow], due: Sequence[Due], error: LogchordError
 ) -> None:
-    """Say of files that were asked for often enough that they are not to be had."""
+    """Mark files as failed for good after too many attempts."""
     for one in sorted(due, key=lambda one: one.id):
         attachment_states.end(conn, one, "failed", error=_failed(error))
 
 
 def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
-    """Fetch a file and say what became of it; return why it is to be tried again."""
+    """Fetch a file and store its outcome; return an error that is worth a retry."""
     if (
         fetch is None
         or one.position >= means.max_per_entry

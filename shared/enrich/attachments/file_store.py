@@ -79,7 +79,7 @@ class FileStore:
             yield opened
 
     def delete(self, sha256: bytes) -> None:
-        """Remove the content; what is not there is removed already."""
+        """Remove a content; one that is missing is no error."""
         with _translated(), suppress(FileNotFoundError):
             self._fs.rm(self._path(sha256))
 

@@ -36,7 +36,7 @@ class Received:
 
 
 def bounds_of(settings: Settings) -> ExtractionBounds:
-    """Return what reading one file may cost."""
+    """Return the limits for reading one file, from the settings."""
     section = settings.attachments
     return ExtractionBounds(
         seconds=section.extract_seconds,
@@ -71,7 +71,7 @@ def receive_file(
 
 
 def extract_contents(got: Received, bounds: ExtractionBounds) -> FileContents:
-    """Read what is readable in it; raises `unsafe_archive` and nothing else."""
+    """Read the text of a received file; raises only for an unsafe archive."""
     found = extract(got.file, got.media_type, bounds)
     return FileContents(
         found.media_type,

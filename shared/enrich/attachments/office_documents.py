@@ -96,11 +96,11 @@ def _feed(archive: Archive, member: ZipInfo, target: _Target) -> None:
 class _Target:
     """What the parser tells of a document, by local names."""
 
-    # Of the element that has just begun.
+    # The attributes of the element that has just begun.
     attributes: Mapping[str, str] = MappingProxyType({})
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Begin an element."""
+        """Keep the attributes of a new element and open it by its local name."""
         self.attributes = attributes
         self.opened(tag.rpartition("}")[2])
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from PIL import Image, ImageOps
 
-# Of 8 bits in four colours: what is unpacked fits into the memory of the child.
+# At four bytes a pixel, so many unpacked pixels fit into the child's memory.
 MAX_PIXELS = 40_000_000
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 _QUALITY = 75
@@ -46,7 +46,7 @@ def make(file: BinaryIO, edge: int, most_bytes: int) -> bytes:
 
 
 def _shrunk(picture: Image.Image, edge: int) -> Image.Image:
-    """Return it in colours or greys that can be made smaller, and smaller."""
+    """Convert the picture to a mode that can be scaled, and scale it down."""
     if picture.mode[0] in "IF":
         # A camera's 12 or 16 bits: from its darkest to its brightest.
         picture = picture.convert("F")
@@ -61,7 +61,7 @@ def _shrunk(picture: Image.Image, edge: int) -> Image.Image:
 
 
 def _flat(picture: Image.Image) -> Image.Image:
-    """Return it as it looks on white paper."""
+    """Return the picture on a white background, without transparency."""
     if picture.mode != "RGBA":
         return picture.convert("RGB")
     paper = Image.new("RGB", picture.size, _WHITE)

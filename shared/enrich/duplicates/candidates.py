@@ -64,7 +64,7 @@ class KnownShape:
 
     @property
     def shape(self) -> Shape:
-        """Return it as it is compared."""
+        """Return the row as a shape that can be compared with others."""
         return Shape(tuple(self.runs), tuple(self.marks), tuple(self.bands))
 
 

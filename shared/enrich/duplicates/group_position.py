@@ -40,7 +40,7 @@ _BESIDE_IN_SERIES: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class GroupPosition:
-    """What is known of an entry that has a place."""
+    """The group and the series that an entry was placed in, and by what."""
 
     shape_id: UUID | None
     digest: bytes | None

@@ -159,7 +159,7 @@ def _alike(
 def _joined(
     conn: Connection[TupleRow], tenant: str, groups: set[UUID]
 ) -> tuple[UUID, list[UUID]]:
-    """Make one of these groups, the largest; the shapes of the others move."""
+    """Merge groups into the largest one; the shapes of the others move."""
     one, *more = groups or {uuid7()}
     if not more:
         return one, []
@@ -203,7 +203,7 @@ def _parted(conn: Connection[TupleRow], tenant: str, group_id: UUID) -> list[UUI
 def _parts(
     members: Iterable[UUID], links: Iterable[tuple[UUID, ...]]
 ) -> list[list[UUID]]:
-    """Return what the links join."""
+    """Return the members in parts, each joined by links."""
     near: defaultdict[UUID, list[UUID]] = defaultdict(list)
     for one, other in links:
         near[one].append(other)

@@ -67,7 +67,7 @@ _SHOW_ANEW: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Whose documents show something new: the entry's own, those of others."""
+    """Whether the placement changes what the entry's document shows, or others'."""
 
     own: bool = False
     others: bool = False
@@ -94,13 +94,13 @@ class _Likeness:
 
 @dataclass(slots=True)
 class _Moved:
-    """Others whose group or series is another by now."""
+    """Other entries and shapes whose group or series changed by this placement."""
 
     entries: list[UUID] = field(default_factory=list)
     shapes: list[UUID] = field(default_factory=list)
 
     def add_left_alone(self, *beside: list[UUID]) -> None:
-        """Note who is, or was, alone but for this entry: that is shown."""
+        """Note an entry that has, or had, no other beside it: its display changes."""
         self.entries += [found[0] for found in beside if len(found) == 1]
 
 
@@ -111,7 +111,7 @@ def place(
     *,
     work_class: int = due.LIVE,
 ) -> Placed:
-    """Place an entry as it stands now; what is deleted has no place. Twice is once.
+    """Place an entry as it stands now; a deleted one loses its place. Idempotent.
 
     Nothing happens as long as its text is not analysed: that makes it due again.
     """
@@ -171,9 +171,9 @@ def show_moved(conn: Connection[TupleRow], tenant: str) -> list[UUID]:
 def _said(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID, entry: _PlacedEntry
 ) -> _Likeness | None:
-    """Return what an entry says as it stands now; None if nobody has read it yet.
+    """Return shape and series of the current revision; None if it is not analysed yet.
 
-    What takes time, before others have to wait.
+    Computed before the facility's groups are locked, because it takes time.
     """
     if entry.deleted:
         return _Likeness()
@@ -193,7 +193,7 @@ def _into_series(
     there: SeriesPlace | None,
     moved: _Moved,
 ) -> UUID | None:
-    """Return the series an entry is in by now."""
+    """Return the entry's series as of now, joining or leaving one where needed."""
     if former is not None and there == was:
         return former.series_id
     if was is not None:
@@ -213,7 +213,7 @@ def _shown(
     series_id: UUID | None,
     moved: _Moved,
 ) -> tuple[UUID | None, UUID | None]:
-    """Return what is shown of the entry; who was alone there is not any more."""
+    """Return group and series as shown: none where no other entry is in them."""
     group = group_position.beside_in_group(
         conn, tenant, entry_id, group_id, moved.shapes
     )
@@ -232,7 +232,7 @@ def _left(
     former: GroupPosition,
     moved: _Moved,
 ) -> tuple[UUID | None, UUID | None]:
-    """Return what was shown of the entry; who is left alone there is shown so."""
+    """Take the entry out of its former group; return group and series shown before."""
     parted: list[UUID] = []
     if former.shape_id is not None:
         parted = groups.leave(conn, tenant, former.shape_id)

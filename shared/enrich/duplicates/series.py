@@ -56,7 +56,7 @@ _MOVE_LATER: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class SeriesPlace:
-    """Where an entry stands among those that say the same."""
+    """The place of an entry among machine-written ones of the same pattern."""
 
     tenant: str
     source: str

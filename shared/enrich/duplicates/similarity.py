@@ -49,14 +49,14 @@ class Shape:
 
     @cached_property
     def run_set(self) -> frozenset[int]:
-        """Return the runs to be compared with those of many others."""
+        """Return the runs as a set, for comparison with many others."""
         return frozenset(self.runs)
 
     @cached_property
     def digest(self) -> bytes:
-        """Return what is equal for texts whose runs and marks are.
+        """Return a digest that is equal for texts with equal runs and marks.
 
-        Not for those that an older version has placed: they are placed anew.
+        Another version of the rules has other digests, so that texts are placed anew.
         """
         said = blake2b(digest_size=16, person=str(DUPLICATES_VERSION).encode())
         for part in (*self.runs, len(self.runs), *self.marks):
@@ -103,7 +103,7 @@ def in_common(one: Shape, other: Shape) -> float:
 
 
 def pattern_of(stream: str) -> bytes | None:
-    """Return what is equal for texts that differ in numbers and times only."""
+    """Return a digest that is equal for texts that differ in numbers and times only."""
     words = [term for term in stream.split() if not _NUMBER.fullmatch(term)]
     if not words:
         return None
@@ -150,5 +150,5 @@ def _instead(bins: list[int], place: int) -> Iterator[int]:
 
 @cache
 def _others(place: int) -> tuple[int, ...]:
-    """Return every other bin, in an order of this one's own."""
+    """Return all bins in an order that depends on this bin alone."""
     return tuple(sorted(range(_BINS), key=lambda bin_: _hashed(f"{place} {bin_}", 8)))

@@ -46,7 +46,7 @@ class _UnlikeEntry:
 
 
 def place(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> set[UUID]:
-    """Place those that are new, of people, and like nobody; return who they are.
+    """Place new entries by people that are like no other; return their ids.
 
     The others are placed one by one, against each other too.
     """
@@ -81,7 +81,7 @@ def _alone(
     tenant: str,
     new: list[tuple[_UnlikeEntry, Shape | None]],
 ) -> list[tuple[_UnlikeEntry, Shape | None]]:
-    """Return those surely alike to none, nor to one another."""
+    """Return the entries that are surely like no other, nor like one another."""
     shapes = [shape for _, shape in new if shape is not None]
     kept = iter(candidates.find_candidates(conn, tenant, shapes, limit=_CANDIDATES))
     near: defaultdict[int, list[Shape]] = defaultdict(list)

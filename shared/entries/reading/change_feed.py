@@ -122,7 +122,7 @@ _SINCE: LiteralString = (
 
 
 class FeedPosition(NamedTuple):
-    """How far somebody has been told; it outlives every process."""
+    """How far a reader of the feed has come; it stays valid after restarts."""
 
     epoch: int = 0
     # The last transaction, as text: it has more digits than a JSON number keeps.
@@ -134,7 +134,7 @@ class FeedPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An entry that is not as it was; for who may not see it any more, it is gone."""
+    """A changed entry; to a caller who may no longer see it, it is deleted."""
 
     xid: str
     entry_id: UUID
@@ -148,7 +148,7 @@ class Change:
 
     @property
     def told_as(self) -> str:
-        """Return what the caller is told that happened."""
+        """Return the kind of change as told: a hidden entry counts as deleted."""
         return self.change if self.visible else "deleted"
 
 

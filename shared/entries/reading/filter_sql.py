@@ -144,7 +144,7 @@ def narrows(params: Mapping[str, Any]) -> bool:
     return any(params[name] is not None for name in OPTIONAL)
 
 
-# Of a search without filters.
+# The parameters of a search without filters.
 ANYTHING: Mapping[str, Any] = {
     **dict.fromkeys(OPTIONAL),
     "only_keys": None,

@@ -51,7 +51,7 @@ _MEANT: LiteralString = (
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What an entry is about, in its own words; nothing where it has too few."""
+    """The summary and keywords of an entry, in its own words; empty for a short one."""
 
     summary: str | None = None
     keywords: tuple[str, ...] = ()
@@ -63,9 +63,9 @@ NO_DIGEST = Digest()
 def load_findings(
     conn: Connection[TupleRow], scope: Scope, entry_id: UUID, revision: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return what each stage has found in one revision of an entry, by stage.
+    """Return the findings of each stage in one revision of an entry, by stage.
 
-    A link says which entry is meant, if there is one that the caller may see.
+    A link names the entry that it leads to, if the caller may see that entry.
     """
     given = {
         "tenant": scope.tenant,
@@ -96,7 +96,7 @@ def load_findings(
 def digests(
     conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
 ) -> dict[tuple[UUID, int], Digest]:
-    """Return what entries are about, by entry and the revision that it was read in."""
+    """Return the digests of entries, by entry and by the revision that was digested."""
     given = {"tenant": tenant, "entry_ids": list(entry_ids), "digest": DIGEST_STAGE}
     return {
         (entry_id, revision): Digest(summary, tuple(keywords))

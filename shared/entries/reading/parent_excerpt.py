@@ -10,7 +10,8 @@ from psycopg.rows import TupleRow
 
 from shared.access import rights
 
-# Of what is closed to one who may see the reply, nothing may be found by the reply.
+# The excerpt is embedded with the reply, so a parent that some reader of the reply
+# may not see gives none: search would find the reply by the parent's words.
 _ANSWERED: LiteralString = (
     """
     SELECT r.title, left(coalesce(r.plain, r.text), 400)
@@ -31,7 +32,7 @@ _ANSWERED: LiteralString = (
 def to(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID
 ) -> tuple[str, str] | None:
-    """Return title and beginning of what an entry replies to; None: nothing open."""
+    """Return title and beginning of the parent; None: not open to all readers."""
     given = {"tenant": tenant, "entry_id": entry_id}
     row = conn.execute(_ANSWERED, given).fetchone()
     return None if row is None else (str(row[0]), str(row[1]))

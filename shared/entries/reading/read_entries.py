@@ -167,7 +167,7 @@ class EntryView(EntryFields):
     authors: list[str]
     title: str
     text: str
-    # Of the whole text, of which a listing has the beginning only.
+    # The length of the whole text; a listing has only its beginning.
     text_chars: int
     text_format: str
     entry_time: datetime
@@ -199,7 +199,7 @@ class EntryView(EntryFields):
 
 @dataclass(frozen=True, slots=True)
 class Content(EntryFields):
-    """What the stages of work need of an entry."""
+    """The fields of an entry that stages of work need."""
 
     entry_id: UUID
     tenant: str
@@ -230,7 +230,7 @@ class Content(EntryFields):
     has_attachments: bool
     # What stages have found in this revision that is searched with it.
     words_found: list[str] = field(default_factory=list)
-    # Of what is read of its files: how long that takes, before it is read.
+    # The size of the text read from its files, to tell how long loading takes.
     attached_bytes: int = 0
 
 
@@ -275,7 +275,7 @@ def load_entry(
 
 
 def require_entry(entry: EntryView | None) -> EntryView:
-    """Return what was read, or raise why there is nothing to be shown or changed."""
+    """Return the entry, or raise that it is unknown or deleted."""
     if entry is None:
         raise NotFoundError
     if entry.deleted_at is not None:
@@ -286,7 +286,7 @@ def require_entry(entry: EntryView | None) -> EntryView:
 def get_by_external_id(
     conn: Connection[TupleRow], scope: Scope, source: str, external_id: str
 ) -> EntryView | None:
-    """Return the same by the name that survives a rebuild from the source."""
+    """Return the newest revision of an entry by source and external id, or None."""
     values = {"source": source, "external_id": external_id, **scope.params}
     with conn.cursor(row_factory=class_row(EntryView)) as cur:
         return cur.execute(_NAMED, values).fetchone()
@@ -299,7 +299,7 @@ def load_entries(
     *,
     whole: bool = False,
 ) -> dict[UUID, EntryView]:
-    """Return those of these that are the caller's, their texts cut unless `whole`."""
+    """Return the entries that the caller may see, with texts cut unless `whole`."""
     values = {"ids": list(ids), **scope.params}
     statement = _SOME_WHOLE if whole else _SOME
     with conn.cursor(row_factory=class_row(EntryView)) as cur:
@@ -361,7 +361,7 @@ def count_entries(
 def load_contents(
     conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
 ) -> dict[UUID, Content]:
-    """Return what the stages need of these entries, at most a thousand."""
+    """Return the contents of entries for the stages, by id; at most a thousand."""
     # In the wire's own form lists and times are read in half the time.
     with conn.cursor(row_factory=class_row(Content), binary=True) as cur:
         found = cur.execute(_CONTENTS, {"tenant": tenant, "ids": list(ids)}).fetchall()

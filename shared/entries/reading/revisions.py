@@ -104,7 +104,7 @@ def as_it_was(entry: EntryView, revision: Revision) -> EntryView:
 
 
 def difference(older: Revision | None, newer: Revision) -> str:
-    """Return what changed in title and text as a unified diff; of the first, all."""
+    """Return a unified diff of title and text; a first revision is all additions."""
     before = [] if older is None else _lines(older.whole)
     after = _lines(newer.whole)
     found = difflib.unified_diff(

@@ -154,7 +154,7 @@ class Purged:
     counts: Mapping[str, int]
     # By hash and size; another entry may have the same file.
     files: tuple[tuple[bytes, int], ...]
-    # Of the document in the index, above every write that is still on its way.
+    # Above the version of every index write that is still on its way.
     version: int
     epoch: int
     # What it was found by, and in which language: to go from the vocabulary as well.
@@ -186,7 +186,7 @@ def purge(
     if thread_id is not None:
         # It may have been what held the thread together, and what it is named after.
         threads.join(conn, tenant, source, (), [thread_id])
-    # Of its older revisions, too, no word is to stay in the vocabulary.
+    # Words of older revisions leave the vocabulary, too, so all words are recounted.
     chore_records.start_over(conn, chore_records.COUNT_WORDS)
     return Purged(
         entry_id,

@@ -46,7 +46,7 @@ def delete_of_source(
     stages: Sequence[str],
     limit: int,
 ) -> list[UUID]:
-    """Delete entries of a source that is asked no more; added again, it brings them.
+    """Delete entries of a removed source; a source that is added again restores them.
 
     Done when fewer than `limit` are returned. The work is bulk: nobody waits for it.
     """
@@ -67,7 +67,7 @@ def expire(
     stages: Sequence[str],
     limit: int,
 ) -> list[UUID]:
-    """Delete what was written longer ago than this; its source does not bring it back.
+    """Delete entries older than so many days; their source cannot bring them back.
 
     Done when fewer than `limit` are returned. The work is bulk: nobody waits for it.
     """

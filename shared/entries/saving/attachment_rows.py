@@ -136,7 +136,7 @@ def ask_for_linked(
     refused: bool = False,
     entry_id: UUID | None = None,
 ) -> set[UUID]:
-    """Make due what was only linked of a source, or of one of its entries.
+    """Make due the files of a source, or of one entry, that were only linked so far.
 
     Of each entry the first `most`, and none that says to be larger; with `refused` also
     what lies where it was not allowed to ask. Returns the entries whose files it is.
@@ -165,7 +165,7 @@ def load_attachments(
 
 
 def load_texts(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[str]:
-    """Return what is searched of each file: name, caption and what was read in it."""
+    """Return the searched text of each file: its name, its caption and its contents."""
     values = {"tenant": tenant, "entry_id": entry_id, "most": _TEXT_CHARS}
     return [str(row[0]) for row in conn.execute(_TEXTS, values)]
 

@@ -45,7 +45,7 @@ _LOCKED: LiteralString = """
 
 
 class EntryFingerprint(NamedTuple):
-    """What decides whether a draft is news."""
+    """The stored values that decide whether a draft is news."""
 
     id: UUID
     source: str
@@ -68,7 +68,7 @@ class EntryFingerprint(NamedTuple):
     logbooks: Sequence[str] = ()
 
     def is_shown_as(self, draft: EntryDraft) -> bool:
-        """Tell whether the same people may see it as it would be by this draft."""
+        """Tell whether the draft keeps readers, embargo and logbooks as they are."""
         ours, theirs = self.readers, draft.readers
         if (ours is None) != (theirs is None) or {*(ours or ())} != {*(theirs or ())}:
             return False
@@ -129,7 +129,7 @@ class News:
 def find(
     conn: Connection[TupleRow], tenant: str, identities: Iterable[Identity]
 ) -> dict[Identity, EntryFingerprint]:
-    """Return what is stored of these, tombstones too."""
+    """Return the stored fingerprints of these identities, tombstones included."""
     # The driver needs five times as long for an array of texts.
     values = {"tenant": tenant, "identities": json.dumps(list(identities))}
     # As they are in the wire's own form: five hundred rows are read in half the time.
@@ -141,7 +141,7 @@ def find(
 def lock(
     conn: Connection[TupleRow], tenant: str, ids: Iterable[UUID]
 ) -> dict[Identity, EntryFingerprint]:
-    """Keep these as they are until the transaction ends, and return how they are."""
+    """Lock these entries until the transaction ends; return their fingerprints."""
     values = {"tenant": tenant, "ids": sorted(ids)}
     with conn.cursor(binary=True) as cur:
         rows = cur.execute(_LOCKED, values).fetchall()

@@ -43,7 +43,7 @@ NO_ENTRY = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of one draft."""
+    """The outcome of one draft."""
 
     entry_id: UUID
     source: str
@@ -80,7 +80,7 @@ class EntryBatch:
     revised: list[Revised] = field(default_factory=list)
 
     def save(self, drafts: Sequence[EntryDraft]) -> list[Saved]:
-        """Write what is news and make its stages due; say what became of each."""
+        """Write drafts that are news, make their stages due; return all outcomes."""
         self.known = change_detection.find(
             self.conn, self.tenant, [draft.identity for draft in drafts]
         )
@@ -139,7 +139,7 @@ class EntryBatch:
         return alone
 
     def _insert(self, fresh: Sequence[News]) -> list[EntryDraft]:
-        """Insert what is new; return what somebody else has made meanwhile."""
+        """Insert new entries; return drafts that others have inserted meanwhile."""
         # In order from the start: what is sorted by key later is sorted already.
         keys = sorted((uuid7() for _ in fresh), key=lambda key: key.int)
         named = dict(zip(keys, fresh, strict=True))
@@ -181,7 +181,7 @@ class EntryBatch:
     def _replies(
         self, changed: Sequence[EntryDraft], alone: Sequence[str]
     ) -> list[UUID]:
-        """Return what replies to those of these that others may see from now on.
+        """Return the replies to changed entries, whose readers the change may affect.
 
         They are locked with the page's own rows, in one order of ids.
         """
@@ -217,7 +217,7 @@ class EntryBatch:
         )
 
     def _link(self, source: str) -> list[UUID]:
-        """Write links and threads of one source; return what is superseded by now."""
+        """Write links and threads of one source; return the entries now superseded."""
         drafts = {
             one.entry_id: one.news.draft
             for one in self.revised
@@ -244,7 +244,7 @@ class EntryBatch:
         threads.extend(self.conn, self.tenant, source, said, standing)
 
     def _answers(self, alone: Sequence[str], gone: set[UUID]) -> list[UUID]:
-        """Return what replies to those of these that say or show something else now."""
+        """Return the replies to entries that this page changed or replaced."""
         seen = {one.row.id: one.row.source for one in self.edits if one.told}
         seen |= {one.entry_id: one.news.draft.source for one in self.revised}
         parents = {key for key, source in seen.items() if source in alone} | gone

@@ -137,7 +137,7 @@ class Revised:
 def insert(
     conn: Connection[TupleRow], tenant: str, named: Mapping[UUID, News]
 ) -> set[UUID]:
-    """Insert what is new and not purged; return what was, for others insert too."""
+    """Insert new entries that are not purged; return those that were inserted."""
     if not named:
         return set()
     rows = [{"id": str(key), **_row(news)} for key, news in named.items()]
@@ -148,7 +148,7 @@ def insert(
 def update(
     conn: Connection[TupleRow], tenant: str, changed: Sequence[tuple[UUID, Step, News]]
 ) -> None:
-    """Write the rows of what was edited; they are locked already."""
+    """Update the rows of edited entries; the rows are locked already."""
     if not changed:
         return
     rows = [

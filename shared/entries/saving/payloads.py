@@ -113,7 +113,7 @@ def current(
 def beside(
     conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
 ) -> dict[str, RawItem]:
-    """Return what was kept of these entries, where a file was kept with it."""
+    """Return the raw items of these entries that were stored together with a file."""
     # What Postgres would refuse to look for was never stored.
     asked = [one for one in external_ids if one.isprintable()]
     values = {"tenant": tenant, "source": source, "external_ids": asked}

@@ -73,7 +73,7 @@ def tombstone_many(
     at: datetime | None = None,
     work_class: int = due.LIVE,
 ) -> list[UUID]:
-    """Delete what its source has no more; return what was still there, in order.
+    """Delete entries that the source lacks by now; return those that were there.
 
     `stages` are those that take away what was derived: vectors and document.
     """

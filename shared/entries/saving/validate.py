@@ -108,7 +108,7 @@ class Rules:
 
 
 def refuse_pulled(settings: Settings, name: str) -> None:
-    """Raise if a source is polled: what is written here would not be there."""
+    """Raise if a source is polled: an entry from here would not be in its logbook."""
     source = settings.sources.get(name)
     if source is not None and source.is_pulled:
         message = f"{name} is polled: write in the logbook itself."
@@ -140,7 +140,7 @@ def _one_or_many(
 
 
 def _url(url: str | None, path: str) -> str | None:
-    """Return the address, or refuse one that would run in whoever follows it."""
+    """Return the address, or refuse one that would run a script when it is opened."""
     if url is None or entry_url.is_safe(url):
         return url
     message = f"{url[:40]!r} is no address of {', '.join(entry_url.SCHEMES)}."
@@ -152,7 +152,7 @@ def _url(url: str | None, path: str) -> str | None:
 def _links(
     given: Sequence[Mapping[str, str]], path: str
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return what is superseded, and what is related in an order of our own."""
+    """Return the superseded entry, if any, and the related ones in sorted order."""
     old = {one["external_id"] for one in given if one["kind"] == "supersedes"}
     if len(old) > 1:
         raise _field(path, "links", "given_twice", "may supersede one entry")

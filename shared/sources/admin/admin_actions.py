@@ -41,7 +41,7 @@ def pulled_source(
 def ask(
     conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: RunRequest
 ) -> UUID:
-    """Trigger a run; what is new while the first walk is still to come is that walk.
+    """Queue a run; before the first walk, a request for news queues that walk.
 
     A source that cannot be asked by time is else read twice at once, by both kinds.
     """
@@ -87,7 +87,7 @@ def cancel(
     facility_timezone: str,
     subject: str,
 ) -> IngestionRun:
-    """End a run here and now; what it has committed stays. Idempotent."""
+    """Cancel a run at once; pages that it has committed stay. Idempotent."""
     found = run_records.find_run(conn, tenant, run_id)
     if found is None:
         raise NotFoundError
@@ -135,14 +135,14 @@ def cancel(
 def _next_wait(
     run: IngestionRun, source: SourceSettings, facility_timezone: str, now: datetime
 ) -> float | None:
-    """Return when its kind comes again; what was asked for once does not."""
+    """Return the wait until the kind is due again; None for kinds only asked for."""
     if run.kind == run_records.TAIL:
         return sync_config.wait_seconds(run.source, source, facility_timezone, now)
     return source.reconcile_every_seconds if run.kind == run_records.RECONCILE else None
 
 
 def pause(conn: Connection[TupleRow], tenant: str, name: str, *, subject: str) -> None:
-    """Ask a source no more; a run in hand ends with its page."""
+    """Stop asking a source; a run under way ends with its page."""
     pulled_source(conn, tenant, name)
     source_state.pause(conn, tenant, name, f"by {subject}")
 

@@ -40,7 +40,7 @@ class MappedSettings(Protocol):
 
     @property
     def map(self) -> Mapping[str, str | Sequence[str]]:
-        """Field, and where it stands."""
+        """Which of the source's fields becomes which of ours."""
 
     def name_of(self, mapped: str) -> str:
         """Return our name of a field of the map."""
@@ -48,7 +48,7 @@ class MappedSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found out about a source."""
+    """The result of a check of a source."""
 
     ok: bool
     took_seconds: float
@@ -126,7 +126,7 @@ def _nothing_in(opened: Opened) -> str:
 
 
 def _too_late(newest: EntryDraft, opened: Opened) -> str | None:
-    """Say that the newest entry is not written yet, by the zone that is configured."""
+    """Warn that the newest entry lies in the future: the zone may be set wrong."""
     now = opened.io.now()
     if newest.entry_time is None or newest.entry_time <= now + _AHEAD:
         return None
@@ -172,7 +172,7 @@ def _told(first: MalformedEntryError, count: int) -> str:
 
 
 def _unfilled(opened: Opened, drafts: list[EntryDraft]) -> list[str]:
-    """Say which fields of a map no entry has: a column that is misspelt is silent."""
+    """Name the mapped fields that no entry fills: a misspelt column is silent."""
     args = opened.source.args
     if not drafts or not isinstance(args, MappedSettings):
         return []
@@ -204,7 +204,7 @@ def _places(at: str | Sequence[str]) -> str:
 def _read(
     opened: Opened, rules: Rules, page: AdapterPage
 ) -> tuple[list[EntryDraft], dict[str, tuple[MalformedEntryError, int]]]:
-    """Return what was read, and of each reason the first that was not, counted."""
+    """Return the drafts, and for each reason of failure the first error and a count."""
     now = opened.io.now()
     drafts: list[EntryDraft] = []
     bad: dict[str, tuple[MalformedEntryError, int]] = {}

@@ -32,7 +32,7 @@ class AdapterGuess:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Everything that was found, the likeliest first, and who was asked."""
+    """All candidates, the likeliest first, and the adapters that were asked."""
 
     candidates: tuple[AdapterGuess, ...]
     asked: tuple[str, ...]
@@ -41,7 +41,7 @@ class Tried:
 
     @property
     def winner(self) -> AdapterGuess | None:
-        """The one that is clearly it."""
+        """Return the candidate that leads clearly, if there is one."""
         if not self.candidates:
             return None
         first, *others = self.candidates
@@ -78,7 +78,7 @@ def _asked(
 ) -> tuple[Recognition | None, IngestionError | None]:
     try:
         if "://" not in url:
-            # Of a folder that may not be read nobody would say so.
+            # No adapter reports an unreadable folder, so it is listed here first.
             io.files.names()
         return kind.recognise(url, io), io.http.failure
     except IngestionError as exc:
@@ -86,7 +86,7 @@ def _asked(
 
 
 def _by_name() -> list[tuple[str, str, type[Recognises]]]:
-    """Return who can tell, each once: not again by the names that peers give it."""
+    """Return the adapters that recognise addresses, each once and by its own name."""
     return [
         (name, kind.descriptor.title, cast("type[Recognises]", kind))
         for name, kind in load_adapter.adapters().items()

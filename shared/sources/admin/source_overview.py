@@ -64,7 +64,7 @@ _NOW: LiteralString = "SELECT statement_timestamp()"
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What of a source is here, as far as the caller may see it."""
+    """The stored entries and logbooks of a source that the caller may see."""
 
     entries: int
     # Only so many were looked at, and there may be more behind them.
@@ -74,7 +74,7 @@ class Stock:
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """One source: as configured, as it stands, and what is here of it."""
+    """A source: its configuration, its state, and how much of it is stored."""
 
     name: str
     settings: SourceSettings
@@ -90,30 +90,30 @@ class SourceView:
 
     @property
     def lag_seconds(self) -> float | None:
-        """How old its newest entry is."""
+        """Return the age of the newest entry in seconds."""
         newest = self.newest
         return max(0.0, (self.now - newest).total_seconds()) if newest else None
 
     @property
     def since_success_seconds(self) -> float | None:
-        """How long ago it has last answered."""
+        """Return the seconds since the source last answered."""
         last = self.state.last_success_at if self.state else None
         return max(0.0, (self.now - last).total_seconds()) if last else None
 
     @property
     def next_run_at(self) -> datetime | None:
-        """When it is asked next."""
+        """Return when the source is polled next."""
         times = [one.next_run_at for one in self.standings.values() if one.next_run_at]
         return min(times, default=None)
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with it and what to do, in one sentence; None if nothing."""
+        """Return the problem and its remedy in one sentence; None if all is well."""
         return _problem(self)
 
     @property
     def gaps(self) -> list[dict[str, Any]]:
-        """What could not be read."""
+        """Return the time ranges that could not be read."""
         return self.state.gaps if self.state else []
 
 
@@ -129,7 +129,7 @@ class Behind:
 
 
 def behind(conn: Connection[TupleRow], tenant: str) -> list[Behind]:
-    """Return it of every source of a tenant; `*` is everybody's."""
+    """Return how far each source of a tenant is behind; `*` means all tenants."""
     values = {"tenant": tenant, "most": MOST_COUNTED}
     return [Behind(*row) for row in conn.execute(_BEHIND, values)]
 
@@ -236,7 +236,7 @@ def _problem(view: SourceView) -> str | None:
 
 
 def _is_at_rest(view: SourceView) -> bool:
-    """Tell whether neither what is new nor the walk that it waits for is ever due."""
+    """Tell whether neither the tail nor the walk that it waits for is ever due."""
     waited_for = [
         view.standings.get(kind) for kind in (run_records.TAIL, run_records.BACKFILL)
     ]

@@ -27,7 +27,7 @@ log = get_logger()
 NAME = "metadata.json"
 FLAG = "metadata_failed"
 FETCH_SECONDS = 5.0
-# Of one page: what needs longer is stored in parts, each within a task's time.
+# The most time for one page; a slower one is stored in parts, a task for each.
 PAGE_SECONDS = 15.0
 
 _MAX_VALUES = 10_000
@@ -119,7 +119,7 @@ def with_file(entry: Entry, found: Mapping[str, Any] | None) -> Entry:
 
 
 def _known(item: RawItem, kept: RawItem | None) -> Mapping[str, Any] | None:
-    """Return what was fetched for this very payload."""
+    """Return the sidecar fetched now, or the stored one if the payload is the same."""
     if item.beside is not None:
         return item.beside
     return kept.beside if kept and kept.payload == item.payload else None

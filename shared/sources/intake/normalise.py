@@ -48,7 +48,7 @@ _singles, _severals = attrgetter(*_SINGLE), attrgetter(*_SEVERAL)
 
 
 class Rules:
-    """What every entry of one source has to keep to."""
+    """The limits and rules for every entry of a source."""
 
     def __init__(
         self, settings: Settings, name: str, source: SourceSettings, version: int

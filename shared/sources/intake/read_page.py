@@ -24,7 +24,7 @@ NOBODY: AbstractSet[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What the items of a page say: entries, tombstones, and what cannot be read."""
+    """The parsed items of a page: drafts, tombstones, and unreadable items."""
 
     drafts: list[EntryDraft]
     gone: list[str]
@@ -35,7 +35,7 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Some items, and what is to be stored of them."""
+    """The items of a page, with everything to store of them."""
 
     items: Sequence[RawItem]
     news: News
@@ -77,7 +77,10 @@ class PageReader:
         *,
         is_cut_short: bool = False,
     ) -> Read:
-        """Return what is to be stored of these items; ids `under_way` are unknown."""
+        """Parse the changed items and return what is to be stored.
+
+        Items whose ids are `under_way` are being stored just now and count as unknown.
+        """
         with connection(self.pool) as conn:
             sifted = self.sieve.sift(conn, items, under_way)
         news = self._parsed(sifted.news)
@@ -95,7 +98,7 @@ class PageReader:
         )
 
     def _parsed(self, items: Sequence[RawItem]) -> News:
-        """Return what items say, as far as there is time; a dry run fetches nothing."""
+        """Parse items and fetch their sidecars in time; a dry run fetches none."""
         drafts: list[EntryDraft] = []
         gone: list[str] = []
         bad: list[Rejected] = []

@@ -30,7 +30,7 @@ _STAMPS: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """A page without what is known of it, and how much of it there was."""
+    """The changed items of a page, and how many bytes came in all."""
 
     news: list[RawItem]
     unchanged: int
@@ -57,7 +57,7 @@ class Sieve:
         items: Sequence[RawItem],
         under_way: AbstractSet[str] = frozenset(),
     ) -> Sifted:
-        """Return what is new or has changed, each with its stamp.
+        """Return the items that are new or changed, each with its stamp.
 
         Ids that are `under_way` are being stored just now: nothing is known of them.
         """
@@ -101,7 +101,7 @@ def digest_in(stamp: str | None) -> str | None:
 
 
 def _is_same(known: str | None, stamp: str) -> bool:
-    """Tell whether what came is what is known, and only read in another way."""
+    """Tell whether the payload is unchanged and only the way of reading has changed."""
     digest = digest_in(known)
     return digest is not None and digest == digest_in(stamp)
 

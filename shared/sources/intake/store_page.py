@@ -50,7 +50,7 @@ class LeaseLostError(IngestionError):
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What becomes due for an entry that is new or edited, and for one that is gone."""
+    """The stages that are due for new and edited entries, and for deleted ones."""
 
     of_entries: tuple[str, ...]
     of_deleted: tuple[str, ...]
@@ -58,7 +58,7 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class _StoredPage:
-    """What became of them."""
+    """The outcomes of a stored page."""
 
     saved: Sequence[Saved] = ()
     deleted: Sequence[UUID] = ()
@@ -68,7 +68,7 @@ class _StoredPage:
 
     @property
     def changed(self) -> list[UUID]:
-        """What is new at its source, or edited there."""
+        """Return the entries that are new or edited at their source."""
         told = {"created", "updated"}
         return [
             one.entry_id
@@ -102,7 +102,7 @@ class Intake:
 
     @property
     def tenant(self) -> str:
-        """Whose entries these are."""
+        """Return the tenant of the entries."""
         return self.opened.tenant
 
     @property
@@ -112,18 +112,18 @@ class Intake:
 
     @property
     def rules(self) -> Rules:
-        """What every entry of it has to keep to."""
+        """Return the rules for entries of the source."""
         return self.reader.rules
 
     @property
     def memory(self) -> StoredMemory:
-        """What its adapter remembers."""
+        """Return the memory of the source's adapter."""
         return self.reader.memory
 
     def pages(
         self, found: Iterator[AdapterPage]
     ) -> Generator[tuple[AdapterPage, Read], None, None]:
-        """Read page after page; where it costs nothing, one ahead of what is stored."""
+        """Read page after page, one ahead of the stored one where that is free."""
         if self.opened.descriptor.reads_ahead and self._can_read_ahead:
             return one_ahead(self.reader.pages(found), lambda pair: pair[0].is_last)
         return ((page, self.read(page.items)) for page in found)
@@ -149,7 +149,7 @@ class Intake:
         return self.run.limit is None and self.pool.max_size > _ALSO_AT_WORK
 
     def read(self, items: Sequence[RawItem]) -> Read:
-        """Read these items, as many as the run may take."""
+        """Read items, no more of them than the run's limit."""
         limit = self.run.limit
         if limit is None or self.seen + len(items) < limit:
             return self.reader.read(items)
@@ -226,7 +226,7 @@ class Intake:
         return _StoredPage(saved, deleted, quarantined, anew)
 
     def delete(self, external_ids: Sequence[str], *, reason: str) -> int:
-        """Commit tombstones for what the source has no more, and nudge."""
+        """Commit tombstones for entries that the source lacks by now, and nudge."""
         with connection(self.pool) as conn:
             deleted = self._tombstone(conn, external_ids, reason)
             run_records.count(conn, self.run, Counts(deleted=len(deleted)))

@@ -120,7 +120,7 @@ def end(intake: Intake) -> None:
 
 
 def note_unread(intake: Intake) -> Mapping[str, str]:
-    """Say of the source what it has refused to show, and return that."""
+    """Note at the source which parts it refuses to show, and return them."""
     adapter = intake.opened.adapter
     unread = adapter.unread() if isinstance(adapter, ReadsInPart) else {}
     if isinstance(adapter, ReadsInPart) and not intake.run.is_dry:

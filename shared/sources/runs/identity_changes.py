@@ -26,9 +26,9 @@ _HERE: LiteralString = """
 def refusal(
     conn: Connection[TupleRow], name: str, settings: SourceSettings
 ) -> ConfigurationError | None:
-    """Return why these settings wait until somebody has confirmed them; None: why not.
+    """Return why new settings must wait for a confirmation; None: they need not.
 
-    They name records otherwise than those by which entries of the source came.
+    They must if they name records by other values than the stored entries have.
     """
     standing = source_state.load_source_state(conn, settings.tenant, name)
     if standing is None:

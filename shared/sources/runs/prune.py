@@ -64,7 +64,7 @@ def _mark(intake: Intake, found: Listed) -> Steps:
 
 
 def _delete_marked(intake: Intake, found: Listed) -> Steps:
-    """Delete what was absent before, unless its source can show it all the same."""
+    """Delete entries that were absent twice, unless the source still returns them."""
     adapter = intake.opened.adapter
     after = ""
     while page := _absent(intake, found, after):

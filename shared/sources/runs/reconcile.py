@@ -57,7 +57,7 @@ def steps(intake: Intake) -> Steps:
 def _read(
     intake: Intake, window: Window | None, at: Comparison, *, is_listing: bool
 ) -> Steps:
-    """Read a window anew, page by page; what it holds may be the listing."""
+    """Read a window anew, page by page; its pages may serve as the listing of ids."""
     if at.is_read:
         return
     listed_by = intake.run.id if is_listing else None

@@ -19,7 +19,7 @@ _BEFORE_ALL = UUID(int=0)
 
 
 def steps(intake: Intake) -> Steps:
-    """Walk the entries of the source by key; the hashes say what has changed."""
+    """Parse a source's stored payloads again; hashes tell which entries changed."""
     intake.work_class = due.BULK
     after = UUID((intake.cursor or {}).get("after", str(_BEFORE_ALL)))
     while True:
@@ -42,5 +42,5 @@ def steps(intake: Intake) -> Steps:
 
 
 def _raw(one: StoredPayload) -> RawItem:
-    """Return what was received; by its digest the next poll knows it again."""
+    """Return the stored item with its digest, by which the next poll knows it again."""
     return replace(one.raw(), digest=digest_in(one.stamp), size=len(one.payload))

@@ -19,7 +19,7 @@ QUEUED = "queued"
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a run waits for."""
+    """How many runs go before a queued one, and whether a worker is alive for it."""
 
     queue: str
     # Runs that are taken before it; None: it is not due, as of a paused source.
@@ -31,7 +31,7 @@ class Waiting:
 def load_run_queue(
     conn: Connection[TupleRow], found: Iterable[IngestionRun]
 ) -> dict[UUID, Waiting]:
-    """Return what each of these waits for that is queued, by its id."""
+    """Return the wait of each queued run, by the run's id."""
     queued = [one for one in found if one.state == QUEUED]
     if not queued:
         return {}

@@ -66,7 +66,7 @@ _REQUESTS_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RunBudget:
-    """Which run asks, and until when, by the monotonic clock."""
+    """The source and kind of a run, and when its turn ends, by the monotonic clock."""
 
     source: str
     settings: SourceSettings
@@ -80,7 +80,7 @@ OpenIO = Callable[[RunBudget], AbstractContextManager[SourceIO]]
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a process brings to every run."""
+    """The settings, connections and limits that a process has for every run."""
 
     settings: Settings
     pool: Pool
@@ -107,7 +107,7 @@ class SourceRun:
 
     @property
     def claim(self) -> UUID:
-        """What names the lease."""
+        """Return the columns that identify the lease."""
         return self.lease.claim
 
     def take_steps(self, ends: float) -> None:
@@ -170,7 +170,7 @@ class SourceRun:
             log.warning("snapshot_not_read", source=name, code=exc.error_code)
 
     def settle(self, error: LogchordError | None) -> None:
-        """End the run, or its part, as it went; the row says when the next is due."""
+        """End the run or its part with its outcome, and schedule the next."""
         if isinstance(error, LeaseLostError):
             log.info("run_lost", source=self.lease.source, kind=self.lease.kind)
             return
@@ -199,7 +199,7 @@ class SourceRun:
             )
 
     def _is_still_ours(self, conn: Connection[TupleRow]) -> bool:
-        """Tell whether nobody has cancelled it or taken it over."""
+        """Tell whether nobody has cancelled the run or taken its lease over."""
         lease = self.lease
         # As a cancel does, the run's row before the schedule's.
         run_records.find_open(conn, self._tenant, lease.source, lease.kind)
@@ -267,7 +267,7 @@ class SourceRun:
             return adapter_memory.load(conn, self.lease.source, key)
 
     def _beside(self, wanted: RunBudget) -> Beside | None:
-        """Return what reads the files that belong to metadata, if files are read."""
+        """Return the reader of metadata sidecars; None where files are not fetched."""
         if wanted.settings.attachments != "fetch":
             return None
         hurried = wanted.settings.model_copy(update={"max_retries": 0})
@@ -350,7 +350,7 @@ class SourceRun:
         schedule.finish(conn, lease, error, wait_seconds=wait)
 
     def _leave_as_it_was(self, conn: Connection[TupleRow], run: IngestionRun) -> None:
-        """Let the kind be due when it was before a dry run of it."""
+        """After a dry run, make the kind due when it was due before."""
         if run.then is None:
             schedule.rest(conn, self.lease, keeps_error=True)
             return
@@ -359,7 +359,7 @@ class SourceRun:
 
 
 def take_due_run(means: Means, source: str, kind: str) -> SourceRun | None:
-    """Take the run that is due, if it is and nobody has it; commit before any work."""
+    """Lease the run if it is due and free; committed before any work."""
     lease_seconds = means.settings.work.lease_seconds
     with connection(means.pool) as conn:
         tenant = source_state.tenant_of(conn, source)
@@ -375,5 +375,5 @@ def _waits(error: LogchordError | None) -> bool:
 
 
 def _is_ours(error: LogchordError) -> bool:
-    """Tell whether it is our own trouble, for which no source is paused."""
+    """Tell whether the failure is on our side; no source is paused for it."""
     return error.category in {Category.DATABASE, Category.TIMEOUT, Category.CAPACITY}

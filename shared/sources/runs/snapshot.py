@@ -40,11 +40,11 @@ class Within:
         self._memory = memory
 
     def get(self, key: str) -> Any:
-        """Return what was kept, or None."""
+        """Return the value stored for the snapshot, or None."""
         return self._memory.get(f"{_PREFIX}{key}")
 
     def put(self, key: str, value: Any) -> None:
-        """Keep it once the next page is committed."""
+        """Store a value with the next page's commit."""
         self._memory.put(f"{_PREFIX}{key}", value)
 
 
@@ -101,7 +101,7 @@ def _merge(
             work_class=due.BULK,
             fetch_attachments=intake.opened.settings.attachments == "fetch",
         )
-        # Of what is here already, a file that cannot be read is no matter.
+        # An unreadable file of an entry that is stored already does no harm.
         strange = [
             one for one, key in zip(bad, unread, strict=True) if key not in known
         ]
@@ -119,7 +119,7 @@ def _merge(
 def _read(
     intake: Intake, items: Sequence[RawItem]
 ) -> tuple[list[EntryDraft], list[Rejected]]:
-    """Return what the items say, as live ones are read; a deletion says nothing."""
+    """Return the drafts of the items, and those that cannot be read; skip deletions."""
     drafts: list[EntryDraft] = []
     bad: list[Rejected] = []
     now = intake.opened.io.now()

@@ -36,7 +36,7 @@ _REMOVE: LiteralString = """
 
 @dataclass(slots=True)
 class Arranged:
-    """What has changed, and what could not be used."""
+    """The sources that changed, and those whose settings could not be used."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Arranged:
 
 
 def check(settings: Settings) -> dict[str, LogchordError]:
-    """Return what is wrong with the sources of a configuration, by name."""
+    """Return the error of each misconfigured source, by name."""
     wrong: dict[str, LogchordError] = {}
     for name, source in load_adapter.list_pulled_sources(settings).items():
         try:
@@ -63,7 +63,7 @@ def check(settings: Settings) -> dict[str, LogchordError]:
 def arrange(
     conn: Connection[TupleRow], settings: Settings, *, confirm_identity: bool = False
 ) -> Arranged:
-    """Bring the rows to what the configuration says; the wrong ones stay as they are.
+    """Bring the rows of sources to the configuration; those with errors keep theirs.
 
     So do those by which every record would come a second time, unless that is meant.
     Doing it again changes nothing. The entries of a source that is removed stay.
@@ -103,9 +103,9 @@ def _ask_for_files(
     *,
     refused: bool,
 ) -> None:
-    """Fetch what was left where it is: its source was not known, or linked its files.
+    """Make due the files that were only linked, once their source is to fetch files.
 
-    With `refused` also what lies at an origin that may be asked only now.
+    With `refused` also those at an origin that may be asked only now.
     """
     entries = attachment_rows.ask_for_linked(
         conn,
@@ -122,7 +122,7 @@ def _ask_for_files(
 def wait_seconds(
     name: str, source: SourceSettings, facility_timezone: str, now: datetime
 ) -> float:
-    """Return how long it is until the next poll."""
+    """Return the seconds until the next poll."""
     if source.schedule is None:
         return source.poll_interval_seconds
     coming = next(_cron(name, source, facility_timezone, now))
@@ -170,7 +170,7 @@ def _arrange_one(
     else:
         schedule.arrange(conn, name, run_records.TAIL, poll, at_once=True)
     if source.require_initial_ingest:
-        # Of one period for ever: arranged again, what has ended is not begun again.
+        # The period is constant, so that arranging again restarts no ended walk.
         schedule.arrange(conn, name, run_records.BACKFILL, _DAY_SECONDS, at_once=True)
     else:
         schedule.arrange_resting(conn, name, run_records.BACKFILL, _DAY_SECONDS)

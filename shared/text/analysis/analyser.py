@@ -54,7 +54,7 @@ class Sections:
     authors: Sequence[str] = ()
     # What stages have found, in words that the text may not have.
     found: Sequence[str] = ()
-    # Of each file its name, caption and text.
+    # Name, caption and text of each file.
     attachments: Sequence[str] = ()
 
     def texts(self) -> list[str]:
@@ -88,7 +88,7 @@ def version_of(facility: Facility) -> int:
 
 
 def analyse(sections: Sections, language: str, facility: Facility = PLAIN) -> Analysis:
-    """Return what a text is found by; total, and bounded whatever comes."""
+    """Return the terms that find a text; never fails, and is bounded for any text."""
     texts = sections.texts()
     read = make_reader(language, facility).lines
     return _built(map(read, texts), is_small=_is_small(texts), plain=False)
@@ -147,7 +147,7 @@ class _Builder:
     is_small: bool = False
     size: int = 0
     position: int = 0
-    # Of the positions, how many lie between sections.
+    # How many of the positions lie between sections.
     gaps: int = 0
     cut: bool = False
 

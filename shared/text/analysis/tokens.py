@@ -24,7 +24,7 @@ _DIGITS = frozenset("0123456789")
 # What was read once is kept, within these bounds, for every reader.
 _MAX_KEPT, _MAX_KEPT_CHARS = 16_384, 48
 _MAX_READERS = 64
-# Of a time of day in digits alone.
+# The length of a time of day written in digits alone.
 _CLOCK_CHARS = len("0730")
 _LONG_CHARS, _LONG_TOKENS = 2048, 512
 # A line of megabytes is read in stretches: what it comes to fills no memory, and
@@ -59,7 +59,7 @@ class TokenLine(NamedTuple):
 
 @functools.lru_cache(maxsize=_MAX_READERS)
 def make_reader(language: str, facility: Facility = PLAIN) -> TokenReader:
-    """Return who reads texts of one language, as one facility writes them."""
+    """Return the reader for texts of one language and one facility's words."""
     return TokenReader(language, facility)
 
 
@@ -69,7 +69,7 @@ def scan(text: str, language: str, facility: Facility = PLAIN) -> Iterator[Token
 
 
 class TokenReader:
-    """Reads texts, and keeps what it made of their pieces: most come again."""
+    """Reads texts, and caches the pieces that it has read: most come again."""
 
     def __init__(self, language: str, facility: Facility) -> None:
         self.language = language
@@ -88,7 +88,7 @@ class TokenReader:
                 at += len(chunk) + 1
 
     def lines(self, text: str) -> Iterator[TokenLine]:
-        """Yield a text line by line; what a facility's pattern finds is one, too."""
+        """Yield tokens line by line; a facility's own name is a line by itself."""
         if not text:
             return
         text = text.replace("\t", " ").replace("\r", " ")
@@ -118,7 +118,7 @@ class TokenReader:
                 at += len(stretch) + 1
 
     def _read_line(self, chunks: list[str]) -> list[TextPiece]:
-        """Return a piece for each; one that goes on behind a blank leaves an empty."""
+        """Return a piece for each chunk; an empty one where a name spans two."""
         found = list(map(self._known.get, chunks))
         pieces: list[TextPiece] = []
         before = _NOTHING
@@ -145,7 +145,7 @@ class TokenReader:
         return pieces
 
     def _long_chunks(self, chunks: list[str], at: int) -> Iterator[TokenLine]:
-        """Yield a text that knows no blanks in parts, so that none fills memory."""
+        """Yield long stretches without blanks in parts, so that none fills memory."""
         for chunk in chunks:
             tokens = self._runs.tokens(chunk)
             while some := tuple(islice(tokens, _LONG_TOKENS)):
@@ -228,7 +228,7 @@ def _stretches(line: str) -> Iterator[str]:
 
 
 def _joins(line: str, blank: int) -> bool:
-    """Whether a number stands beside a blank, which may belong to a name before it."""
+    """Tell whether a number beside a blank may belong to a name before it."""
     word = line.rfind(" ", 0, blank) + 1
     return line[word] in _DIGITS or line[blank + 1] in _DIGITS
 

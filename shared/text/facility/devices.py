@@ -79,7 +79,7 @@ class Register:
             forms.sort(key=lambda form: (-len(form.words), form.is_alias))
 
     def __bool__(self) -> bool:
-        """Whether anything is registered at all."""
+        """Tell whether any thing is registered."""
         return bool(self.things)
 
     def next_to(self, device: str) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ class Register:
 
 
 def _is_written(form: _Form, found: str) -> bool:
-    """Whether a short abbreviation is written as one: `ID` is a device, `id` none."""
+    """Tell whether a short abbreviation is in capitals: `ID` is a device, `id` none."""
     short = len(form.words) == 1 and len(form.written) <= _SHORT
     return not (short and form.written.isupper()) or found == form.written
 

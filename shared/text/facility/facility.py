@@ -27,7 +27,7 @@ from shared.times.shifts import NO_SHIFTS, Shift, ShiftPlan
 _MAX_FILE_BYTES = 1_000_000
 _WORDS = re.compile(r"[^\W\d_]+|\d+")
 _SETTING = "analyser.facility_file"
-# Of the fingerprint, so that it stands with the analyser's own version in an integer.
+# Bits of a fingerprint: with the analyser's version it must fit into an integer.
 _FINGERPRINT_BITS = 23
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class NamePattern(_Strict):
 
 
 class TicketPattern(NamePattern):
-    """How one kind of ticket is written, and where one is found."""
+    """How one kind of ticket is written, and the address where it is found."""
 
     url: str | None = Field(None, pattern=r"^https?://[!-~]*\{ticket\}[!-~]*$")
 
@@ -103,7 +103,7 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Facility:
-    """The facility's own words; made once, compared by what it is, not what it says."""
+    """The facility's own words; made once, and compared by identity."""
 
     names: tuple[tuple[NamePattern, re.Pattern[str]], ...] = ()
     # Words that are no name with the number behind them.
@@ -112,7 +112,7 @@ class Facility:
     parts: frozenset[str] = PARTS
     # Groups of forms that mean the same.
     glossary: tuple[tuple[str, ...], ...] = ()
-    # Of what changes the terms of a text; 0 without a file.
+    # A hash of all that changes the terms of a text; 0 without a file.
     fingerprint: int = 0
     # Systems and devices, who writes, and who works when.
     things: Register = NOTHING
@@ -120,9 +120,9 @@ class Facility:
     shifts: ShiftPlan = NO_SHIFTS
     # Runs and shutdowns, for questions alone.
     calendar: tuple[Period, ...] = ()
-    # Of what changes the facts of an entry; 0 without a file.
+    # A hash of all that changes the facts of an entry; 0 without a file.
     facts_fingerprint: int = 0
-    # Of all that its file says; 0 without a file.
+    # A hash of the whole file; 0 without a file.
     whole_fingerprint: int = 0
     tickets: tuple[tuple[TicketPattern, re.Pattern[str]], ...] = ()
     # What tells of incidents, beside the words that all use; read with each thread.
@@ -157,12 +157,12 @@ class Facility:
         yield from sorted(found, key=lambda one: (one.start, -one.end, one.kind))
 
 
-# Of a facility that says nothing of its own.
+# A facility without words of its own.
 PLAIN = Facility()
 
 
 def load(path: Path | None, zone: str = "UTC") -> Facility:
-    """Return what a facility's file says, or refuse it with the place that is wrong.
+    """Return the facility that a file describes, or refuse the file and say where.
 
     `zone` is that of the facility's clock, by which shifts change.
     """
@@ -226,7 +226,7 @@ def _address(one: TicketPattern, ticket: str) -> str | None:
 def _table(
     beside: Path, name: str | None, read: Callable[[str], T]
 ) -> tuple[T | None, str]:
-    """Return what a table that stands beside the file says, and its text."""
+    """Return the values read from a table beside the facility's file, and its text."""
     if name is None:
         return None, ""
     path = beside.parent / name

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def rows(
     table: str, columns: Sequence[str], read: Callable[[dict[str, str]], T]
 ) -> list[T]:
-    """Return what is read of each line that has a `name`, or say which line is wrong.
+    """Read each line that has a `name`; raise ValueError naming the line that is wrong.
 
     The first line names the columns, in any order; only `name` must be there. Raises
     ValueError, as `read` may too.

@@ -189,7 +189,7 @@ Own = tuple[tuple[Kind, tuple[str, ...]], ...]
 
 @functools.lru_cache(maxsize=64)
 def patterns(own: Own = ()) -> tuple[tuple[Kind, re.Pattern[str]], ...]:
-    """Return what finds each kind, those first that count first."""
+    """Return the pattern of each kind of statement, most important kind first."""
     more = dict(own)
     return tuple(
         (kind, compiled((*meaning.phrases, *more.get(kind, ())), _OF_A_THING))
@@ -199,7 +199,7 @@ def patterns(own: Own = ()) -> tuple[tuple[Kind, re.Pattern[str]], ...]:
 
 @functools.lru_cache(maxsize=64)
 def first_words(own: Own = ()) -> Mapping[Kind, frozenset[str] | None]:
-    """Return what a phrase of each kind begins with; None: with any ending of a word.
+    """Return the first words of each kind's phrases; None: a word with any ending.
 
     Most clauses have none of these: to look is 20 times cheaper than a pattern.
     """
@@ -219,7 +219,7 @@ def _beginnings(phrases: Sequence[str]) -> frozenset[str] | None:
 
 
 def compiled(phrases: Sequence[str], behind: str = "") -> re.Pattern[str]:
-    """Return what finds any of these, as a word of its own."""
+    """Return a pattern that finds any of these phrases as whole words."""
     some = "|".join(_pattern(one) for one in sorted(phrases, key=len, reverse=True))
     return re.compile(rf"(?<![\w-])(?:{some})(?![\w-]){behind}", re.IGNORECASE)
 

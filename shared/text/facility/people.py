@@ -25,7 +25,7 @@ class Person:
 
 
 class People:
-    """Who stands behind a signature."""
+    """The people of a facility, found by what they sign with."""
 
     def __init__(self, persons: Sequence[Person]) -> None:
         self.persons = tuple(persons)
@@ -36,7 +36,7 @@ class People:
         }
 
     def __bool__(self) -> bool:
-        """Whether anybody is listed."""
+        """Tell whether anybody is listed."""
         return bool(self.persons)
 
     def listed(self, signed: str) -> Person | None:

@@ -26,7 +26,7 @@ _DEEPEST_LIST = 64
 
 
 def to_text(elcode: str) -> str:
-    """Return what a person reads in the entry; total, and linear in its length."""
+    """Return the readable text; never fails, and takes time linear in its length."""
     return _ElcodeReader(elcode.replace("\r\n", "\n").replace("\r", "\n")).read()
 
 
@@ -40,7 +40,7 @@ class _ElcodeReader:
         )
         self._page = TextSheet()
         self._tables = 0
-        # Of every open list the number of its next item; None: it is not numbered.
+        # For each open list the number of its next item; None: it is not numbered.
         self._lists: list[int | None] = []
         self._is_after_block = False
         self._address: str | None = None

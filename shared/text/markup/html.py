@@ -38,7 +38,7 @@ _EMBEDDED = {
 
 
 def to_text(html: str) -> str:
-    """Return what a person reads on the page; total, and linear in its length."""
+    """Return the readable text; never fails, and takes time linear in its length."""
     return _HtmlReader().read(html)
 
 
@@ -51,7 +51,7 @@ class _HtmlReader:
         # A line end right behind `<pre>` is for whoever wrote it.
         self._is_new = False
         self._is_raised = False
-        # Of every open list the number of its next item; None: it is not numbered.
+        # For each open list the number of its next item; None: it is not numbered.
         self._lists: list[int | None] = []
         self._lists_too_deep = 0
         self._address: str | None = None

@@ -24,7 +24,7 @@ _ATTRIBUTE = re.compile(
     r"(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?|[=\"'])"
 )
 _TAG_END = re.compile(r"[\s/]*+>")
-# Of a number no more digits than any character has: Python counts them.
+# No more digits than any character's number has: Python limits what it converts.
 _NUMBER = r"&#[0-9]{1,7}(?![0-9]);?|&#[xX][0-9a-fA-F]{1,6}(?![0-9a-fA-F]);?"
 _ENTITY = re.compile(rf"{_NUMBER}|&[A-Za-z][A-Za-z0-9]{{1,31}};?")
 # In an address `&copy=1` is a parameter.
@@ -75,14 +75,14 @@ def unescape(text: str) -> str:
 
 
 def unescape_address(text: str) -> str:
-    """Do the same with an address, whose parameters are no entities."""
+    """Return an address with its entities decoded; its parameters are no entities."""
     if "&" not in text:
         return text
     return _ENTITY_OF_ADDRESS.sub(lambda found: entities.unescape(found[0]), text)
 
 
 class _TagWalk:
-    """The place in a page, and what need not be looked at twice."""
+    """The place in a page, and searches that need not be made twice."""
 
     def __init__(self, html: str) -> None:
         self._html = html
@@ -93,7 +93,7 @@ class _TagWalk:
 
     @functools.cached_property
     def _closed(self) -> frozenset[str]:
-        """The elements of other people's making that are closed in this page."""
+        """Custom elements that are closed somewhere in this page."""
         return frozenset(name.lower() for name in _CLOSED.findall(self._html))
 
     def marks(self) -> Iterator[Mark]:

@@ -18,7 +18,7 @@ def shown_address(address: str) -> str:
 
 
 def behind(words: str, address: str) -> str:
-    """Return what stands behind a link's words: its address unless they tell it."""
+    """Return the address to write behind a link's words; empty if the words tell it."""
     said = " ".join(words.split())
     if not address or not said:
         return address
@@ -34,13 +34,13 @@ def linked(words: str, address: str) -> str:
 
 
 def image(name: str, address: str = "") -> str:
-    """Return what stands for a picture: what it shows, or else its file's name."""
+    """Return the text for a picture: its description, or else the name of its file."""
     shown = " ".join(name.split()) or file_name(shown_address(address))
     return f"[image: {shown}]" if shown else "[image]"
 
 
 def file_name(address: str) -> str:
-    """Return what a person calls the file at an address; may be empty."""
+    """Return the file name at the end of an address; may be empty."""
     try:
         path = urlsplit(address).path
     except ValueError:

@@ -47,7 +47,7 @@ _SHORTEST_RULE = 3
 
 
 def to_text(markdown: str) -> str:
-    """Return what a person reads in it; total, and linear in its length."""
+    """Return the readable text; never fails, and takes time linear in its length."""
     lines = markdown.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(_Blocks(lines).read()).strip("\n")
 
@@ -107,7 +107,7 @@ class _Blocks:
             self._lines.append(line.rstrip())
         else:
             read = _plain_line(line, self._links)
-            # Of a line of nothing but elements nothing is left, not even a blank one.
+            # A line of nothing but elements leaves nothing, not even a blank line.
             self._lines += read if any(read) or len(read) > 1 else []
 
     def _ruled(self, line: str, marks: set[str]) -> None:
@@ -197,7 +197,7 @@ def _element(match: re.Match[str], slash: str, name: str, attributes: str) -> st
 def _referred(
     written: str, bang: str, words: str, label: str, links: dict[str, str]
 ) -> str:
-    """Return `[words][label]` with where it leads; without a reference it is text.
+    """Return `[words][label]` with its address; without such a reference it is text.
 
     Said once a label, so that a text does not grow by as much as it has links.
     """

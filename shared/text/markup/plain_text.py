@@ -15,7 +15,7 @@ _READERS: dict[str, Callable[[str], str]] = {
 
 
 def to_plain(text: str, text_format: str) -> str:
-    """Return what a person reads; total, and linear in the length of the text.
+    """Return the readable text; never fails, and takes time linear in its length.
 
     Plain text comes back as it is, whatever it looks like, as do unknown formats.
     """

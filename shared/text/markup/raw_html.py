@@ -27,7 +27,7 @@ _POWER = re.compile("[-+\u22120-9]")
 def read_tag(
     slash: str, name: str, attributes: str, before: str, after: str
 ) -> str | None:
-    """Return what is read of a tag between two characters; None: it is no element."""
+    """Return the text for a tag between two characters; None: no HTML element."""
     element = name.lower()
     if element not in ELEMENTS:
         return None
@@ -38,6 +38,6 @@ def read_tag(
     if element == "sup" and not slash and before.isalnum() and _POWER.match(after):
         # 10<sup>-6</sup> is not 10-6.
         return "^"
-    # Of several side by side the first one parts what they stand between.
+    # The first of several tags side by side leaves the blank.
     is_between = before.strip("> \t") and after.strip() and element not in _PHRASING
     return " " if is_between else ""

@@ -87,11 +87,11 @@ class Sheet:
         self._table_end = len(self._lines)
 
     def ends_in_word(self) -> bool:
-        """Whether a letter or a digit stands right before what comes next."""
+        """Tell whether a letter or a digit stands right before the next text."""
         return bool(self._line) and not self._has_space and self._line[-1][-1].isalnum()
 
     def result(self) -> str:
-        """Return what was written, without blank lines around it."""
+        """Return the written lines, without blank lines around them."""
         self.new_line()
         return "\n".join(self._lines).strip("\n")
 

@@ -23,7 +23,7 @@ _AFTER_ADDRESS = ".,;:!?)]"
 
 
 def to_text(textile: str) -> str:
-    """Return what a person reads in it; total, and linear in its length."""
+    """Return the readable text; never fails, and takes time linear in its length."""
     lines = textile.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(_blocks(lines)).strip("\n")
 

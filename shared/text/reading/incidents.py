@@ -94,10 +94,10 @@ class _Part(NamedTuple):
 def find_statements(
     text: str, written: datetime, zone: str, own: Own = ()
 ) -> list[Statement]:
-    """Return what a text tells, in its order.
+    """Return the statements of a text in their order, each with a time.
 
-    What stands before or between times without one of its own happened about then; what
-    follows them all holds as it is written.
+    A statement without a time of its own takes that of the one before, or else of the
+    first; after the last time, it holds when the entry was written.
     """
     parts = [
         part
@@ -138,7 +138,7 @@ def state(statements: Sequence[Statement]) -> State | None:
 
 
 def blank_quoted_lines(text: str) -> str:
-    """Return a text without what it quotes: whoever answers has not done that.
+    """Return a text with its quoted lines blanked: its author has not done that.
 
     Every character stands where it was.
     """
@@ -206,7 +206,7 @@ def _parts(
 
 
 def _joined(clauses: Sequence[_Clause], clocks_at: Sequence[int]) -> Iterator[_Clause]:
-    """Yield clauses that say the same as one; those that say nothing go with others.
+    """Join clauses that say the same; a clause without a statement joins its neighbour.
 
     A second time is a second step.
     """
@@ -233,7 +233,7 @@ def _clauses(sentence: str, own: Own) -> Iterator[_Clause]:
 
 
 def _kind(clause: str, own: Own) -> Kind | None:
-    """Return what a clause says, the kind that counts first."""
+    """Return the most important kind of statement in a clause, if there is any."""
     words = {one.lower() for one in _LETTERS.findall(clause)}
     firsts = first_words(own)
     for kind, pattern in patterns(own):

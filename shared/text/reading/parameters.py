@@ -24,7 +24,7 @@ _WORDS = 3
 _SENTENCE = re.compile(r"[.;!?]\s|\n\s*\n|\n(?=[^\n]*(?:\||\S\t))")
 # What a device takes time for is no setting of it.
 _NO_VALUE = frozenset({"time"})
-# Of such words no parameter is made: they say that there is a value now.
+# These words say that there is a value now; they name no parameter.
 _SAYING = (
     "a an and at is was were are be been to of on in for from with the it its we "
     "about approximately roughly around again back then now still already "
@@ -90,7 +90,7 @@ def stated(
 
 
 def of_column(told: Sequence[str], one: Quantity) -> str:
-    """Return what of a device a table's column has; of a bound or a range nothing."""
+    """Return the parameter in a table column's header; empty for a bound or a range."""
     if one.is_end or one.dimension in _NO_VALUE or not _NO_STATEMENT.isdisjoint(told):
         return ""
     said = [word for word in told if word not in _NO_PARAMETER][-_WORDS:]
@@ -145,7 +145,7 @@ def _of(
 
 
 def _is_none(said: Sequence[str]) -> bool:
-    """Whether what is said before a number makes it a bound, or by how much."""
+    """Tell whether words before a number make it a bound or a difference."""
     if not _NO_STATEMENT.isdisjoint(said):
         return True
     for word in reversed(said):
@@ -157,7 +157,7 @@ def _is_none(said: Sequence[str]) -> bool:
 
 
 def _done(lead: str) -> list[str]:
-    """Return the word right before a device if it says that something changes."""
+    """Return the word right before a device, if it tells of a change."""
     said = [word for word, _, _ in scan_words(lead) if word not in _ARTICLES]
     return [word for word in said[-1:] if word in _CHANGES]
 

@@ -21,7 +21,7 @@ _VALUE = re.compile(
 )
 # What is longer is no name of a column.
 LONGEST_NAME = 80
-# Of a table whose cells are parted by blanks: two lines may look like one by chance.
+# The fewest rows by separator: two lines parted by blanks may look alike by chance.
 _LEAST_ROWS = {"|": 2, "\t": 2, " ": 3}
 _LEAST_CELLS = 2
 
@@ -64,7 +64,7 @@ class _TableLine(NamedTuple):
 
 
 def is_value(cell: str) -> bool:
-    """Whether a cell begins with a number: no name of a column does."""
+    """Tell whether a cell begins with a number, as no column's name does."""
     return _VALUE.match(cell) is not None
 
 
@@ -138,7 +138,7 @@ def _without_edges(rows: list[Row]) -> list[Row]:
 
 
 def _is_even(text: str, rows: Sequence[Row]) -> bool:
-    """Whether lines are rows: as many cells in each, and numbers among them."""
+    """Tell whether lines are rows: as many cells in each, and numbers among them."""
     wide = len(rows[0])
     if any(len(row) != wide for row in rows):
         return False
@@ -149,7 +149,7 @@ def _is_even(text: str, rows: Sequence[Row]) -> bool:
 
 
 def _is_header(text: str, row: Row) -> bool:
-    """Whether a first row has names of columns, and no values."""
+    """Tell whether a first row has names of columns, and no values."""
     names = [text[cell.start : cell.end] for cell in row if cell.start < cell.end]
     return len(names) >= _LEAST_CELLS and not any(
         len(name) > LONGEST_NAME or is_value(name) for name in names

@@ -158,7 +158,7 @@ class Quantity:
     name: str
     start: int
     end: int
-    # Of which device and what of it, where the text says so.
+    # The device and its parameter that have this value, where the text names them.
     device: str = ""
     parameter: str = ""
     # Since when, if it is known.
@@ -215,7 +215,7 @@ def convert_quantity(number: Decimal, unit: str) -> tuple[str, float] | None:
 
 
 def _is_none(number: Numeral, unit: re.Match[str], said: str) -> bool:
-    """Whether it only looks like one: `1A` is a part, `0545 hours` a time of day."""
+    """Tell whether it is no quantity: `1A` is a part, `0545 hours` a time of day."""
     is_joined = unit.start("unit") == number.end
     if said in _NEED_A_BLANK and is_joined and number.is_whole:
         return True

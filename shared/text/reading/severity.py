@@ -47,7 +47,7 @@ class Severity(NamedTuple):
 
 
 def find_severity(text: str) -> Severity | None:
-    """Return what the beginning of a text says, or None."""
+    """Return the severity that a text begins with, or None."""
     said = _SAID.match(text)
     if said is None or _NONE.match(text, said.end()):
         return None

@@ -93,7 +93,7 @@ def _of_grid(
     language: str,
     mark: DecimalMark | None,
 ) -> Iterator[Quantity]:
-    """Yield what the cells below a unit have; of a row with other cells nothing."""
+    """Yield the values in columns with a unit; a row with other cells gives none."""
     devices = [one for one in facts if one.field == DEVICE and one.start is not None]
     starts = [one.start for one in numbers]
     for row in grid.rows:
@@ -176,7 +176,7 @@ def _device(devices: Sequence[Fact], cell: Cell) -> str:
 
 
 def _column(text: str, cell: Cell) -> _Column:
-    """Return what a cell of a header says of its column."""
+    """Return the column that a header's cell describes: its words and its unit."""
     said = text[cell.start : cell.end]
     match = _BRACKETED.fullmatch(said)
     if match is not None:
@@ -204,7 +204,7 @@ def _words(name: str) -> tuple[str, ...]:
 def _unit(told: Sequence[str], said: str, name: str) -> str:
     """Return a unit as it goes behind the numbers of its column; empty: it is none."""
     if _MULTIPLE.search(name):
-        # Of `Pressure x10^-9 [mbar]` nobody can tell.
+        # `Pressure x10^-9 [mbar]` is ambiguous: are the cells multiplied, or not yet?
         return ""
     factor = ""
     scaled = _SCALED.fullmatch(said)
@@ -253,7 +253,7 @@ def _is_time(told: Sequence[str]) -> bool:
 
 
 def _is_rate(name: str, told: Sequence[str], unit: str) -> bool:
-    """Whether a slash divides: `Counts / s`, `T / m`, and not `t / s`, `x / mm`."""
+    """Tell whether a slash divides: in `Counts / s`, `T / m`, not `t / s`, `x / mm`."""
     dimension = _dimension(unit.strip())
     if dimension == "time":
         return not _is_time(told)

@@ -37,7 +37,7 @@ class Declared:
     """What a source says of its metadata: the type of each name, levels by dots."""
 
     kinds: tuple[tuple[str, Kind], ...] = ()
-    # Of times that have none.
+    # The time zone of moments that are written without one.
     zone: str = "UTC"
 
     def read(self, name: str, value: str) -> Typed:
@@ -69,7 +69,7 @@ class Declared:
 
 
 def _is_either(value: str) -> bool:
-    """Whether the day may be the month, as in 03/04/2024."""
+    """Tell whether the day may be the month, as in 03/04/2024."""
     match = _EITHER.match(value)
     if match is None:
         return False
@@ -85,5 +85,5 @@ def _number(value: str) -> Typed:
     return Typed(text, size(text))
 
 
-# Of a source that says nothing.
+# A source that declares no types.
 NOTHING = Declared()

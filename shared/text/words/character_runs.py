@@ -52,16 +52,16 @@ class Token(NamedTuple):
     kind: str | None = None
     # The name that the word before and this number may be.
     loose: str | None = None
-    # Of a word: as it is written, folded and not stemmed.
+    # The written form of a word, folded and not stemmed.
     surface: str | None = None
 
     @property
     def is_name(self) -> bool:
-        """Whether it names a thing: found as it is, or not at all."""
+        """Tell whether the token names a thing; a date or a time does not."""
         return self.kind is not None and self.kind not in date_tokens.KINDS
 
     def moved(self, by: int) -> Token:
-        """Return the same token further on in the text."""
+        """Return the token moved further on in the text."""
         return self._replace(start=self.start + by, end=self.end + by) if by else self
 
 
@@ -74,7 +74,7 @@ class Runs:
         self._parts = parts
 
     def tokens(self, chunk: str) -> Iterator[Token]:
-        """Yield the tokens of what has no blank in it, in order."""
+        """Yield the tokens of a stretch without blanks, in order."""
         for match in _RUN.finditer(chunk):
             yield from self._of_run(match[0], match.start())
 
@@ -156,7 +156,7 @@ class Runs:
         return Token(term, start, start + len(word), others, surface=folded)
 
     def _other_ways(self, word: str, folded: str) -> tuple[str, ...]:
-        """Return what a word is found by beside its term."""
+        """Return more terms for a word: umlauts spelt out, parts of a compound."""
         if self.language != GERMAN:
             spelt = spell_out_umlauts(word)
             return (spelt,) if spelt else ()
@@ -167,7 +167,7 @@ class Runs:
 
 
 def fold_number(text: str) -> str:
-    """Return a number as its term: its own digits, in ASCII where it can be."""
+    """Return the term of a number: its digits as written, in ASCII where possible."""
     text = _EXPONENT_ZEROS.sub(r"\1", text)
     if text.isascii():
         return text.lower()[:MAX_TOKEN_CHARS]

@@ -24,10 +24,10 @@ _STATES = frozenset(["on", "off", "up", "down", "no", "not", "again", "all"])
 
 
 def is_state(word: str) -> bool:
-    """Whether a word says how something is, or that it is not."""
+    """Tell whether a word says how something is, or that it is not."""
     return word.casefold() in _STATES
 
 
 def joins(word: str, language: str) -> bool:
-    """Whether a word only joins others: beside them it is not searched."""
+    """Tell whether a word only joins others: beside them it is not searched for."""
     return word in WORDS.get(language, ())

@@ -126,7 +126,7 @@ def spaced_name(written: str) -> Identifier | None:
 
 
 def loose_name(head: str, number: str) -> str | None:
-    """Return what `hcm 03`, typed apart and small, may be the name of."""
+    """Return the name that `hcm 03`, typed apart in small letters, may stand for."""
     if _LOOSE_NUMBER.fullmatch(number):
         return head.lower() + (number.lstrip("0") or "0")
     return None

@@ -95,7 +95,7 @@ class Numeral(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is written in digits alone."""
+        """Tell whether the number is written in digits alone."""
         return self.digits.isdecimal()
 
 

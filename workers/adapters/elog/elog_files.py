@@ -108,7 +108,7 @@ class ElogFiles:
         self._places = places
 
     def fetch(self, external_id: str) -> RawItem | None:
-        """Return one message; None when it is in no file, also not in another one."""
+        """Return one message from whichever file holds it; None if none does."""
         found = self._found_in(self._places.get(external_id), external_id)
         if found is None:
             # A message whose date is edited moves to the file of that day.
@@ -171,7 +171,7 @@ class ElogFiles:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know an ELOG by the first line of its newest file."""
+        """Recognise an ELOG by the first line of its newest file."""
         if "://" in url:
             return None
         folder = Folder(Source(name="elog", path=url), io, ())
@@ -192,7 +192,7 @@ class ElogFiles:
         )
 
     def _is_wanted(self, walk: _Pass, file: LogFile) -> bool:
-        """Tell whether a file may hold what is left of the walk."""
+        """Tell whether a file may hold messages that the walk still lacks."""
         if walk.file is not None:
             if (file.day, file.name) > walk.file:
                 return False
@@ -206,7 +206,7 @@ class ElogFiles:
         return walk.top is None or file.day <= (walk.top + _DAY).date()
 
     def _found(self, walk: _Pass, file: LogFile) -> list[tuple[tuple[int, int], Block]]:
-        """Return what is left of a file, newest first, each by its place in time."""
+        """Return the messages of a file that the walk still lacks, newest first."""
         after = walk.after if walk.file == (file.day, file.name) else None
         found = []
         for block in self._folder.blocks(file):
@@ -244,7 +244,7 @@ class ElogFiles:
 
 
 def _stamp(of_block: str, *, is_open: bool) -> str:
-    """Return what changes also when a logbook is opened or closed: it is read anew."""
+    """Return a stamp that changes with the message, and when its logbook is opened."""
     return of_block if is_open else f"{of_block}-restricted"
 
 
@@ -265,7 +265,7 @@ class _Pass:
 
     @property
     def seen_to(self) -> datetime:
-        """Up to when everything was seen, at the end."""
+        """Return the time up to which everything is seen at the end of the pass."""
         return self.began - self.overlap
 
     def cursor(self) -> Cursor:
@@ -329,7 +329,7 @@ def _begin(
 
 
 def _emptied(taken: list[RawItem]) -> tuple[RawItem, ...]:
-    """Return what was gathered, and hold none of it."""
+    """Return the collected items and empty the list."""
     found = tuple(taken)
     taken.clear()
     return found

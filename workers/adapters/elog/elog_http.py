@@ -46,7 +46,7 @@ _LOGBOOK_LINK = re.compile(
 _LOOKED_AT = 65_536
 _MOST_FOUND = 50
 _REFUSALS = frozenset({"login_required", "not_authorised"})
-# Of a page, one by one: the server answers one request at a time.
+# The most single downloads for one page: the server answers one at a time.
 _DOWNLOADS = 20
 
 
@@ -149,7 +149,7 @@ class ElogHTTP:
         return {f"{book}/": why for book, why in self._unread.items()}
 
     def fetch(self, external_id: str) -> RawItem | None:
-        """Return one message; None where the server says that there is none."""
+        """Return one message; None if the server says that there is none."""
         book, _, mid = external_id.rpartition("/")
         if not mid.isdecimal() or not book:
             raise _unexpected(f"{external_id!r} is not the id of a message")
@@ -223,7 +223,7 @@ class ElogHTTP:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know an ELOG by the listing of a logbook, or of one that its page names."""
+        """Recognise an ELOG by the listing of a logbook, or of one on its page."""
         base, books = _books(url, ())
         if books and _is_listing(io, f"{base}/{message_block.quoted(books[0])}/"):
             return _recognised(io, base, books)
@@ -412,7 +412,7 @@ class _FoundMessage:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Its place in the order of time; what has no time is oldest."""
+        """Return the message's place in time; without a time it is the oldest."""
         return walk.key(self.written, self.block.mid)
 
 

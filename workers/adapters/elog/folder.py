@@ -37,7 +37,7 @@ _TICK = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What elogd.cfg says that its logbooks' files do not."""
+    """The settings in elogd.cfg that the log files do not repeat."""
 
     charset: str | None = None
     # Names of logbooks by the folders that they lie in.
@@ -47,7 +47,7 @@ class Configuration:
     books: frozenset[str] | None = None
 
     def is_open(self, logbook: str) -> bool:
-        """Tell whether anybody may read a logbook; what is not known is not open."""
+        """Tell whether anybody may read a logbook; one not in elogd.cfg is not open."""
         if self.books is None or logbook not in self.books:
             return False
         return logbook not in self.restricted
@@ -75,7 +75,7 @@ class Folder:
 
     @property
     def configuration(self) -> Configuration:
-        """What the server's configuration says, where it lies at the top."""
+        """Return the settings of elogd.cfg at the folder's top, else defaults."""
         if self._configuration is None:
             found = (self._io.files.names(name) for name in _CONFIGURATIONS)
             name = next((names[0] for names in found if names), None)

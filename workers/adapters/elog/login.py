@@ -16,7 +16,7 @@ _PASSWORD_FIELD = re.compile(rb"(?i)type\s{0,8}=\s{0,8}[\"']?password")
 _LOOKED_AT = 65_536
 # A message, and a listing.
 _OURS = (b"$@MID@$:", b"ID:")
-# Of a file that is gone elogd sends such a page, and status 200.
+# elogd answers with such a page, and with status 200, if a file is gone.
 _NO_FILE = re.compile(rb"(?i)^\s{0,64}<(?:!doctype|html)[\s\S]{0,400}404 Not Found")
 _LOOKED_AT_FILE = 1024
 _SESSION = re.compile(r"(?:^|[,;\s])sid=([0-9A-Za-z]{8,64})(?![0-9A-Za-z])")
@@ -150,7 +150,7 @@ class Login:
 
 
 def is_login(reply: Reply) -> bool:
-    """Tell whether the form of a login came instead of what was asked for."""
+    """Tell whether the answer is a login form instead of the page asked for."""
     if reply.body.lstrip().startswith(_OURS):
         # A message may show how a login looks.
         return False

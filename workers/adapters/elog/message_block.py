@@ -123,7 +123,7 @@ class Block:
 
     @property
     def stamp(self) -> str:
-        """What changes with the message, however its lines end."""
+        """Return a stamp that changes with the message, but not with its line ends."""
         plain = _LINE_END.sub(b"\n", self.data).rstrip(b"\n")
         return hashlib.md5(plain, usedforsecurity=False).hexdigest()
 
@@ -168,16 +168,16 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class MessageOrigin:
-    """Where a message is from: what its entry needs beyond its own words."""
+    """The logbook, the address and the rights that a message's entry gets."""
 
     logbook: str
-    # Of the logbook itself, without a slash at its end; None: it has no address.
+    # The address of the logbook without a slash at its end; None: it has none.
     url: str | None
     restricted: bool = False
 
 
 def hidden(book: str) -> str:
-    """Say that nobody may read a logbook, and how somebody may."""
+    """Return a sentence that nobody may read a logbook, and how to change that."""
     return (
         f"Nobody may read {book}: say in `args.readers` who may, as `{book}: [group]`,"
         f" or `{book}: null` for whoever may read the source. `logchord source reload`"
@@ -263,7 +263,7 @@ class _Text:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What had to be repaired or guessed so far."""
+        """Return the flags for what had to be repaired or guessed so far."""
         return tuple(self._flags)
 
     def read(self, data: bytes, *, is_html: bool = False) -> str:
@@ -306,7 +306,7 @@ class _MappedAttributes:
                 self._found.setdefault(target, []).append(value)
 
     def one(self, target: Target) -> str:
-        """Return what the attributes of a target say, as one text."""
+        """Return the attributes of a target joined as one text."""
         return " | ".join(self._found.get(target, ()))
 
     def many(self, target: Target) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ class ElogWalk:
 
     @property
     def asked_from(self) -> datetime | None:
-        """The start of the stretch; None: there is none."""
+        """Return the start of the stretch; None: it has none."""
         start = (self.upper or self.began) - timedelta(days=self.days)
         if self.lower is not None:
             return max(start, self.lower)
@@ -79,12 +79,12 @@ class ElogWalk:
 
     @property
     def complete_to(self) -> datetime:
-        """Up to when everything was seen."""
+        """Return the time up to which everything was seen."""
         seen = self.began - self.overlap
         return seen if self.top is None else min(self.top, seen)
 
     def params(self) -> list[tuple[str, str]]:
-        """Return what asks the server for the stretch, and for a day around it."""
+        """Return the query parameters for the stretch, a day wider at each end."""
         params = [("mode", "Raw"), ("reverse", "0")]
         if self.asked_from is not None and self.asked_from - _MARGIN >= _OLDEST:
             params += _date("a", self.asked_from - _MARGIN)
@@ -93,7 +93,7 @@ class ElogWalk:
         return params
 
     def holds(self, written: datetime | None, key: tuple[int, int]) -> bool:
-        """Tell whether a message belongs to what is left of the stretch."""
+        """Tell whether the rest of the stretch includes a message."""
         if self.after is not None and key >= self.after:
             return False
         if written is None:

@@ -17,7 +17,7 @@ _MAX_URL_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class FeedWalk:
-    """How far a walk from the newest part to the oldest has come."""
+    """How far a walk from the newest part of a feed to the oldest has come."""
 
     # The newest part, remembered once the walk has ended.
     head: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class FeedWalk:
 
 @dataclass(frozen=True, slots=True)
 class FeedCursor:
-    """What a cursor says; nothing, when it cannot be read."""
+    """A stored cursor as read; its default values if it cannot be read."""
 
     seen: frozenset[str] = frozenset()
     newest: datetime | None = None

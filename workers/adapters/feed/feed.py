@@ -145,7 +145,7 @@ class Feed:
         )
 
     def check(self) -> SourceReport:
-        """Read the newest part, and say what it holds."""
+        """Read the newest part of the feed, and report what it holds."""
         reply = self._get(self._source.base_url or "", None)
         assert reply is not None
         document, items = self._read(reply)
@@ -183,7 +183,7 @@ class Feed:
         )
 
     def _get(self, url: str, known: Answered | None) -> Reply | None:
-        """Ask; None where the server says that it is still what is known."""
+        """Get an address; None if its server says that the known answer still holds."""
         read_by = self._source.read_by
         return if_changed(self._io.http, url, known, read_by, headers=_ACCEPT)
 
@@ -307,7 +307,7 @@ class Feed:
 
 
 def _without_returned(items: list[_Item]) -> list[_Item]:
-    """Leave out the tombstones of what was written again after it (RFC 6721)."""
+    """Drop the tombstones of entries that were written again later (RFC 6721)."""
     alive = {
         item.raw.external_id: item.at
         for item in items

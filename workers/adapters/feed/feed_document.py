@@ -29,7 +29,7 @@ _SHOWN = 200
 _MAX_MARKS = 30_000
 _FEED, _CHANNEL = "feed", "channel"
 _ROOTS = {"rss", "RDF", _FEED}
-# Of the links of a document, those that lead to its older parts (RFC 5005).
+# The kinds of link that lead to older parts of a feed (RFC 5005).
 _OLDER = ("next", "prev-archive")
 
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
@@ -54,7 +54,7 @@ _CUT_CHARACTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What one answer of a feed holds."""
+    """The items and links in one answer of a feed."""
 
     # Each wrapped in the declarations that it inherits.
     items: tuple[bytes, ...]
@@ -228,7 +228,7 @@ class _Cutter:
 
 
 class _NoFeedError(expat.ExpatError):
-    """The document's root is none of a feed."""
+    """The document's root element is not that of a feed."""
 
 
 def _refuse_doctype(
@@ -251,7 +251,7 @@ def _ascii_based(body: bytes, declared: str | None) -> tuple[bytes, str | None]:
 
 
 def _is_closed(body: bytes) -> bool:
-    """Whether the document goes to its end: broken inside is not cut off."""
+    """Tell whether the document has its end: if it has not, it was cut off."""
     return (
         re.search(
             rb"</(?:[\w.-]{1,40}:)?(?:rss|RDF|feed)\s{0,9}>\s{0,99}\Z", body[-200:]

@@ -49,7 +49,7 @@ _MAX_METADATA = 256
 
 @dataclass(frozen=True, slots=True)
 class FeedItem:
-    """An item with RSS 1.0 names made those of RSS 2.0, which are the same."""
+    """An item whose RSS 1.0 names are made those of RSS 2.0, which mean the same."""
 
     item: Item
     parts: dict[str, list[Element]] = field(default_factory=dict)
@@ -65,11 +65,11 @@ class FeedItem:
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether it says that an entry is no more (RFC 6721)."""
+        """Tell whether the item says that an entry was deleted (RFC 6721)."""
         return self.item.element.tag == f"{{{TOMBSTONES}}}deleted-entry"
 
     def text(self, *names: str) -> str | None:
-        """Return the text of the first of these that has any."""
+        """Return the first of these elements' texts that is not empty."""
         for name in names:
             for part in self.parts.get(name, ()):
                 if text := "".join(part.itertext()).strip():
@@ -89,7 +89,7 @@ class FeedItem:
 
 
 def identify(reading: FeedItem, identity: Identity) -> str:
-    """Return the entry's id: its own, its address, or what it says (AD-20)."""
+    """Return the entry's id: its own, its address, or a hash of its text (AD-20)."""
     if reading.is_tombstone:
         return reading.item.element.get("ref", "").strip()
     candidates = {
@@ -326,7 +326,7 @@ def _whole(text: str | None) -> int | None:
 
 
 def _metadata(reading: FeedItem) -> dict[str, str]:
-    """Return whatever else it says in a word."""
+    """Return the item's other elements that hold plain text, as metadata."""
     said: dict[str, str] = {}
     for tag, parts in reading.parts.items():
         if tag in _KNOWN or len(said) >= _MAX_METADATA:

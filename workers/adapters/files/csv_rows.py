@@ -30,12 +30,12 @@ _UNCLOSED = "unexpected end of data"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How fields are told apart."""
+    """How fields are separated and quoted."""
 
     delimiter: str = ","
     quotechar: str = '"'
     encoding: str | None = None
-    # Of a file without a header line.
+    # Column names for a file without a header line.
     header: tuple[str, ...] = ()
 
     def strictly(self, text: str) -> list[str] | None:
@@ -74,7 +74,7 @@ class Dialect:
 
 
 class CSVForm:
-    """Reads rows under the names of their header; what is no row it keeps as bytes."""
+    """Reads rows under the names of their header; unreadable ones are kept as bytes."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class _Ahead:
         self._is_fresh = False
 
     def give_back(self, data: bytes, count: int, cut: TextLine | None) -> None:
-        """Let the lines since the mark come once more."""
+        """Return to the mark, so that its lines come once more."""
         self._number -= count + (cut is not None)
         self._held = cut or self._held
         if self._is_fresh:

@@ -28,7 +28,7 @@ class FetchedFile:
         return [self._url]
 
     def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:
-        """Fetch it, unless its server says that it is still the one `known`."""
+        """Fetch the file, unless its server says that it is still the one `known`."""
         before = Answered.read(known)
         reply = if_changed(self._io.http, name, before, self._read_by)
         if reply is None:
@@ -48,5 +48,5 @@ class FetchedFile:
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:  # noqa: ARG002 - there is but one
-        """Read what was fetched."""
+        """Open the fetched file for reading."""
         yield io.BytesIO(self._body)

@@ -38,17 +38,17 @@ class Files(Protocol):
     """Files that may have changed: of a folder, or one that is fetched."""
 
     def names(self) -> list[str]:
-        """Return them in the order of reading."""
+        """Return the names of the files in the order of reading."""
 
     def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:
-        """Return what tells its version; None where it is still the one `known`."""
+        """Return the state of a file; None if its version is still the one `known`."""
 
     @property
     def answer(self) -> dict[str, str]:
-        """How the version of the last look is known again without a look at it."""
+        """Return a mark of the last look, which saves a look at an unchanged file."""
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open one for reading."""
+        """Open a file for reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class FileMark:
         return cls(*version, read_by=read_by, answer=dict(answer or {}))
 
     def kept(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the mark as JSON."""
         return asdict(self)
 
     def is_of(self, stat: FileStat) -> bool:
@@ -134,7 +134,7 @@ class FileProgress:
         return cls(cursor.get("full") is True, name, mark)
 
     def cursor(self) -> dict[str, Any]:
-        """Return it as a cursor."""
+        """Return the place as a cursor."""
         found: dict[str, Any] = {"v": CURSOR_FORMAT}
         if self.is_full:
             found["full"] = True
@@ -151,11 +151,11 @@ class PathFiles:
         self._io = io
 
     def names(self) -> list[str]:
-        """Return them by name."""
+        """Return the names of the files, sorted."""
         return self._io.files.names()
 
     def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:  # noqa: ARG002 - it costs nothing
-        """Return what the file system says of one."""
+        """Return the file system's state of a file."""
         return self._io.files.stat(name)
 
     @property
@@ -164,7 +164,7 @@ class PathFiles:
         return {}
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open one for reading."""
+        """Open a file for reading."""
         return self._io.files.open(name)
 
 
@@ -174,7 +174,7 @@ def digest(data: bytes) -> str:
 
 
 def whole_digest(data: bytes) -> str:
-    """Return what tells one version of a record from the next.
+    """Return a digest of a record that tells its versions apart.
 
     The end of its line may only come with the next record.
     """
@@ -187,5 +187,5 @@ def tail_of(data: bytes) -> bytes:
 
 
 def memory_key(name: str) -> str:
-    """Return under what a file's mark is remembered."""
+    """Return the key under which a file's mark is remembered."""
     return f"file:{name}"

@@ -32,7 +32,7 @@ def first_record(url: str, io: SourceIO, form: Format) -> tuple[str, Any] | None
 
 
 def list_fields(record: dict[str, Any]) -> str:
-    """Return the fields of a record, to be shown to whoever maps them."""
+    """Return the names of a record's fields, to help in mapping them."""
     shown = ", ".join(str(key) for key in record)
     return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."
 

@@ -112,7 +112,7 @@ class GenericCSV:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can tell: deletions only where the files hold everything."""
+        """Return the capabilities; deletions show only if the files hold everything."""
         known = self.descriptor.capabilities
         is_whole = self._args.complete_snapshot
         return replace(known, deletes="rescan") if is_whole else known
@@ -157,7 +157,7 @@ class GenericCSV:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know a path by its suffix, and by a header whose fields its rows have."""
+        """Recognise a path by its suffix, and by a header that fits its rows."""
         if not _SUFFIX.search(url):
             return None
         for delimiter in _DELIMITERS:

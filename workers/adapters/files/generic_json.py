@@ -67,7 +67,7 @@ class JSONArgs(MapArgs):
     )
 
     def own_id(self) -> Selector:
-        """Return the key of it."""
+        """Return the key that holds the id."""
         return FIELDS["external_id"]
 
 
@@ -107,7 +107,7 @@ class GenericJSON:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can tell: deletions only where the files hold everything."""
+        """Return the capabilities; deletions show only if the files hold everything."""
         known = self.descriptor.capabilities
         return replace(known, deletes="rescan") if self._deletes else known
 
@@ -139,7 +139,7 @@ class GenericJSON:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know a path by its first record; the map is asked for where keys differ."""
+        """Recognise a path by its first record; other keys need a map."""
         found = first_record(url, io, JSONForm())
         if found is None or not isinstance(found[1], dict):
             return None

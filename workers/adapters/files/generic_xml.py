@@ -63,7 +63,7 @@ class XMLArgs(MapArgs):
     )
 
     def own_id(self) -> Selector:
-        """Return the element of it, in the generation that has one."""
+        """Return the element that holds the id, in formats that have one."""
         return _NUMBERED["external_id"]
 
 
@@ -98,7 +98,7 @@ class GenericXML:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can tell: deletions only where the files hold everything."""
+        """Return the capabilities; deletions show only if the files hold everything."""
         known = self.descriptor.capabilities
         is_whole = self._args.complete_snapshot
         return replace(known, deletes="rescan") if is_whole else known
@@ -131,7 +131,7 @@ class GenericXML:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know a path by its first element; the map is asked for where names differ."""
+        """Recognise a path by its first element; other names need a map."""
         found = first_record(url, io, XMLForm())
         if found is None:
             return None
@@ -149,7 +149,7 @@ class GenericXML:
 
 
 def _addressed(holder: Any) -> Any:
-    """Return the files with their addresses; what is inside the file has none."""
+    """Return the attachments with their addresses; inlined ones have none."""
     files = holder.get("Attachment") if isinstance(holder, dict) else None
     several = files if isinstance(files, list) else [files]
     found = []

@@ -48,7 +48,7 @@ class JSONForm:
         self._most_line = most_line
 
     def grows(self, name: str, first: bytes) -> bool:
-        """Tell whether it is lines, in bytes that have places."""
+        """Tell whether the file is lines in UTF-8, so that places in it can be kept."""
         opened = beginning(io.BytesIO(first), first)
         return not opened.is_recoded and self._is_lines(name, opened.stream.read())
 
@@ -162,7 +162,7 @@ def _unexpected(message: str, piece: bytes) -> IngestionError:
 
 
 def value_of(payload: Any, charset: str | None) -> tuple[Any, tuple[str, ...]]:
-    """Return what an item's payload says, and the flags of its reading; total."""
+    """Return the parsed payload and the flags of its reading; never fails."""
     if not isinstance(payload, bytes | bytearray | str):
         return payload, (() if charset is None else ("charset_guess",))
     if isinstance(payload, str):
@@ -178,7 +178,7 @@ def value_of(payload: Any, charset: str | None) -> tuple[Any, tuple[str, ...]]:
 
 
 def refuse_oversized(payload: Any, most_line: int) -> None:
-    """Refuse what is only the beginning of a line that was too long to be read."""
+    """Refuse the beginning of a line that was too long to be read."""
     if isinstance(payload, bytes) and len(payload) == OVERSIZED_KEPT:
         malformed("too_large", f"The line is longer than {most_line} bytes.")
 
@@ -190,7 +190,7 @@ def guessed_charset(body: bytes, declared: str | None) -> str | None:
 
 
 class _Chained:
-    """What was read already, and the rest."""
+    """The bytes that were read already, followed by the rest."""
 
     def __init__(self, piece: bytes, rest: Readable) -> None:
         self._piece = piece

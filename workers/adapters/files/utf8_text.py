@@ -15,14 +15,14 @@ _MARKS = (
 # A line is as long as its entry, its escapes and what else it holds.
 LEAST_LINE_BYTES = 4 * 1024 * 1024
 _TIMES_ITS_ENTRY = 4
-# Of a line that is too long, enough to recognise it by.
+# How much of a line that is too long is kept, enough to recognise it.
 OVERSIZED_KEPT = 65_536
 _PIECE = 65_536
 GUESS = "cp1252"
 
 
 class Readable(Protocol):
-    """What is read from the front to the end."""
+    """A stream that is read from the front to the end."""
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to so many bytes."""
@@ -66,7 +66,7 @@ def beginning(stream: BinaryIO, first: bytes) -> Opened:
 
 
 def advance(stream: BinaryIO, count: int) -> bool:
-    """Go forward by so many bytes; false where the stream ends before."""
+    """Skip so many bytes; false if the stream ends before."""
     if stream.seekable():
         stream.seek(count, 1)
         return True

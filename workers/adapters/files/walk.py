@@ -46,7 +46,7 @@ class Format(Protocol):
 
 
 class FileWalk:
-    """Reads on where the last walk ended; what was replaced it reads again."""
+    """Continues where the last walk ended; files that were replaced are read again."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class FileWalk:
             yield self._page(FileProgress(is_full=False), is_last=True)
 
     def _page(self, place: FileProgress, *, is_last: bool = False) -> AdapterPage:
-        """Return what was gathered, and remember what is stored by then.
+        """Return the collected items as a page, and keep the marks stored before.
 
         A file counts as read one page later than its last item: when that page is
         asked for, whoever stores them has stored the one before whole.
@@ -136,7 +136,7 @@ class FileWalk:
         yield from self._read(name, place, stat, begun, first)
 
     def _known(self, name: str) -> FileMark | None:
-        """Return what was read of a file, as it would be read today."""
+        """Return the mark of a file, if today's settings would read it the same way."""
         known = FileMark.of(self._io.memory.get(memory_key(name)))
         is_same = known is not None and known.read_by == self._read_by != ""
         return known if is_same else None

@@ -100,7 +100,7 @@ def local(tag: str) -> str:
 
 
 def _value(element: Element, depth: int) -> Any:
-    """Return the text of an element, or an object of what is below it.
+    """Return the text of an element, or an object of its children.
 
     Attributes stand beside their element, as `name@attribute`.
     """
@@ -141,7 +141,7 @@ class _Source:
 
     @property
     def has_guessed(self) -> bool:
-        """Whether what was read last was in another charset."""
+        """Tell whether the last read met another charset."""
         return self._stream.has_guessed
 
     def read(self, size: int = -1, /) -> bytes:

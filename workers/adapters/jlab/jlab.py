@@ -120,7 +120,7 @@ class JLab:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can tell: files cannot be asked by time."""
+        """Return the capabilities; files cannot be asked by time."""
         known = self.descriptor.capabilities
         if self._source.path is None:
             return known
@@ -129,7 +129,7 @@ class JLab:
     def pages(
         self, since: Cursor | None, window: Window | None = None
     ) -> Iterator[AdapterPage]:
-        """Yield what was created since the cursor, or within the window."""
+        """Yield entries created since the cursor, or within the window."""
         if self._source.path is not None:
             walk = FileWalk(
                 self._io,
@@ -181,7 +181,7 @@ class JLab:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know a JLab logbook by the envelope of its lists, or by a file of them."""
+        """Recognise a JLab logbook by the envelope of its lists, or a file of it."""
         if "://" not in url:
             found = first_record(url, io, JSONForm())
             return by_keys(url, found, _KEYS, "entries of a JLab logbook")
@@ -332,7 +332,7 @@ class JLab:
         return entry, reply
 
     def _ask(self, walk: _JlabWalk, *, limit: int) -> tuple[dict[str, Any], Reply]:
-        """Return one page; a wrong shape is asked for twice."""
+        """Return one page; a malformed one is asked for twice."""
         params = [
             ("startdate", str(walk.lower)),
             ("enddate", str(walk.upper)),

@@ -59,7 +59,7 @@ def _imports(module: str) -> list[str]:
 
 
 def _as_module(wanted: str) -> str | None:
-    """Return the module that holds what is imported."""
+    """Return the module that an import comes from."""
     while wanted:
         try:
             if importlib.util.find_spec(wanted) is not None:

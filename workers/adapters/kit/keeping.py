@@ -34,7 +34,7 @@ from workers.adapters.kit.subject import Subject
 TENANT = "default"
 SECRET_VARIABLE = "KIT_SECRET"  # noqa: S105 - a name
 STAGES = Stages(("metadata", "index"), ("index",))
-# Of one run; more than any of the kit's has.
+# The most parts of one run; none of the kit's runs has as many.
 MAX_PARTS = 10
 _RUN_SECONDS = 60.0
 _BOUNDED_RUN = "workers.adapters.kit.bounded_run"
@@ -90,7 +90,7 @@ class Keeping(KitReading):
         return self.settings(**{**quick, **self.changes})
 
     def arrange(self) -> None:
-        """Let the rows say what the settings say."""
+        """Write the settings of the sources into their rows."""
         settings = Settings(sources={**self.beside, self.name: self.configured()})
         with connection(self.pool) as conn:
             arranged = sync_config.arrange(conn, settings)
@@ -105,7 +105,7 @@ class Keeping(KitReading):
         return self.row(run_id)
 
     def finish(self, kind: str) -> None:
-        """See a run that is under way to its end."""
+        """Carry a run on to its end."""
         for _ in range(MAX_PARTS):
             if not self.go_on(kind, seconds=_RUN_SECONDS):
                 return
@@ -113,7 +113,7 @@ class Keeping(KitReading):
         raise AssertionError(message)
 
     def run_bounded(self, *kinds: str) -> list[IngestionRun]:
-        """See runs to their ends in the memory that a worker's child has as shipped."""
+        """Carry runs to their ends in the memory of a worker's child as shipped."""
         ids = [self.trigger(kind) for kind in kinds]
         ended = subprocess.run(  # noqa: S603 - our own module
             [sys.executable, "-m", _BOUNDED_RUN, self.name, *kinds],
@@ -151,7 +151,7 @@ class Keeping(KitReading):
         return one.goes_on
 
     def load(self) -> None:
-        """Bring in all there is: the history, then what is new."""
+        """Load everything: the history, then the tail."""
         history = self.run(run_records.BACKFILL)
         assert history.error is None, history.error
         tail = self.run()
@@ -164,7 +164,7 @@ class Keeping(KitReading):
             assert run.error is None, run.error
 
     def add(self, *entries: StubEntry) -> list[str]:
-        """Let the source have these entries, and return their ids."""
+        """Add entries to the source, and return their ids."""
         if isinstance(self.stub, AddsMany):
             return list(self.stub.add_many(entries))
         return [self.stub.add(entry) for entry in entries]
@@ -196,12 +196,12 @@ class Keeping(KitReading):
 
     @contextmanager
     def stock(self) -> Iterator[Stock]:
-        """Look at what is stored."""
+        """Open a view of the stored entries."""
         with connection(self.pool) as conn:
             yield Stock(conn, TENANT, self.name)
 
     def live(self) -> set[str]:
-        """Return the ids of what is stored and not deleted."""
+        """Return the ids of entries that are stored and not deleted."""
         with self.stock() as stock:
             return stock.live()
 

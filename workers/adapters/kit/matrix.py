@@ -131,7 +131,7 @@ def says(row: str, descriptor: AdapterDescriptor) -> str:
 
 
 def parse_page(page: str) -> dict[str, dict[str, str]]:
-    """Return what a page of the reference says, by row and by adapter."""
+    """Return the table of a reference page, by row and by adapter."""
     lines = [
         [cell.strip(" `") for cell in line.split("|")] for line in _CELLS.findall(page)
     ]

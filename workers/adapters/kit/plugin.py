@@ -164,7 +164,7 @@ def kit_check(request: pytest.FixtureRequest) -> Iterator[Callable[[], None]]:
 
 @pytest.fixture
 def kit_page(request: pytest.FixtureRequest) -> dict[str, dict[str, str]] | None:
-    """What the page of the reference says, where there is one below the root."""
+    """Return the table of the reference page; None if the root has no such page."""
     from workers.adapters.kit import matrix
 
     page = request.config.rootpath / PAGE

@@ -90,7 +90,7 @@ class KitReading:
         return found[external_id]
 
     def read(self, item: RawItem) -> EntryDraft:
-        """Return what would be stored of an item, or raise why nothing is."""
+        """Return the draft that an item would be stored as, or raise."""
         opened = self._reader = self._reader or self.open()
         entry = opened.adapter.parse(item)
         rules = Rules(self.limits, NAME, opened.settings, opened.descriptor.version)

@@ -106,11 +106,11 @@ class Stock:
             return cur.execute(_ENTRIES, self._key).fetchall()
 
     def live(self) -> set[str]:
-        """Return the ids of what is not deleted."""
+        """Return the ids of entries that are not deleted."""
         return {one.external_id for one in self.entries() if not one.deleted}
 
     def entry(self, external_id: str) -> StoredEntry:
-        """Return one entry, which is there."""
+        """Return an entry that must be there."""
         found = {one.external_id: one for one in self.entries()}
         assert external_id in found, f"{external_id} is not stored, {sorted(found)} are"
         return found[external_id]
@@ -128,7 +128,7 @@ class Stock:
         self.conn.execute(_FINISH_WORK, self._key)
 
     def aside(self) -> list[dict[str, Any]]:
-        """Return what was put aside: id, error, and whether its payload is kept."""
+        """Return the quarantined items: id, error, and whether the payload is kept."""
         return self._rows(_ASIDE)
 
     def links(self) -> set[tuple[str, str, str]]:
@@ -140,7 +140,7 @@ class Stock:
         return self._rows(_ATTACHMENTS)
 
     def expire_leases(self) -> None:
-        """Let the time of a lease pass, whose holder is dead."""
+        """Let the lease of a dead holder run out."""
         self.conn.execute(_EXPIRE, self._key)
 
     def waits(self) -> dict[str, float]:

@@ -65,7 +65,7 @@ class Stub(Protocol):
     """One running imitation; made anew for every test and closed after it."""
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what `sources: {name: ...}` needs to read it; asked at every run.
+        """Return the settings in `sources: {name: ...}`; asked at every run.
 
         A module with stubs is `tests/contract/stubs/<adapter>.py` and has `make_stub`.
         """

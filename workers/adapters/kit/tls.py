@@ -92,7 +92,7 @@ def _lead(
 
 
 def _passed_on(source: socket.socket, target: socket.socket) -> bool:
-    """Pass on what is there; false once there will be no more."""
+    """Pass on the bytes that have come; false at their end."""
     while data := source.recv(_PIECE):
         target.sendall(data)
         # What is decrypted already, no one is told of again.

@@ -63,7 +63,7 @@ class _MappedField:
 
     @property
     def may_differ(self) -> bool:
-        """Whether it may become metadata, or leave its value there."""
+        """Tell whether the value may become metadata, or leave its field to it."""
         return self.name in _MAY_BE_ODD or self.name.startswith("metadata")
 
     def pick(self, record: dict[str, Any]) -> Any:
@@ -278,7 +278,7 @@ def _put(name: str, known: Any, found: dict[str, Any], renamed: dict[str, str]) 
 
 # What is none of our words for these is worth keeping; elsewhere it says nothing.
 _MAY_BE_ODD = frozenset(("kind", "origin", "text_format"))
-# Of a key: {} when the whole of it is taken, else what is taken below it.
+# For each key: {} if all of it is taken, else what is taken below it.
 _Taken = dict[str, Any]
 _IGNORED: _Taken = {}
 
@@ -327,7 +327,7 @@ def _take(tree: _Taken, pointer: Pointer) -> None:
     whole = pointer.tokens[:-1] if pointer.tokens[-1:] == (None,) else pointer.tokens
     tokens = [token for token in whole if token is not None]
     if len(tokens) < len(whole) or not tokens:
-        # Of a list whose elements are read in part, the whole is kept.
+        # A list whose elements are read in part is kept as a whole.
         return
     place = tree
     for token in tokens[:-1]:
@@ -338,7 +338,7 @@ def _take(tree: _Taken, pointer: Pointer) -> None:
 
 
 def _leave(rest: dict[str, str], name: str, value: Any, taken: _Taken) -> None:
-    """Keep what is not taken of an object, its keys joined by dots."""
+    """Keep the unmapped values of an object, its keys joined by dots."""
     if not isinstance(value, dict):
         rest[name] = plain(value)
         return

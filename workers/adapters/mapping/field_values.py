@@ -37,13 +37,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Parts(tuple[Any, ...]):
-    """What several places hold of one field that is a list."""
+    """The values that several places give for one field that is a list."""
 
     __slots__ = ()
 
 
 def malformed(reason: str, message: str) -> NoReturn:
-    """Refuse one item."""
+    """Refuse an item with a reason and a message."""
     raise MalformedEntryError(message, reason=reason)
 
 
@@ -59,7 +59,7 @@ def plain(value: Any) -> str:
 
 
 def hash_id(record: Any) -> str:
-    """Return the id of what has none: a hash of its canonical form (AD-20)."""
+    """Return an id for a record without one: a hash of its canonical form (AD-20)."""
     if not isinstance(record, bytes):
         text = json.dumps(record, sort_keys=True, separators=(",", ":"), default=str)
         record = text.encode()

@@ -15,7 +15,7 @@ from workers.adapters.mapping.pointer import Pointer
 
 TIMES = frozenset(("entry_time", "event_time", "modified_at", "visible_from"))
 LISTS = frozenset(("authors", "logbooks", "tags", "readers", "related", "attachments"))
-# Of several parts, all or none.
+# A field of several parts needs all of them, else it has no value.
 WHOLE = frozenset((*TIMES, "external_id", "reply_to", "supersedes", "deleted"))
 METADATA = "metadata."
 _TEXTS = frozenset(
@@ -113,7 +113,7 @@ class MapArgs(AdapterArgs):
 
 
 class Times(NamedTuple):
-    """How the times of a source are to be read."""
+    """How the times of a source are read."""
 
     zone: str | None = None
     fold: int = 0

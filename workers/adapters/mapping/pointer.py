@@ -9,7 +9,7 @@ _BAD_ESCAPE = re.compile("~(?![01])")
 
 
 class Pointer:
-    """Where a value stands: `/a/0/b`, `/a/*/b`, or the plain name of a key."""
+    """The place of a value: `/a/0/b`, `/a/*/b`, or the plain name of a key."""
 
     __slots__ = ("key", "text", "tokens")
 
@@ -22,7 +22,7 @@ class Pointer:
         self.key: str | None = only
 
     def all(self, document: Any) -> list[Any]:
-        """Return every value there; what is absent or null is left out."""
+        """Return every value at the place, without absent ones and nulls."""
         found = [document]
         for token in self.tokens:
             found = _below(found, token)

@@ -143,14 +143,14 @@ class Olog:
     def pages(
         self, since: Cursor | None, window: Window | None = None
     ) -> Iterator[AdapterPage]:
-        """Yield what was created since the cursor, or within the window."""
+        """Yield logs created since the cursor, or within the window."""
         walk = self._begin(since, window)
         while not walk.over and not self._io.is_cancelled():
             yield self._next_page(walk, window)
 
     @property
     def capabilities(self) -> Capabilities:
-        """Return what it can tell; it speaks up only where it is listened to."""
+        """Return the adapter's capabilities; without `listen` it is not pushed to."""
         told = self.descriptor.capabilities
         return told if self._args.listen else replace(told, push="none")
 
@@ -194,7 +194,7 @@ class Olog:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know an Olog by the shape of its search."""
+        """Recognise an Olog by the shape of its search."""
         api = _api(url)
         try:
             reply = io.http.get(f"{api}/logs/search", params={"size": "1"})

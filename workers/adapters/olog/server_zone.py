@@ -31,14 +31,14 @@ FOR_EVER = "2200-01-01 00:00:00.000"
 
 @dataclass(frozen=True, slots=True)
 class ServerZone:
-    """What is added to an instant to ask for it, and how far that may be wrong."""
+    """The offset between our times and those the server asks for, and its error."""
 
     offset_ms: int = 0
     slack_ms: int = 0
 
     @classmethod
     def read(cls, kept: Any) -> ServerZone | None:
-        """Return one as a cursor keeps it, or None."""
+        """Read an offset from a cursor; None if there is none."""
         match kept:
             case [int(offset_ms), int(slack_ms)]:
                 return cls(offset_ms, slack_ms)

@@ -16,7 +16,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class RestCursor:
-    """What a cursor says: up to when everything is here, and how far a walk is."""
+    """The time up to which everything is stored, and how far a walk is."""
 
     since: datetime | None = None
     position: Position = None
@@ -46,7 +46,7 @@ class RestCursor:
         )
 
     def cursor(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the cursor as JSON."""
         walk = {
             "at": paging.kept(self.position),
             "upper": _text(self.upper),

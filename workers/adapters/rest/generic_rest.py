@@ -94,7 +94,7 @@ class GenericREST:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this source can tell, by its settings."""
+        """Return the capabilities of this source, as its settings have them."""
         args = self.args
         named = {canonical(name) for name in args.map}
         is_windowed = bool(args.params.since and args.params.until)
@@ -114,7 +114,7 @@ class GenericREST:
     def pages(
         self, since: Cursor | None, window: Window | None = None
     ) -> Iterator[AdapterPage]:
-        """Yield the list from the cursor on, or what of it lies in the window."""
+        """Yield the list from the cursor on, or its part that lies in the window."""
         began = self._io.now()
         known = RestCursor.of(since)
         place = self._begun(replace(known, answered=None), window, began)
@@ -179,7 +179,7 @@ class GenericREST:
         return self._raw(external_id, item, reply) if item else None
 
     def check(self) -> SourceReport:
-        """Read the first page, and say what it holds."""
+        """Read the first page, and report what it holds."""
         place = self._begun(RestCursor(), None, self._io.now())
         pager = Pager(self.args, self._url, min(self._page_size, 10))
         ask = pager.ask(None, self._bounds(place, None))
@@ -243,7 +243,7 @@ class GenericREST:
     def _conditions(
         self, known: RestCursor, ask: PageRequest, window: Window | None
     ) -> dict[str, str]:
-        """Return what has the tail sent news alone; windows and details come whole."""
+        """Return headers that have the server send only a changed list to the tail."""
         if known.answered is None or window is not None or self.args.detail:
             return {}
         return known.answered.conditions(ask.question, self._source.read_by)
@@ -285,7 +285,7 @@ class GenericREST:
     def _is_known(
         self, listed: list[_Listed], place: RestCursor, window: Window | None
     ) -> bool:
-        """Tell whether a list that begins with the newest has come to what is here."""
+        """Tell whether a list with the newest first has reached known entries."""
         if not self.args.is_descending:
             return False
         floor = self._lower(place, window)
@@ -313,7 +313,7 @@ class GenericREST:
     def _kept(
         self, place: RestCursor, bounds: dict[str, str], window: Window | None
     ) -> RestCursor:
-        """Return what to remember: a position counts within its own bounds only."""
+        """Return the place to store; a position counts within its own bounds only."""
         is_same = self._bounds(place, window) == bounds
         return place if is_same else replace(place, position=None)
 

@@ -43,7 +43,7 @@ def total(args: RestArgs, document: Any) -> int | None:
 
 
 def stamps(source: Source, args: RestArgs) -> Callable[[Any], datetime | None]:
-    """Return what tells the time of an item by which its list is ordered."""
+    """Return a function that reads the time by which the list is ordered."""
     named = {canonical(name): at for name, at in args.map.items()}
     selector = args.modified_field or named.get("entry_time", ())
     pointers = [Pointer(text) for text in each(selector)]
@@ -77,7 +77,7 @@ def unexpected(reply: Reply, why: str) -> IngestionError:
 def hold_to_order(
     args: RestArgs, times: Iterable[datetime | None], last: datetime | None
 ) -> datetime | None:
-    """Hold an ascending source to its order: a cursor would skip what it breaks."""
+    """Raise if an ascending list is out of order: a cursor would skip entries."""
     if not args.is_ascending or not args.params.since:
         return None
     for at in times:

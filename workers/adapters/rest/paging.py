@@ -32,20 +32,20 @@ class PageRequest:
 
     @property
     def question(self) -> list[Any]:
-        """What makes it another request than others, as JSON."""
+        """Return the parts of the request that tell it from others, as JSON."""
         return [self.url, sorted(self.params.items())]
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What followed from a page: where to go on, or why it ended early."""
+    """The position after a page, or why the list ended early."""
 
     position: Position = None
     problem: str | None = None
 
     @property
     def is_end(self) -> bool:
-        """Whether there is no further page."""
+        """Tell whether there is no further page."""
         return self.position is None
 
 
@@ -90,7 +90,7 @@ class Pager:
         ids: Sequence[str],
         total: int | None,
     ) -> Turn:
-        """Return where the next page is, having seen this one."""
+        """Return the position of the next page, given this one."""
         self._came += len(ids)
         here = frozenset(ids)
         is_stuck = bool(here) and here <= self._before

@@ -24,7 +24,7 @@ PointerText = Annotated[str, AfterValidator(_pointer)]
 
 
 class RestParams(BaseModel):
-    """What the source calls the parameters that we send it."""
+    """The source's own names of the parameters that we send."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -92,18 +92,18 @@ class RestArgs(MapArgs):
         return self
 
     def fields(self) -> dict[str, Any]:
-        """Return what the settings beside `map` say of fields."""
+        """Return the fields that are set beside `map`."""
         named = {"modified_at": self.modified_field, "deleted": self.deleted_field}
         return {name: pointer for name, pointer in named.items() if pointer}
 
     @property
     def is_descending(self) -> bool:
-        """Whether the newest comes first."""
+        """Tell whether the newest entry comes first."""
         return self.order.endswith("_desc")
 
     @property
     def is_ascending(self) -> bool:
-        """Whether times only grow along the list."""
+        """Tell whether times only grow along the list."""
         return self.order in {"modified_asc", "created_asc"}
 
 

@@ -17,7 +17,7 @@ _SECOND = timedelta(seconds=1)
 
 
 class RowBounds:
-    """Never leaves out a row that it should not; what is too much is left out later."""
+    """Bounds for a query that miss no row; rows too many are dropped later."""
 
     def __init__(self, args: SQLArgs, zone: str | None) -> None:
         self._args = args

@@ -48,13 +48,13 @@ class Dialect(Protocol):
         """Begin a statement, whose rows are fetched as they are asked for."""
 
     def failure(self, exc: Exception) -> IngestionError:
-        """Return what an error of the driver means for the source."""
+        """Return the source's error for an error of the driver."""
 
     def bound(self, wall: datetime) -> Any:
         """Return an aware time, in the source's zone, as it is bound."""
 
     def writable(self, conn: Any) -> str | None:
-        """Return what the login could write, were it not for us."""
+        """Name tables that the login may write to; None: there are none."""
 
 
 class Database:
@@ -78,7 +78,7 @@ class Database:
             yield QueriedRows(answer.columns, self._in_time(answer.rows))
 
     def writable(self) -> str | None:
-        """Return what the login could write."""
+        """Name tables that the login may write to; None: there are none."""
         with self._open() as conn:
             return self.dialect.writable(conn)
 
@@ -143,7 +143,7 @@ class Login:
 
     @classmethod
     def of(cls, parts: SplitResult) -> Login:
-        """Return them unquoted."""
+        """Return the parts of a DSN, unquoted."""
         return cls(
             parts.hostname or "localhost",
             parts.port,

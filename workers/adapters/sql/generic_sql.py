@@ -42,7 +42,7 @@ _SAMPLE = 10
 
 @dataclass(slots=True)
 class _Reached:
-    """How far the rows of one walk have come, those of the last moment by their ids."""
+    """How far a walk has come, with the ids of the rows of its last moment."""
 
     at: datetime | None
     ids: set[str]
@@ -108,7 +108,7 @@ class GenericSQL:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this source can tell, by its settings."""
+        """Return the capabilities of this source, as its settings have them."""
         args = self.args
         named = {canonical(name) for name in args.map}
         is_modified = args.since_is == "modified"
@@ -265,7 +265,7 @@ class GenericSQL:
     def _read(
         self, lower: datetime, upper: datetime, reached: _Reached, limit: int
     ) -> tuple[list[SqlRow], bool]:
-        """Return a page of rows that are new, and whether there are no more."""
+        """Return a page of new rows, and whether it is the last one."""
         database = self._database()
         values = {
             "since": self._bounds.lower(database.dialect, lower),

@@ -57,7 +57,7 @@ class _Unpadded(_AsText):
     """Text of a fixed width, without the blanks that fill it."""
 
     def load(self, data: Buffer) -> str | bytes:
-        """Return it without its padding."""
+        """Return the text without the blanks that pad it."""
         return super().load(bytes(data).rstrip(b" "))
 
 

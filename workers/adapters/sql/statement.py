@@ -89,7 +89,7 @@ def _pieces(text: str) -> Iterator[StatementPiece]:
 
 
 def _special(text: str, position: int) -> tuple[str, int] | None:
-    """Return what begins here that is no plain code, and where it ends."""
+    """Return kind and end of a quotation, comment, cast or parameter, if one begins."""
     here = text[position]
     if here == ":":
         if text.startswith("::", position):

@@ -215,7 +215,7 @@ def counts(keeping: Keeping) -> None:
     if len(done) > 1:
         told = f"its tail has seen {done[0].updated} edits"
         assert done[0].updated == expected["updated"], told
-    # Of a listing only what has changed is read.
+    # A listing brings only the entries that have changed.
     same = len(old) - expected["updated"] - expected["deleted"]
     lists = hasattr(keeping.open().adapter, "list_ids")
     if len(done) == 1:

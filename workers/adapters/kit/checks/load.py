@@ -20,7 +20,7 @@ from workers.adapters.kit.stub import StubEntry
 
 MANY = 1000
 VERY_MANY = 10_000
-# Of a text that nearly is too large for an entry.
+# The size of a text that is almost too large for an entry.
 BIG_BYTES = 900_000
 # How many entries appear while a run is reading.
 LATE = 3

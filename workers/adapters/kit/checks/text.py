@@ -143,7 +143,7 @@ def _read_texts(
 
 
 def _read_bytes(reading_: KitReading, data: bytes) -> EntryDraft | None:
-    """Return what is read of raw bytes; None where none can be on the wire."""
+    """Return the draft read from raw bytes; None if the source cannot send bytes."""
     with reading(reading_.subject) as other:
         external_id = other.stub.add(StubEntry(number=1, time=START))
         try:
