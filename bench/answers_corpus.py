@@ -57,7 +57,7 @@ def filled(shown: Callable[[str], str]) -> Iterator[SearchContext]:
             aliases.ensure_index(client, INDEX)
             for page in sample.pages():
                 _store(SAMPLE, [make_draft(row) for row in page], encoder, pool, client)
-            events = [_event(row, shown) for row in read_events()]
+            events = [make_event_draft(row, shown) for row in read_events()]
             for start in range(0, len(events), quality_engines.PAGE):
                 page_of = events[start : start + quality_engines.PAGE]
                 _store(EVENTS, page_of, encoder, pool, client)
@@ -98,7 +98,8 @@ def make_draft(row: dict[str, Any]) -> EntryDraft:
     return EntryDraft(**known)
 
 
-def _event(row: dict[str, Any], shown: Callable[[str], str]) -> EntryDraft:
+def make_event_draft(row: dict[str, Any], shown: Callable[[str], str]) -> EntryDraft:
+    """Return a notification as it is stored, of its title what is shown."""
     title, text = title_of(row)
     written = f"{row['notification_date']}T{row['notification_time'] or '12:00'}"
     return EntryDraft(

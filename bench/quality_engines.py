@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from shared.embedding.models.encoder_contract import Encoder, Vectors, encode_qu
 from shared.embedding.models.encoders import load_encoder
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.vectors import embed_entry
-from shared.embedding.vectors.chunks import Chunk, cut
+from shared.embedding.vectors.chunks import Chunk
 from shared.embedding.vectors.embed_entry import Embedded
 from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata
@@ -33,6 +33,7 @@ from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
+from shared.times.calendar import NO_CLOCK, Clock
 
 VECTORS = Path(__file__).parent / "results" / "vectors"
 TENANT, PAGE = "default", 500
@@ -55,6 +56,14 @@ class Collection:
     texts: dict[str, str]
     questions: dict[str, str]
     judged: dict[str, dict[str, int]]
+    # Of a logbook its entries, and when and where it is asked.
+    drafts: Mapping[str, EntryDraft] = field(default_factory=dict)
+    clock: Clock = NO_CLOCK
+
+    def draft(self, key: str) -> EntryDraft:
+        """Return a text as it is stored."""
+        text = self.texts[key] or "-"
+        return self.drafts.get(key) or EntryDraft("api", key, text)
 
 
 @dataclass
@@ -71,19 +80,20 @@ class Engines:
     vectors: Vectors
     owners: list[str]
 
-    def english(self, question: str, count: int) -> list[str]:
-        """Return what OpenSearch finds with its own analysis of English."""
+    def english(self, question: str, count: int) -> dict[str, float]:
+        """Return what OpenSearch finds with its own analysis of English, best first."""
         answer = self.client.search(
             index=ENGLISH,
             body={"size": count, "query": {"match": {"text": question}}},
             params={"_source": "false", **PATIENT},
         )
-        return [hit["_id"] for hit in answer["hits"]["hits"]]
+        return {hit["_id"]: hit["_score"] for hit in answer["hits"]["hits"]}
 
-    def nearest(self, question: str, count: int) -> list[str]:
+    def nearest(self, question: str, count: int) -> dict[str, float]:
         """Return the texts whose best chunk is nearest, by reading them all."""
         cosines = self.cosines(question)
-        return sorted(cosines, key=lambda name: (-cosines[name], name))[:count]
+        names = sorted(cosines, key=lambda name: (-cosines[name], name))[:count]
+        return {name: cosines[name] for name in names}
 
     def cosines(self, question: str) -> dict[str, float]:
         """Return the cosine of every text's best chunk."""
@@ -129,12 +139,15 @@ def _fill(
 ) -> Engines:
     index = "quality"
     aliases.ensure_index(client, index)
-    embedded = _embedded(collection, encoder)
+    file = _kept_in(collection, encoder)
+    embedded = _read(collection, encoder, file) if file.exists() else {}
     names: dict[str, str] = {}
     keys = list(collection.texts)
     for start in range(0, len(keys), PAGE):
         page = keys[start : start + PAGE]
         names |= _page(collection, page, embedded, encoder, pool, client, index)
+    if not file.exists():
+        _keep(collection, embedded, file)
     client.indices.refresh(index=mapping.read_alias(index), params=PATIENT)
     _put_bare(client, collection)
     context = SearchContext(
@@ -153,22 +166,29 @@ def _fill(
 def _page(
     collection: Collection,
     keys: Sequence[str],
-    embedded: Mapping[str, Embedded],
+    embedded: dict[str, Embedded],
     encoder: Encoder,
     pool: Pool,
     client: OpenSearch,
     index: str,
 ) -> dict[str, str]:
-    """Store a page of texts as every stage would, and return the names of its ids."""
-    drafts = [EntryDraft("api", key, collection.texts[key] or "-") for key in keys]
+    """Store a page of texts as every stage would, and return the names of its ids.
+
+    What has no vectors yet is embedded, which may take long: nothing is locked by it.
+    """
+    drafts = [collection.draft(key) for key in keys]
     with connection(pool) as conn:
         saved = save_page(conn, TENANT, drafts, stages=[], editor="bench")
         names = {one.entry_id: one.external_id for one in saved}
         table = ensure_table(conn, "bench", encoder.model, encoder.dimension)
         contents = read_entries.load_contents(conn, TENANT, list(names))
+    for content in contents.values():
+        if content.external_id not in embedded:
+            embedded[content.external_id] = embed_entry.embed(content, encoder)
+    with connection(pool) as conn:
         for content in contents.values():
             metadata.store(conn, content, metadata.extract(content, None))
-            embed_entry.store(conn, table, content, embedded[names[content.entry_id]])
+            embed_entry.store(conn, table, content, embedded[content.external_id])
     with connection(pool) as conn:
         loaded = documents.load(conn, TENANT, list(names))
         # Of tables that it takes for empty Postgres makes plans for empty tables.
@@ -191,12 +211,13 @@ def _put_bare(client: OpenSearch, collection: Collection) -> None:
     client.indices.refresh(index=ENGLISH, params=PATIENT)
 
 
-def _embedded(collection: Collection, encoder: Encoder) -> dict[str, Embedded]:
-    """Return the vectors of every text; made once, then read from the folder."""
+def _kept_in(collection: Collection, encoder: Encoder) -> Path:
     told = hashlib.sha256(json.dumps(collection.texts).encode()).hexdigest()[:12]
-    file = VECTORS / f"{collection.name}-{encoder.model}-{told}.npz"
-    if not file.exists():
-        _embed_all(collection, encoder, file)
+    return VECTORS / f"{collection.name}-{encoder.model}-{told}.npz"
+
+
+def _read(collection: Collection, encoder: Encoder, file: Path) -> dict[str, Embedded]:
+    """Return the vectors of every text, as they were made once."""
     with np.load(file) as kept:
         vectors, places = kept["vectors"], kept["places"]
     rows: dict[int, list[int]] = {}
@@ -211,12 +232,12 @@ def _embedded(collection: Collection, encoder: Encoder) -> dict[str, Embedded]:
     return found
 
 
-def _embed_all(collection: Collection, encoder: Encoder, file: Path) -> None:
-    places: list[tuple[int, int, int, int]] = []
-    vectors: list[Vectors] = []
-    for number, text in enumerate(collection.texts.values()):
-        chunks = cut(text or "-", encoder)
-        places += [(number, one.number, one.start, one.end) for one in chunks]
-        vectors.append(encoder.encode([one.text for one in chunks]))
+def _keep(collection: Collection, embedded: Mapping[str, Embedded], file: Path) -> None:
+    places = [
+        (number, chunk.number, chunk.start, chunk.end)
+        for number, key in enumerate(collection.texts)
+        for chunk in embedded[key].chunks
+    ]
+    vectors = [embedded[key].vectors for key in collection.texts]
     file.parent.mkdir(parents=True, exist_ok=True)
     np.savez(file, vectors=np.concatenate(vectors), places=np.array(places))

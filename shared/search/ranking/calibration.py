@@ -42,7 +42,7 @@ COSINE_MAPS = {
 }
 # The same for the linear score, which by meaning alone is 0.7 of the cosine at most.
 LINEAR_MAPS = {
-    "bge-small-en-v1.5-int8": ((0.44, 0.25), (0.5, 0.5), (0.7, 0.8)),
+    "bge-small-en-v1.5-int8": ((0.2, 0.25), (0.3, 0.5), (0.55, 0.8)),
     "all-MiniLM-L6-v2-int8": ((0.18, 0.25), (0.33, 0.5), (0.585, 0.8)),
     "use-multilingual-v3": ((0.075, 0.25), (0.155, 0.5), (0.405, 0.8)),
 }

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
 
+from shared.embedding.models.model_names import BGE, SIMILARITY_FLOORS
 from shared.search.query.modes import EVIDENCE
 from shared.search.ranking.fusion import Fused
 
-# One pair for all collections: 0.7 beside 0.3 beat other shares on five of them.
-# `calibration.LINEAR_MAPS` is fitted to these shares.
-COSINE_SHARE, LEXICAL_SHARE = 0.7, 0.3
 COSINE = "cosine"
 # The scores of these say nothing of how many of the words an entry has.
 _NO_WORDS = frozenset({COSINE, *EVIDENCE})
@@ -21,16 +20,44 @@ _NO_WORDS = frozenset({COSINE, *EVIDENCE})
 MOVED = "moved_cosine"
 
 
+class Weights(NamedTuple):
+    """How much a model's cosines count beside words."""
+
+    # What is farther has nothing to do with the question: 0. The nearest is 1.
+    farthest: float = 0.0
+    # Words have the rest.
+    meaning: float = 0.7
+
+    def weigh(self, cosine: float, words: float) -> float:
+        """Return a hit's score by its cosine and its share in the best words'."""
+        near = max(0.0, cosine - self.farthest) / (1.0 - self.farthest)
+        return self.meaning * near + (1.0 - self.meaning) * words
+
+
+# One setting for all collections (`bench/quality_folds.py`): 0.7 beside 0.3 to 0.6 lost
+# to it on five of them. `calibration.LINEAR_MAPS` is fitted to these.
+UNMEASURED = Weights()
+WEIGHTS = {BGE: Weights(SIMILARITY_FLOORS[BGE])}
+
+
+def weights_of(model: str | None) -> Weights:
+    """Return how much the cosines of a model count."""
+    return WEIGHTS.get(model or "", UNMEASURED)
+
+
 def linear(
     fused: Sequence[Fused],
     cosines: Mapping[str, float],
     moved: Mapping[str, float] | None = None,
+    *,
+    model: str | None = None,
 ) -> list[float]:
     """Return for each hit 0.7 of its cosine plus 0.3 of its share in the best score.
 
     The cosine is that to the moved question, where there is one. An entry without a
     vector takes the median of the lexical hits that have a vector, or else of all hits.
     """
+    weights = weights_of(model)
     shares = _shares(fused)
     near = moved or {}
     known = [near.get(hit.shown.entry_id, _cosine(hit, cosines)) for hit in fused]
@@ -43,17 +70,16 @@ def linear(
     others = with_words or [cosine for cosine in known if cosine is not None]
     middle = median(others) if others else 0.0
     return [
-        COSINE_SHARE * (middle if cosine is None else cosine)
-        + LEXICAL_SHARE * (share or 0.0)
+        weights.weigh(middle if cosine is None else cosine, share or 0.0)
         for cosine, share in zip(known, shares, strict=True)
     ]
 
 
 def list_best_human_entries(
-    fused: Sequence[Fused], cosines: Mapping[str, float], count: int
+    fused: Sequence[Fused], cosines: Mapping[str, float], count: int, *, model: str
 ) -> list[str]:
-    """Return at most `count` entries that people wrote, best first by linear score."""
-    scores = linear(fused, cosines)
+    """Return so many entries that people wrote, best first by meaning and words."""
+    scores = linear(fused, cosines, model=model)
     order = sorted(
         range(len(fused)),
         key=lambda n: (-scores[n], fused[n].shown.kind, fused[n].shown.chunk_id),

@@ -137,7 +137,8 @@ def _scored(
     moved: Mapping[str, float] = {}
     if reranked:
         moved = shift_to_old_maximum(fused, facts.cosines, facts.moved)
-        before, named = linear(fused, facts.cosines, moved), "linear_map"
+        before = linear(fused, facts.cosines, moved, model=model)
+        named = "linear_map"
     elif searched and (unit := _only_unit(plan, searched)):
         named = calibration.MAP_OF_UNIT.get(unit, "none")
         before = _alone(fused, model, halves)

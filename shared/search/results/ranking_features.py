@@ -141,10 +141,8 @@ def _cosines(
     if not moves:
         return cosines, {}
     fused = fusion.fuse(branches, plan.rrf_k, {})
-    best = [
-        UUID(one)
-        for one in linear_rerank.list_best_human_entries(fused, cosines, FED_BY)
-    ]
+    told = linear_rerank.list_best_human_entries(fused, cosines, FED_BY, model=name)
+    best = [UUID(one) for one in told]
     if not best:
         return cosines, {}
     near = feedback.cosines(

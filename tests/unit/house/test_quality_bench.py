@@ -4,33 +4,41 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from math import isclose
 from pathlib import Path
 
 import pytest
 
-from bench import quality, quality_engines
-from bench.quality import BASE, OURS, Found, Report
+from bench import quality, quality_engines, quality_folds, quality_measures
 from bench.quality_engines import Collection
+from bench.quality_folds import GRID
+from bench.quality_measures import HEADINGS
+from bench.quality_report import BASE, OURS, RIVALS, Found, Report, found_of
 from bench.quality_words import BareWords
+from shared.embedding.models.model_names import DEFAULT_MODEL
+from shared.search.ranking import linear_rerank
+from shared.search.ranking.linear_rerank import Weights
 
 JUDGED = Collection("toy", {}, {"q": "?"}, {"q": {"a": 1, "b": 1, "c": 0}})
 
 
 def measured(*order: str) -> dict[str, float]:
-    return quality._measured(JUDGED, {"q": list(order)})
+    judged = quality_measures.judge(JUDGED, {"q": list(order)})
+    return {measure: quality_measures.mean(judged, measure) for measure in HEADINGS}
 
 
 def test_the_measures_are_those_of_the_books() -> None:
     best = measured("a", "b", "c")
-    assert best == dict.fromkeys(quality.MEASURES, 1.0)
+    assert best == dict.fromkeys(HEADINGS, 1.0)
     later = measured("c", "a", *(f"x{n}" for n in range(20)), "b")
     assert later["recip_rank"] == 0.5
+    assert (later["success_1"], later["success_5"]) == (0.0, 1.0)
     assert later["recall_10"] == 0.5
     assert later["recall_100"] == 1.0
     # One of two at the second place: 1 / log2(3), of 1 + 1 / log2(3).
     assert isclose(later["ndcg_cut_10"], 0.63093 / 1.63093, rel_tol=1e-4)
-    assert measured() == dict.fromkeys(quality.MEASURES, 0.0)
+    assert measured() == dict.fromkeys(HEADINGS, 0.0)
 
 
 def test_bare_bm25_finds_by_stem_and_nothing_where_no_word_is_shared() -> None:
@@ -97,3 +105,59 @@ def test_a_collection_is_read_with_its_first_questions(tmp_path: Path) -> None:
     read = quality_engines.read(tmp_path, 1)
     assert (read.texts, read.questions) == ({"1": "beam"}, {"7": "?"})
     assert read.judged == {"7": {"1": 1}}
+
+
+def test_an_interval_is_of_questions_and_of_differences_between_the_same_ones() -> None:
+    values = [0.0, 1.0] * 50
+    ours = {str(n): {"success_1": value} for n, value in enumerate(values)}
+    theirs = {name: {"success_1": 0.5} for name in ours}
+    low, high = quality_measures.interval(ours, "success_1")
+    # 1.96 standard errors of a fair coin, thrown a hundred times.
+    assert [low, high] == pytest.approx([0.4, 0.6], abs=0.02)
+    above = quality_measures.interval(ours, "success_1", theirs)
+    assert above == pytest.approx([low - 0.5, high - 0.5])
+    assert quality_measures.interval(ours, "success_1", ours) == [0.0, 0.0]
+
+
+def test_short_and_long_questions_are_told_apart_where_there_are_some_of_both() -> None:
+    long = " ".join(["beam"] * 26)
+    questions = {str(n): long if n < 10 else "beam" for n in range(30)}
+    collection = Collection("toy", {}, questions, {})
+    good = {str(n): 1.0 if n < 2 else 0.0 for n in range(30)}
+    judged = {
+        way: {
+            number: dict.fromkeys(HEADINGS, value if way == OURS else 0.5)
+            for number, value in good.items()
+        }
+        for way in (*RIVALS, OURS)
+    }
+    found = {(one.way, one.part): one for one in found_of(collection, judged)}
+    counts = {part: found[OURS, part].questions for part in ("", "short", "long")}
+    assert counts == {"": 30, "short": 20, "long": 10}
+    assert found[BASE, "long"].measures["success_1"] == 0.5
+    assert found[OURS, "long"].measures["success_1"] == 0.2
+    low, high = found[OURS, "long"].above[BASE]["success_1"]
+    assert low <= 0.2 - 0.5 <= high
+    few = replace(collection, questions={**questions, "9": "beam"})
+    assert {one.part for one in found_of(few, judged)} == {""}
+
+
+def test_a_fold_is_weighed_as_the_others_choose_and_never_by_itself() -> None:
+    def judged(best: Weights) -> dict[Weights, quality_measures.Judged]:
+        return {
+            one: {"q": dict.fromkeys(HEADINGS, 1.0 if one == best else 0.0)}
+            for one in GRID
+        }
+
+    weighed = {"a": judged(GRID[2]), "b": judged(GRID[2]), "c": judged(GRID[5])}
+    assert quality_folds.choose(weighed, ["a", "b"]) == GRID[2]
+    assert quality_folds.choose(weighed, ["c"]) == GRID[5]
+    # What ships is one of those that there is to choose from.
+    assert linear_rerank.WEIGHTS[DEFAULT_MODEL] in GRID
+
+
+def test_the_linear_rival_spreads_both_lists_over_nought_to_one() -> None:
+    english, model = {"a": 30.0, "b": 20.0, "c": 10.0}, {"b": 0.9, "d": 0.88, "c": 0.8}
+    # b: 0.15 + 0.7; d: 0.7 * 0.8; a: 0.3; c: the last of both.
+    assert quality._spread(english, model) == ["b", "d", "a", "c"]
+    assert quality._spread({}, {"a": 0.5}) == ["a"]

@@ -94,7 +94,8 @@ def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
     assert [branch["name"] for branch in body["branches"]] == ["os_bm25", "semantic"]
     assert (body["reranked"], first["calibration"]) == (True, "linear_map")
     # It names what the question names.
-    linear = (0.7 * first["scores"]["cosine"] + 0.3) * 1.2
+    near = (first["scores"]["cosine"] - 0.48) / 0.52
+    linear = (0.7 * near + 0.3) * 1.2
     shown = calibration.of_linear(linear, DEFAULT_MODEL)
     assert abs(first["relevance_score"] - shown) < 1e-6
     assert body["diagnostics"] == []

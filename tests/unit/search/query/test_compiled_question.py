@@ -135,6 +135,16 @@ def test_beyond_the_limit_only_plain_words_are_dropped() -> None:
     assert compile_question(grammar.parse(text).tree).dropped == 39
 
 
+def test_beyond_the_limit_the_shortest_words_are_dropped_first() -> None:
+    short = " ".join(f"w{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(70))
+    made = condition(f"{short} cavity quench hydrogen", max_terms=5)
+    assert made is not None
+    found = [leaf for leaf, _ in conditions.iterate_leaves(made)]
+    # In the order of the question, and of equally long ones the first.
+    words = [leaf.word for leaf in found if isinstance(leaf, Clause)]
+    assert words == ["waa", "wba", "cavity", "quench", "hydrogen"]
+
+
 def test_of_alternatives_beyond_the_limit_the_last_are_no_alternatives() -> None:
     letters = [chr(97 + i % 26) + chr(97 + i // 26) for i in range(80)]
     made = condition(" OR ".join(f"word{two}" for two in letters))

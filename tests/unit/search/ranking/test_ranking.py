@@ -90,6 +90,26 @@ def test_meaning_and_words_are_weighed_seven_to_three() -> None:
     assert order.items[2].scores == {"bm25": 5.0, "cosine": 0.4}
 
 
+def test_cosines_of_the_model_that_ships_count_from_where_nothing_is_near() -> None:
+    near = meaning(hit("both", 0.74), hit("meant", 0.87))
+    found = [
+        words(hit("both", 10.0), hit("half", 5.0), hit("far", 10.0)),
+        replace(near, model="bge-small-en-v1.5-int8"),
+    ]
+    order = rank(found, Facts(cosines={"half": 0.61, "far": 0.3}), HYBRID)
+    before = {item.entry_id: item.fused for item in order.items}
+    # 0.48 is 0, and 0.74 half of the way to 1.
+    assert before == pytest.approx(
+        {
+            "meant": 0.7 * 0.75,
+            "both": 0.7 * 0.5 + 0.3,
+            "half": 0.7 * 0.25 + 0.3 * 0.5,
+            # What is farther is no less than nothing.
+            "far": 0.3,
+        }
+    )
+
+
 @pytest.mark.requirement("C08")
 @given(
     st.lists(
