@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shared.search.query.modes import AGENTIC
 from shared.search.query.ordering import CARRIED, NAMED, Ordering
 from shared.search.query.plan import Plan
 from shared.search.ranking.linear_rerank import COSINE, MOVED
@@ -19,10 +20,28 @@ def trace_scores(
     """Return the plan with the queries sent, and the steps of each hit's score."""
     fused = {item.entry_id: item.fused for item in conclusion.ranked}
     return {
-        "plan": {**planned(plan), **sent},
+        "plan": {**planned(plan), **_phases(plan, conclusion, len(hits)), **sent},
         "score_trace": [
             _trace(hit, fused.get(hit.entry_id, 0.0), conclusion, plan) for hit in hits
         ],
+    }
+
+
+def _phases(plan: Plan, conclusion: Conclusion, returned: int) -> dict[str, Any]:
+    """Return what each phase came to of a question that was taken apart."""
+    if plan.method != AGENTIC:
+        return {}
+    order = conclusion.order
+    return {
+        "phases": {
+            "planner": {"sub_queries": len(plan.sub_queries)},
+            "retriever": {
+                "branches": len(conclusion.branches),
+                "took_ms": max((o.took_ms for o in conclusion.branches), default=0.0),
+            },
+            "validator": {"validated": order.validated, "rejected": order.rejected},
+            "synthesizer": {"found": order.found, "returned": returned},
+        }
     }
 
 

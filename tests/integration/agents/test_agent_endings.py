@@ -153,7 +153,7 @@ UNSEARCHED = "The model called no tool that could be run: nothing was searched."
     [
         (says("The klystron tripped because I say so [1.1]."), "answered"),
         (answers(401, {}, "application/json"), "model_unavailable"),
-        (calls(call("no_such_tool", query="klystron")), "repeated_calls"),
+        (calls(call("no_such_tool", query="klystron")), "max_turns"),
     ],
 )
 def test_where_no_tool_was_carried_out_it_says_that_nothing_was_searched(

@@ -85,6 +85,28 @@ def test_each_entry_comes_once_and_says_which_parts_found_it(logbook: Asking) ->
     assert asked == PARTS
 
 
+@pytest.mark.requirement("S3-02")
+def test_the_trace_tells_what_each_phase_came_to(logbook: Asking) -> None:
+    body = ask(logbook, debug=True)
+    phases = body["plan"]["phases"]
+    assert list(phases) == ["planner", "retriever", "validator", "synthesizer"]
+    assert phases["planner"] == {"sub_queries": 3}
+    assert phases["retriever"]["branches"] == len(body["branches"])
+    slowest = max(one["took_ms"] for one in body["branches"])
+    assert phases["retriever"]["took_ms"] == slowest
+    meta = body["meta"]
+    assert phases["validator"] == {
+        "validated": meta["validated"],
+        "rejected": meta["rejected_by_validation"],
+    }
+    assert phases["synthesizer"] == {
+        "found": meta["total_candidates"],
+        "returned": meta["returned"],
+    }
+    plain = logbook.ask("vacuum", debug=True)
+    assert "phases" not in plain["plan"]
+
+
 @pytest.mark.requirement("S3-44")
 def test_a_question_of_one_part_is_one_sub_query(logbook: Asking) -> None:
     body = ask(logbook, "vacuum leak")

@@ -1,0 +1,57 @@
+"""What searches, answers and agents are built from: given to them, shared by none."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import MISSING, fields
+from typing import cast
+
+import pytest
+
+from shared.agents.ask_model import AgentProcess
+from shared.embedding.models.encoders import HashingEncoder
+from shared.postgres.pool import Pool
+from shared.search.retrieval.search_context import (
+    SearchContext,
+    make_search_context,
+    no_opensearch,
+    no_signer,
+)
+from shared.settings.settings import Settings
+from shared.text.facility.facility import PLAIN
+
+
+def context_of(index: str, encoder: HashingEncoder) -> SearchContext:
+    settings = Settings.load({"OPENSEARCH_INDEX": index})
+    return make_search_context(
+        settings,
+        # Its database, which nothing asks before a search does.
+        pool=cast("Pool", object()),
+        now=time.time,
+        signer=no_signer,
+        facility=PLAIN,
+        opensearch=no_opensearch,
+        encoder=lambda _: encoder,
+    )
+
+
+@pytest.mark.requirement("S0-06")
+def test_two_that_search_share_neither_what_they_were_given_nor_what_they_keep() -> (
+    None
+):
+    mine, theirs = (context_of(name, HashingEncoder()) for name in ("mine", "theirs"))
+
+    assert (mine.index, theirs.index) == ("mine", "theirs")
+    assert mine.pool is not theirs.pool
+    assert mine.encoder("any") is not theirs.encoder("any")
+    kept = [
+        one.name
+        for one in fields(SearchContext)
+        if one.default_factory is not MISSING or not one.init
+    ]
+    assert {"circuits", "models", "query_vectors"} <= {*kept}
+    for name in (*kept, "sizes", "present", "written_in", "sources"):
+        assert getattr(mine, name) is not getattr(theirs, name), name
+    # An agent has its repository, its settings and its model from its process.
+    needed = {one.name for one in fields(AgentProcess) if one.default is MISSING}
+    assert {"pool", "context", "model", "bounds", "temperature"} <= needed
