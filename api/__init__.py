@@ -1,1 +1,1 @@
-"""Every way in: HTTP and the command line."""
+"""Every way in: REST, the page, MCP, the command line, the Python client."""

@@ -1,1 +1,1 @@
-"""Celery tasks around the domain; each is thin."""
+"""What Celery runs, in thin tasks; the adapters; and upkeep, a plain process."""

@@ -1,1 +1,1 @@
-"""Sentences that answer a question, taken from its best results."""
+"""Sentences that answer a question, from its best results, and their wording."""

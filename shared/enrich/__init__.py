@@ -1,1 +1,1 @@
-"""Stages that find things in entries: metadata, links, digests."""
+"""What the stages make of an entry: metadata, files, copies, links, extracts."""

@@ -1,1 +1,1 @@
-"""Entries as rows: drafts, identity, links, threads, removal."""
+"""Entries as rows: the one way to write them, and how they are read and removed."""

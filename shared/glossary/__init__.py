@@ -1,1 +1,1 @@
-"""The facility's approved terms, and what means the same."""
+"""The facility's terms: proposed, decided, and what means the same."""

@@ -1,1 +1,1 @@
-"""What a stage of enrichment is, and which there are."""
+"""What a stage is, which are installed, and what an entry passes."""

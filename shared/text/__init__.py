@@ -1,1 +1,1 @@
-"""Foreign text in, terms and facts out."""
+"""The one door for foreign text, the one analyser, and what a text states."""

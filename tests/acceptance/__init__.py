@@ -1,0 +1,1 @@
+"""The processes themselves, driven from outside."""

@@ -1,0 +1,1 @@
+"""Deaths, cuts and restarts; each experiment ends in one line of numbers."""

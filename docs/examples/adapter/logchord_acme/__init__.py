@@ -1,0 +1,1 @@
+"""The adapter of a made-up logbook."""

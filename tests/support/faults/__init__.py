@@ -1,0 +1,1 @@
+"""What fault experiments share: load, upstreams, the release before."""

@@ -1,0 +1,1 @@
+"""Faults that experiments inject: deaths, cuts, bad messages, wrong clocks."""

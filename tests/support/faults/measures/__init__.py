@@ -1,0 +1,1 @@
+"""What experiments measure: what held, how late, how much memory."""
