@@ -23,7 +23,7 @@ _OWN_MODES = ("keyword", "semantic", "hybrid")
 
 
 class ModeSearch(Bounded):
-    """What the search of one mode takes."""
+    """The arguments of a search in one mode."""
 
     query: Text
     limit: Annotated[int, Field(ge=1, le=100)] = 10

@@ -12,7 +12,7 @@ MAX_WEIGHT = 10
 
 
 class SearchSettings(Section):
-    """What a search does when it does not say."""
+    """Defaults of a search that names none of its own."""
 
     default_method: Literal["vector", "keyword", "hybrid"] = Field(
         "hybrid", description="Method of `POST /search` when none is named."

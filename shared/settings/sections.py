@@ -231,7 +231,7 @@ class TelemetrySettings(Section):
 
 
 class SessionSettings(Section):
-    """What a search remembers of the one before."""
+    """How long a session keeps the context of its last search."""
 
     inactivity_seconds: int = Field(
         900, ge=1, description="Then a session's context is forgotten."
@@ -298,7 +298,7 @@ class GravityBoostSettings(Section):
 
 
 class FreshnessSettings(Section):
-    """What the age of an entry costs it."""
+    """How much the age of an entry lowers its score."""
 
     half_life_days: dict[Domain, Annotated[float, Field(gt=0)]] = Field(
         {},

@@ -29,7 +29,7 @@ class Me(BaseModel):
 
 @router.get("/me", summary="Who calls", response_model=Me, responses=documented())
 async def get_me(caller: Caller, ctx: Ctx) -> dict[str, Any]:
-    """Return what the key at hand may do."""
+    """Return who the caller's key belongs to, and its rights."""
     scope, settings = caller.scope, ctx.settings
     return {
         "key_id": scope.key_id,

@@ -35,7 +35,7 @@ _BOUNDED = "-c statement_timeout=20000 -c lock_timeout=2000"
 
 @click.command()
 def status() -> int:
-    """Say what runs and how far the work is; exit 1 if something is wrong."""
+    """Show the processes and the work that is due; exit 1 if something is wrong."""
     out = output.current()
     settings = Settings.load(os.environ)
     document = gather(settings)

@@ -67,7 +67,7 @@ class AsyncLink:
         await self._http.aclose()
 
     async def read(self, kind: type[M], method: str, path: str, **given: Any) -> M:
-        """Return what an answer holds."""
+        """Ask the server, and read its answer as a model."""
         answer = await self.ask(method, path, **given)
         return kind.model_validate_json(answer.content)
 

@@ -219,7 +219,7 @@ class TextsCut(Model):
 
 
 class ThreadLink(Model):
-    """What an entry has to do with another one that it does not answer."""
+    """A tie to another entry that this one does not answer."""
 
     kind: str
     entry_id: str

@@ -67,7 +67,7 @@ class Classified(Model):
 
 
 class ContextAnswer(Model):
-    """What an answer is worth, or what an empty one means, in words."""
+    """A verdict on an answer, or on an empty page, in words and codes."""
 
     status: str
     code: str
@@ -211,7 +211,7 @@ class QualityAlerts(Model):
 
 
 class QueryPlan(Model):
-    """What a search would do."""
+    """A search's plan, made without searching."""
 
     query: str
     intent: str
@@ -272,7 +272,7 @@ class SearchCard(Model):
 
 
 class SearchResponse(Model):
-    """What a search found, what was searched, and how fresh it was."""
+    """The hits of a search, its branches, its coverage and its freshness."""
 
     job_id: str | None
     state: str

@@ -32,7 +32,7 @@ class Job:
         return self._link.read(models.Job, "GET", path, params=params)
 
     def wait(self) -> models.SearchResponse:
-        """Return what it found, or a part of it; if nothing, its error is raised."""
+        """Return the answer once the job has ended; raise its error if it has none."""
         while True:
             job = self.state(self._link.most_wait_ms)
             if job.response is not None:

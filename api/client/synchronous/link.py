@@ -66,7 +66,7 @@ class Link:
         self._http.close()
 
     def read(self, kind: type[M], method: str, path: str, **given: Any) -> M:
-        """Return what an answer holds."""
+        """Ask the server, and read its answer as a model."""
         answer = self.ask(method, path, **given)
         return kind.model_validate_json(answer.content)
 

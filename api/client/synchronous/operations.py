@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Operations:
-    """What a client may ask about the system, and have it do."""
+    """Status, sources, quarantine and chores of the system."""
 
     _link: Link
 

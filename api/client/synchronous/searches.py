@@ -58,7 +58,7 @@ class Searches(Entries):
                 yield job
 
     def plan(self, query: str = "", **fields: Any) -> models.QueryPlan:
-        """Return what a search would do; nothing of it is done."""
+        """Plan a search without running it."""
         return self._link.read(
             models.QueryPlan,
             "POST",
@@ -94,7 +94,7 @@ class Searches(Entries):
         )
 
     def similar(self, ref: str, **params: Any) -> models.SimilarEntries:
-        """Return what is like an entry, without its own thread."""
+        """Find entries that resemble one, outside its own thread."""
         entry = self.entry(ref)
         path = f"/v1/entries/{entry.entry_id}/similar"
         return self._link.read(models.SimilarEntries, "GET", path, params=params)
@@ -158,7 +158,7 @@ class Searches(Entries):
         )
 
     def digest(self, since: str | None = None) -> models.ShiftDigest:
-        """Return what a shift should know, every item cited."""
+        """Read the digest of a shift, every item cited."""
         params = {"since": since}
         return self._link.read(models.ShiftDigest, "GET", "/v1/digest", params=params)
 

@@ -12,7 +12,7 @@ from api.entries.schemas.entries import EntryOut
 
 
 class ThreadLink(BaseModel):
-    """What an entry has to do with another one that it does not answer."""
+    """A tie to another entry that this one does not answer."""
 
     kind: Literal["supersedes", "related"]
     entry_id: UUID

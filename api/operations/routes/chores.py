@@ -57,7 +57,7 @@ def get_maintenance(maintenance_id: UUID, ctx: Ctx) -> Response:
     responses=documented(404),
 )
 def cancel_maintenance(maintenance_id: UUID, caller: Caller, ctx: Ctx) -> Response:
-    """What is done stays done; one that has ended stays as it is. Idempotent."""
+    """Stop a chore: finished steps stay, and one that has ended is left. Idempotent."""
     with connection(ctx.pool) as conn:
         found = chore_records.cancel(conn, maintenance_id)
     log.info(

@@ -13,7 +13,7 @@ from shared.work.chore_records import Maintenance
 
 
 class RebuildIn(BaseModel):
-    """What of it is made anew."""
+    """The parts of the index that a rebuild makes anew."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -100,7 +100,7 @@ class EvidenceSentence(BaseModel):
 
 
 class ContextAnswer(BaseModel):
-    """What an answer is worth, or what an empty one means, in words."""
+    """A verdict on an answer, or on an empty page, in words and codes."""
 
     status: Literal["grounded", "clarify", "insufficient"]
     code: str

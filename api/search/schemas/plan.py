@@ -43,7 +43,7 @@ class PlanEngine(BaseModel):
 
 
 class QueryPlan(BaseModel):
-    """What a search would do; what it says is what `plan` of the answer would say."""
+    """A search's plan, made without searching; the answer's `plan` says the same."""
 
     query: str
     intent: Intent = Field(description="What the question is for, by its words.")

@@ -342,4 +342,4 @@ _Fields = body_model(
 
 
 class SearchResponse(_Fields):  # type: ignore[misc, valid-type]
-    """What a search found, what was searched, and how fresh it was."""
+    """The hits of a search, its branches, its coverage and its freshness."""

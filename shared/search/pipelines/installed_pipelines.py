@@ -53,7 +53,7 @@ def modes_of(settings: Settings) -> tuple[Mode, ...]:
 def list_parameters(
     names: Iterable[str], composed: Sequence[Mode]
 ) -> list[ParameterDescriptor]:
-    """Return what modules and pipelines take, and the modules that these ask."""
+    """List the parameters of modules and pipelines, and of modules that these ask."""
     families = {one.name: one.families for one in composed}
     asked: dict[str, None] = {}
     for name in names:

@@ -118,7 +118,7 @@ def _run(
 
 
 def _rank_as_one(ask: Ask, modules: Modules) -> ModuleResult:
-    """Return what each module finds as one list; one that fails costs its own hits."""
+    """Rank the hits of all modules as one list; one that fails costs its own hits."""
     scores: defaultdict[str, float] = defaultdict(float)
     failed: list[LogchordError] = []
     for name in modules.names:

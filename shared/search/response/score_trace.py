@@ -28,7 +28,7 @@ def trace_scores(
 
 
 def _phases(plan: Plan, conclusion: Conclusion, returned: int) -> dict[str, Any]:
-    """Return what each phase came to of a question that was taken apart."""
+    """Count the results of each phase of a question that was taken apart."""
     if plan.method != AGENTIC:
         return {}
     order = conclusion.order

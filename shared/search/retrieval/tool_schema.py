@@ -19,7 +19,7 @@ _SHOWN = (
 
 
 class SearchArguments(BaseModel):
-    """What a search is given, unless a module says what else it takes."""
+    """The arguments of a search; a module may add its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
