@@ -60,6 +60,14 @@ def test_no_file_is_named_after_nothing():
     assert named == []
 
 
+def test_docstrings_name_their_object_and_comments_their_subject():
+    riddles = r'^\s*"""(Return (it|the same|what|whatever|whoever)\b|Say (it|what|so)\b'
+    riddles += r"|Whether it\b|What (is|it|a|the|of|an)\b.*\b(it|them|one)\b)"
+    found = [line for line in lines_with(riddles, CODE) if ".py:1: " not in line]
+    assert found == []
+    assert lines_with(r"^\s*# Of\b", CODE) == []
+
+
 def test_everything_is_caught_in_two_places_only():
     found = lines_with(r"^\s*except( \(?(Base)?Exception\b.*)?( as \w+)?:", CODE)
     folders = sorted(line.split("/")[0] for line in found)
