@@ -52,7 +52,7 @@ def linear(
     *,
     model: str | None = None,
 ) -> list[float]:
-    """Return for each hit 0.7 of its cosine plus 0.3 of its share in the best score.
+    """Weigh the cosine of each hit and its share in the best score of words.
 
     The cosine is that to the moved question, where there is one. An entry without a
     vector takes the median of the lexical hits that have a vector, or else of all hits.
