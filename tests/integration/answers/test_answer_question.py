@@ -213,6 +213,28 @@ def test_two_sides_of_a_comparison_have_a_paragraph_each(asking: Asking) -> None
     assert "OPS-3" in second
 
 
+@pytest.mark.requirement("S4-37", "S4-38")
+def test_however_much_is_told_five_pieces_of_evidence_and_labels_are_listed(
+    asking: Asking,
+) -> None:
+    steps = ("stopped at noon", "was greased by the crew", "runs again since dusk")
+    asking.write(
+        *(
+            draft(f"OPS-{n}{place}", f"Turbine {n} of the cold box {step}.", place)
+            for n in (1, 2, 3)
+            for place, step in enumerate(steps)
+        )
+    )
+    told = answer(asking, "turbine 1 vs turbine 2 vs turbine 3", mode="agentic")
+    context = told.context_answer
+    assert told.answer is not None
+    assert context is not None
+    assert len(re.findall(r"\[#", told.answer)) > 5, told.answer
+    assert (len(context["evidence"]), len(context["citations"])) == (5, 5)
+    assert len(context["questions"]) <= 2
+    assert {"code", "summary", "reason", "status"} <= context.keys()
+
+
 def stored(asking: Asking, plan: Plan) -> Any:
     job = job_of(asking.context, plan)
     ended = end_search(
