@@ -11,6 +11,7 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
+from shared.cards.make_cards import make_cards
 from shared.entries.draft import EntryDraft
 from shared.postgres.pool import connection
 from shared.search.jobs import close_job
@@ -59,7 +60,7 @@ def answer(
         job_of(asking.context, plan),
         plan,
         asking.carried_out(plan),
-        Beside(answer_question),
+        Beside(answer_question, make_cards),
     )
     assert ended.answer is not None
     return ended.answer
@@ -201,6 +202,18 @@ def test_nothing_found_is_no_answer(asking: Asking) -> None:
     assert told.results == []
     assert told.answer is None
     assert told.citations == []
+
+
+@pytest.mark.requirement("S4-64")
+def test_cards_stand_beside_an_answer_and_without_one(asking: Asking) -> None:
+    write_logbook(asking)
+    told = answer(asking, "Why did gate valve 8 close?")
+    bare = answer(asking, "Why did gate valve 8 close?", synthesize=False)
+    assert told.answer is not None
+    assert (bare.answer, bare.citations) == (None, [])
+    cards = [one.card_id for one in told.cards]
+    assert cards
+    assert [one.card_id for one in bare.cards] == cards
 
 
 @pytest.mark.requirement("S4-66")
