@@ -11,6 +11,7 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
+from shared.cards.make_cards import make_cards
 from shared.entries.draft import EntryDraft
 from shared.postgres.pool import connection
 from shared.search.jobs import close_job
@@ -59,7 +60,7 @@ def answer(
         job_of(asking.context, plan),
         plan,
         asking.carried_out(plan),
-        Beside(answer_question),
+        Beside(answer_question, make_cards),
     )
     assert ended.answer is not None
     return ended.answer
@@ -203,6 +204,18 @@ def test_nothing_found_is_no_answer(asking: Asking) -> None:
     assert told.citations == []
 
 
+@pytest.mark.requirement("S4-64")
+def test_cards_stand_beside_an_answer_and_without_one(asking: Asking) -> None:
+    write_logbook(asking)
+    told = answer(asking, "Why did gate valve 8 close?")
+    bare = answer(asking, "Why did gate valve 8 close?", synthesize=False)
+    assert told.answer is not None
+    assert (bare.answer, bare.citations) == (None, [])
+    cards = [one.card_id for one in told.cards]
+    assert cards
+    assert [one.card_id for one in bare.cards] == cards
+
+
 @pytest.mark.requirement("S4-66")
 def test_two_sides_of_a_comparison_have_a_paragraph_each(asking: Asking) -> None:
     write_logbook(asking)
@@ -211,6 +224,28 @@ def test_two_sides_of_a_comparison_have_a_paragraph_each(asking: Asking) -> None
     first, second = told.answer.split("\n\n")
     assert "OPS-4" in first
     assert "OPS-3" in second
+
+
+@pytest.mark.requirement("S4-37", "S4-38")
+def test_however_much_is_told_five_pieces_of_evidence_and_labels_are_listed(
+    asking: Asking,
+) -> None:
+    steps = ("stopped at noon", "was greased by the crew", "runs again since dusk")
+    asking.write(
+        *(
+            draft(f"OPS-{n}{place}", f"Turbine {n} of the cold box {step}.", place)
+            for n in (1, 2, 3)
+            for place, step in enumerate(steps)
+        )
+    )
+    told = answer(asking, "turbine 1 vs turbine 2 vs turbine 3", mode="agentic")
+    context = told.context_answer
+    assert told.answer is not None
+    assert context is not None
+    assert len(re.findall(r"\[#", told.answer)) > 5, told.answer
+    assert (len(context["evidence"]), len(context["citations"])) == (5, 5)
+    assert len(context["questions"]) <= 2
+    assert {"code", "summary", "reason", "status"} <= context.keys()
 
 
 def stored(asking: Asking, plan: Plan) -> Any:
