@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, get_args, get_origin
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope as RawScope
 
 from api.context import caller, context
 from api.server.errors import CarriedError
@@ -22,6 +25,10 @@ from shared.text import door
 
 # What takes longer to parse would hold up every other request meanwhile.
 _LARGE_BODY_BYTES = 65_536
+
+_ENCODED_SLASH = re.compile("%2[Ff]")
+# Stands for it while addresses are compared; no admitted address holds one.
+_NO_SLASH = "\0"
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -54,6 +61,18 @@ class StrictRoute(APIRoute):
     request_class = DoorRequest
     # Against which limit its requests count, as what it needs says.
     counts_as: Kind = "default"
+
+    def matches(self, scope: RawScope) -> tuple[Match, RawScope]:
+        """Tell whether this is the address; an encoded slash belongs to a name."""
+        written = scope.get("raw_path", b"").decode("latin-1")
+        whole = _ENCODED_SLASH.sub(_NO_SLASH, written)
+        if whole == written or unquote(written) != scope["path"]:
+            return super().matches(scope)
+        match, found = super().matches({**scope, "path": unquote(whole)})
+        for name, value in found.get("path_params", {}).items():
+            if isinstance(value, str):
+                found["path_params"][name] = value.replace(_NO_SLASH, "/")
+        return match, found
 
     def takes(self, name: str) -> bool:  # noqa: ARG002 - for routes that take more
         """Tell whether the route reads a parameter that its handler does not name."""

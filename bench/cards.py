@@ -50,6 +50,7 @@ from shared.settings.settings import Settings
 from shared.text.analysis.tokens import scan
 from shared.text.facility.devices import Register, Thing
 from shared.text.facility.facility import PLAIN, Facility
+from shared.text.facility.incident_words import Own
 from shared.times.calendar import Clock
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -75,6 +76,8 @@ _FIX = re.compile(
     r"|repariert|behoben|erneuert|l\u00e4uft (?:jetzt )?wieder|wieder)\b",
     re.IGNORECASE,
 )
+# As a facility of this kind adds to its words.
+EVENT_WORDS: Own = (("trip", ("scram", "scrams", "scrammed", "lost")),)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
@@ -156,7 +159,7 @@ class _Truth:
 # tripped and something else was wrong with it, both answers are right.
 _BY_HAND: dict[str, tuple[list[str | None], bool | None]] = {
     "RFC2": (["OPS-20739"], True),
-    "RFC3": (["OPS-20515"], True),
+    "RFC3": (["OPS-20515", "OPS-20516"], True),
     "FE-09": (["OPS-20621", "BL-3387", "MT-8276", "OPS-20625"], True),
     "HX-2": (["OPS-20520", "MT-8188"], True),
     "ID-11": (["OPS-20547"], True),
@@ -358,7 +361,8 @@ def _drafts(tenant: str) -> Iterator[EntryDraft]:
 def _filled() -> Iterator[dict[str, SearchContext]]:
     encoder = load_encoder(DEFAULT_MODEL, Settings.load({}).cache)
     plants = Register([Thing("device", one.name) for one in _plants()])
-    facilities = {SAMPLE: PLAIN, EVENTS: replace(PLAIN, things=plants)}
+    events = replace(PLAIN, things=plants, incidents=EVENT_WORDS)
+    facilities = {SAMPLE: PLAIN, EVENTS: events}
     with (
         rig.servers() as ground,
         make_pool(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +15,13 @@ from shared.log import get_logger
 if TYPE_CHECKING:
     from api.caller_info import CallerInfo
     from api.context import ApiContext
+    from shared.access.scope import Scope
 
 log = get_logger()
 
-MOST_CHIPS = 3
+MOST_CHIPS, MOST_FOLLOW_UPS = 3, 2
 _MOST_TRIED = 8
+_BUCKET_SECONDS = 300
 _THINGS = frozenset({"device", "system", "pv"})
 
 
@@ -25,7 +29,14 @@ async def find_chips(
     ctx: ApiContext, caller: CallerInfo, entries: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """Return up to three questions about these entries that have answers."""
-    tried = list(dict.fromkeys(suggest_questions(entries)))[:_MOST_TRIED]
+    suggested = list(dict.fromkeys(suggest_questions(entries)))[:_MOST_TRIED]
+    tried = rotate_questions(suggested, caller.scope, int(time.time()))
+    return (await _find_viable(ctx, caller, tried))[:MOST_CHIPS]
+
+
+async def _find_viable(
+    ctx: ApiContext, caller: CallerInfo, tried: Sequence[str]
+) -> list[str]:
     if not tried:
         return []
     scope = caller.scope
@@ -39,7 +50,33 @@ async def find_chips(
         # The newest entries are worth seeing without them.
         log.warning("chips_not_evaluated", code=exc.error_code)
         return []
-    return [one.query for one in found if one.viable][:MOST_CHIPS]
+    return [one.query for one in found if one.viable]
+
+
+async def find_follow_ups(
+    ctx: ApiContext, caller: CallerInfo, asked: str, body: Mapping[str, Any]
+) -> list[str]:
+    """Return up to two questions about what an answer is about that have answers."""
+    named = [one["title"] for one in body["cards"] if one["type"] == "entity"]
+    known = asked.strip().rstrip("?").casefold()
+    # One of each thing: every question that is tried is a search.
+    tried = [
+        next(one for one in _questions_about(name) if one.casefold() != known)
+        for name in named[:MOST_FOLLOW_UPS]
+    ]
+    return await _find_viable(ctx, caller, tried)
+
+
+def rotate_questions(questions: Sequence[str], whose: Scope, at: int) -> list[str]:
+    """Return them from one on: another one for each caller every five minutes.
+
+    Whoever loads a page again is shown the same.
+    """
+    if not questions:
+        return []
+    seed = f"{whose.tenant} {whose.key_id or whose.subject} {at // _BUCKET_SECONDS}"
+    first = zlib.crc32(seed.encode()) % len(questions)
+    return [*questions[first:], *questions[:first]]
 
 
 def suggest_questions(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -56,6 +93,10 @@ def suggest_questions(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         for name in _names(one):
             yield f"what happened with {name}"
             break
+
+
+def _questions_about(name: str) -> Sequence[str]:
+    return f"when did {name} last trip", f"what happened with {name}"
 
 
 def _names(entry: Mapping[str, Any]) -> Iterator[str]:

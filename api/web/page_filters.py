@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
@@ -34,6 +35,11 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def segment(name: str) -> str:
+    """Return a name as one part of an address, its slashes encoded, too."""
+    return quote(name, safe="")
+
+
 def by_id(entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return entries by their ids."""
     return {one["entry_id"]: one for one in entries}
@@ -53,6 +59,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "marks": marks,
     "short": short,
     "words": words,
+    "segment": segment,
     "by_id": by_id,
     "amount": amount,
 }

@@ -51,9 +51,7 @@ class PageBesideData(PageRoute):
 
     def matches(self, scope: RawScope) -> tuple[Match, RawScope]:
         """Tell whether this is the address, asked for by a browser."""
-        accepted = Headers(scope=scope).get("accept", "")
-        is_twin = scope.get("path", "").endswith(rendering.TWIN)
-        if "text/html" not in accepted or is_twin:
+        if "text/html" not in Headers(scope=scope).get("accept", ""):
             return Match.NONE, {}
         return super().matches(scope)
 

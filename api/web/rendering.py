@@ -95,10 +95,12 @@ def frame(request: Request, template: str) -> dict[str, Any]:
     scopes = who.scope.allowed if who else frozenset()
     here = place_of(request)
     path, _, query = here.partition("?")
-    # Some addresses are a twin already: an error of one is shown as a page, too.
-    named = path.removesuffix(TWIN) if path != "/" else "/index"
+    # Some addresses are a twin already: an error of one is shown as a page, too. The
+    # number of an entry may end like one.
+    is_entry = path.startswith("/e/")
+    named = path if is_entry else path.removesuffix(TWIN) if path != "/" else "/index"
     # The page of an entry has a query for marking words; its REST route knows none.
-    asked = f"?{query}" if query and not path.startswith("/e/") else ""
+    asked = f"?{query}" if query and not is_entry else ""
     return {
         "url": Links(settings.base_path),
         "page": template.removesuffix(".html"),

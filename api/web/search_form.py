@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from api.search.schemas.search import SearchRequest
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filters, time_range
-from shared.search.query.modes import AUTO
+from shared.search.query.modes import AUTO, RAG
 from shared.text import door
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ PAGE_HITS = 10
 MOST_PAGES = 10
 _PAGES = {str(number): number for number in range(1, MOST_PAGES + 1)}
 # What a page shows beside a question is counted by these, each value a link.
-FACETS = ("logbook", "kind", "device", "shift", "author", "tag", "system", "source")
+FACETS = (
+    *("logbook", "kind", "device", "shift", "author", "tag", "system", "source"),
+    "has_attachment",
+)
 FROM, TO = "from", "to"
 _TIMES = {FROM: time_range.FROM, TO: time_range.TO}
 _OWN = frozenset({"q", "mode", "sort", "page", "rows", "open", "collapse", FROM, TO})
@@ -139,8 +142,8 @@ class SearchForm:
     def request(self, *, has_answers: bool = False) -> SearchRequest:
         """Return the search that the page is of: each page a stretch of one list.
 
-        `has_answers`: whether there are any here. A page waits for no model that it was
-        not asked for by the mode: its hits stand at once, and sentences of entries.
+        `has_answers`: whether there are any here. A page waits for no model: its hits
+        stand at once, and sentences of entries.
         """
         fields: dict[str, Any] = {
             "query": self.q,
@@ -152,9 +155,13 @@ class SearchForm:
             fields["sort"] = self.sort
         if self.collapse:
             fields["collapse"] = self.collapse
-        if self.mode == AUTO and has_answers:
+        if self.mode in {AUTO, RAG} and has_answers:
             fields["synthesize"] = "deterministic"
         return SearchRequest.model_validate(fields)
+
+    def words_request(self) -> SearchRequest:
+        """Return the search with the answer of its mode: by a model, if one may."""
+        return self.request()
 
     def counts_request(self) -> SearchRequest:
         """Return the search that counts matches by words, and shows no hits."""

@@ -71,7 +71,7 @@ _OF_THING: LiteralString = (
                           FROM naming n GROUP BY month
                          ORDER BY month DESC LIMIT 12) AS b) AS months)
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.entry_time,
-           e.event_time, e.thread_id, r.title,
+           e.event_time, e.thread_id, r.title, e.kind,
            left(coalesce(r.plain, r.text), %(chars)s) AS text,
            EXISTS (SELECT FROM naming n WHERE n.id = e.id) AS is_naming,
            coalesce(m.entities, '[]') AS entities,
@@ -88,7 +88,7 @@ _OF_THING: LiteralString = (
 _OF_THREAD: LiteralString = (
     """
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.entry_time,
-           e.event_time, e.thread_id, r.title,
+           e.event_time, e.thread_id, r.title, e.kind,
            left(coalesce(r.plain, r.text), %(chars)s) AS text,
            true AS is_naming, '[]'::jsonb AS entities,
            count(*) OVER () AS entries, min(e.entry_time) OVER () AS first_time,
@@ -134,6 +134,7 @@ class CardEntry:
     thread_id: UUID | None
     title: str
     text: str
+    kind: str
     # Whether it names the thing itself, and is no reply to what does.
     is_naming: bool
     entities: list[dict[str, Any]]

@@ -12,13 +12,28 @@ from typing import Any
 from shared.cards.card_rows import CardEntry
 from shared.entries.identity import permalink
 from shared.search.response.card import CardLine, LineKind
-from shared.text.facility.incident_words import Own, State
+from shared.text.facility.incident_words import (
+    MENDING,
+    Own,
+    State,
+    compiled,
+    patterns,
+)
 from shared.text.reading import incidents
 from shared.text.reading.incidents import Statement
 from shared.times.rfc3339 import timestamp
 
 # Names of what has no state: a sentence that names one is about another thing.
 _NO_SUBJECT = frozenset({"document", "ticket", "system"})
+# An entry that says what is to be done tells of nothing that happened.
+_TOLD_BY_NONE = frozenset({"procedure"})
+_MENDING = compiled(MENDING)
+_CULPRIT = re.compile(r"(?:the\s)?culprit\s(?:was|is)\s(?:the\s)?", re.IGNORECASE)
+_BEAM = re.compile(r"(?<!\w)(?:beam|strahl)(?!\w)", re.IGNORECASE)
+# So many words before a trip may say that it was another, told of before.
+_BEFORE = re.compile(
+    r"\b(?:after|nach|following|since|seit)\s+(?:\S+\s+){0,3}$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +52,22 @@ class CardStatement:
             return happened
         return self.said.at
 
+    @property
+    def is_fix(self) -> bool:
+        """Tell whether the thing works again, or was mended to that end."""
+        said = self.text[self.said.start : self.said.end]
+        return self.said.step == "restored" or (
+            self.said.step == "action" and _MENDING.search(said) is not None
+        )
+
+    @property
+    def text(self) -> str:
+        """Return the text that it stands in."""
+        return self.entry.title if self.is_title else self.entry.text
+
     def line(self, kind: LineKind, seconds: float | None = None) -> CardLine:
         """Return the statement as a line of a card."""
-        text = self.entry.title if self.is_title else self.entry.text
+        text = self.text
         start, end = self.said.start, self.said.end
         return make_line(
             self.entry,
@@ -85,6 +113,8 @@ def first_line(entry: CardEntry, kind: LineKind) -> CardLine:
 
 def statements_of(entry: CardEntry, zone: str, own: Own) -> list[CardStatement]:
     """Return the statements of an entry, those of its title first."""
+    if entry.kind in _TOLD_BY_NONE:
+        return []
     said = _read(entry.text, entry.entry_time, zone, own)
     told = {one.step for one in said}
     headed = [
@@ -108,7 +138,20 @@ def state_of(statements: Sequence[CardStatement]) -> State | None:
 def _read(text: str, written: datetime, zone: str, own: Own) -> tuple[Statement, ...]:
     # Those of a device that is asked for are asked for again.
     bare = incidents.blank_quoted_lines(text)
-    return tuple(incidents.find_statements(bare, written, zone, own))
+    return tuple(
+        one
+        for one in incidents.find_statements(bare, written, zone, own)
+        if one.kind != "trip" or _is_news(bare[one.start : one.end], own)
+    )
+
+
+def _is_news(said: str, own: Own) -> bool:
+    """Tell whether something broke now, and not before what is told: `after the trip`.
+
+    What came before has an entry of its own.
+    """
+    found = dict(patterns(own))["trip"].finditer(said)
+    return any(_BEFORE.search(said, 0, one.start()) is None for one in found)
 
 
 class Subject:
@@ -116,7 +159,7 @@ class Subject:
 
     The first thing that a clause names is what it is about; of one that names none, the
     last one before it; before any, what the entry as a whole is about. That something
-    broke is told of a thing in the sentence that names it, or in the one beside it,
+    broke is told of a thing in the sentence that names it, or in the one behind it,
     unless the title names it: an entry of a night tells of many things.
     """
 
@@ -137,6 +180,9 @@ class Subject:
         self, entry: CardEntry, statements: Sequence[CardStatement], *, is_reply: bool
     ) -> list[CardStatement]:
         """Return the statements about the thing; `is_reply`: its thread is about it."""
+        if self._heads(entry.title):
+            # What else it names are parts of the thing.
+            return list(statements)
         whole = self.is_of_entry(entry) or (is_reply and not entry.is_naming)
         others = self._others(entry.entities)
         places = [(one.start(), True) for one in self._named.finditer(entry.text)]
@@ -144,8 +190,8 @@ class Subject:
             pattern = _any_of(others)
             places += [(one.start(), False) for one in pattern.finditer(entry.text)]
         places.sort()
-        near = self._near_sentences(entry.text)
         is_titled = self.names(entry.title) or (is_reply and not entry.is_naming)
+        near = [] if is_titled else self._near_sentences(entry.text)
         return [
             one
             for one in statements
@@ -161,14 +207,31 @@ class Subject:
             )
         ]
 
+    def _heads(self, title: str) -> bool:
+        """Tell whether a title begins with the thing, as `RFC2: no field`."""
+        named = self._named.match(title)
+        return named is not None and title[named.end() :].lstrip().startswith(":")
+
+    def blames(self, one: CardStatement) -> bool:
+        """Tell whether it says that the thing was the culprit."""
+        if one.said.step != "cause":
+            return False
+        said = one.text[one.said.start : one.said.end]
+        found = _CULPRIT.match(said)
+        return found is not None and self._named.match(said, found.end()) is not None
+
     def _near_sentences(self, text: str) -> list[tuple[int, int]]:
-        """Return where the sentences stand that name the thing, or stand beside one."""
+        """Return where the sentences stand that name the thing, or come behind one.
+
+        That the beam was lost is told of what the next sentence names, too.
+        """
         places = [*incidents.sentences(text)]
         naming = [self.names(text[start:end]) for start, end in places]
         return [
             place
             for number, place in enumerate(places)
-            if any(naming[max(0, number - 1) : number + 2])
+            if any(naming[max(0, number - 1) : number + 1])
+            or (any(naming[number + 1 : number + 2]) and _BEAM.search(text, *place))
         ]
 
     @staticmethod

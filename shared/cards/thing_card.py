@@ -62,8 +62,7 @@ def make_thing_card(
     naming = [one for one in entries if one.is_naming]
     spellings = _spellings(thing, naming)
     subject = Subject((thing.title, *thing.aliases, *spellings))
-    # Threads of entries that are about it, and do not only name it.
-    about = {one.thread_id for one in entries if subject.is_of_entry(one)} - {None}
+    about = _threads_about(entries, subject)
     told = _read(entries, subject, about, zone, own)
     newest, title = naming[0], thing.title or (spellings or [thing.canonical])[0]
     others = [one for one in (*thing.aliases, *spellings) if one != title]
@@ -103,6 +102,8 @@ def _read(
     """Read entries newest first, so that the newest statement on each matter holds."""
     state: State | None = None
     trip: CardStatement | None = None
+    # Where nobody says that it tripped: that it was the culprit of another's fault.
+    blamed: CardStatement | None = None
     fix: CardStatement | None = None
     states: dict[UUID | None, tuple[State, CardStatement]] = {}
     for entry in within_bounds(entries[:MOST_STATEMENTS_READ]):
@@ -110,7 +111,12 @@ def _read(
             entry, statements_of(entry, zone, own), is_reply=entry.thread_id in about
         )
         trip = trip or _latest(said, "trip")
-        fix = fix or _latest(said, "restored") or _latest(said, "action")
+        blamed = blamed or next(filter(subject.blames, said), None)
+        fix = fix or max(
+            (one for one in said if one.is_fix),
+            key=lambda one: (one.said.step == "restored", one.time),
+            default=None,
+        )
         stands = state_of(said)
         if stands is not None:
             state = state or stands
@@ -118,7 +124,13 @@ def _read(
             last = [one for one in said if one.said.state == stands][-1]
             states.setdefault(thread, (stands, last))
     left_open = [last for stands, last in states.values() if stands in _UNDECIDED]
-    return _Told(state or "unknown", trip, fix, left_open[:MOST_OPEN])
+    return _Told(state or "unknown", trip or blamed, fix, left_open[:MOST_OPEN])
+
+
+def _threads_about(entries: Sequence[CardEntry], subject: Subject) -> set[UUID | None]:
+    """Return the threads that began with the thing: of these each reply tells of it."""
+    begun = {one.thread_id: one for one in entries if one.thread_id}
+    return {thread for thread, first in begun.items() if subject.is_of_entry(first)}
 
 
 def _latest(said: Sequence[CardStatement], step: str) -> CardStatement | None:

@@ -20,6 +20,7 @@ from shared.text.facts import (
     ATTACHMENT,
     HAS,
     MAX_VALUE_CHARS,
+    PICTURE,
     Fact,
     dated,
     make_comparable,
@@ -37,7 +38,7 @@ from shared.times import event_time
 from shared.times.event_time import WrittenTime
 
 # Raised with every change of what is found in an entry; read anew by the chore.
-_VERSION = 11
+_VERSION = 12
 # Bits of a facts version: rules and lists below, a source's expectations above.
 _FACTS_BITS, _EXPECTED_BITS = 40, 22
 PLAINLY = Expected()
@@ -140,6 +141,8 @@ def _said(content: Content, language: str) -> Iterator[Fact]:
         yield Fact("tag", tag, "said")
     if content.has_attachments:
         yield Fact(HAS, ATTACHMENT, "said")
+    if content.has_pictures:
+        yield Fact(HAS, PICTURE, "said")
 
 
 def _held(content: Content, stated: Iterable[Quantity]) -> Iterator[Quantity]:

@@ -26,7 +26,7 @@ THINGS = frozenset({"device", "system"})
 # What its source says beside, by name: `metadata.run`, `metadata.beam.current`.
 METADATA = "metadata."
 # What an entry has beside its text.
-HAS, ATTACHMENT = "has", "attachment"
+HAS, ATTACHMENT, PICTURE = "has", "attachment", "picture"
 
 MAX_KEY_CHARS = 128
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,20})(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?")

@@ -53,10 +53,12 @@ class Clock(NamedTuple):
 
 def find_times_of_day(sentence: str, written: datetime, zone: str) -> list[Clock]:
     """Return the times of the hours before a sentence was written, as they stand."""
-    if event_time.is_of_another_day(sentence, but=_PLANS):
+    terms = sorted(_terms(sentence), key=lambda one: one[1])
+    # Most sentences name none: only then is it worth knowing of which day they are.
+    if not terms or event_time.is_of_another_day(sentence, but=_PLANS):
         return []
     found = []
-    for term, start, end in sorted(_terms(sentence), key=lambda one: one[1]):
+    for term, start, end in terms:
         if _LASTED.search(sentence[max(start - _REACH, 0) : start]):
             continue
         behind = _ZONE_BEHIND.match(sentence, end)

@@ -44,14 +44,15 @@ def _heeds_its_prompt(world: World) -> None:
     world.server.hung_up.clear()
 
 
-@pytest.mark.requirement("S4-09", "S0-47", "S0-58")
+@pytest.mark.requirement("S4-09", "S0-47", "S0-58", "S4-05")
 def test_a_question_goes_to_rag_where_a_model_is_configured(world: World) -> None:
     told = world.ask()
     assert told["method_used"] == "rag"
     assert told["search_modes_used"] == ["keyword", "semantic", "rag"]
     assert (told["answer_source"], told["llm_status"]) == ("llm", "ok"), told
     assert told["answer"].endswith("[#OPS-2@1].")
-    assert {"rank", "hydrate", "assemble", "generate"} <= told["timings_ms"].keys()
+    layers = ["rank", "hydrate", "cards", "assemble", "generate"]
+    assert [one for one in told["timings_ms"] if one in layers] == layers
 
     plain = world.ask(synthesize="deterministic")
     assert (plain["method_used"], plain["llm_status"]) == ("hybrid", None)
@@ -59,7 +60,7 @@ def test_a_question_goes_to_rag_where_a_model_is_configured(world: World) -> Non
     assert words["method_used"] == "hybrid"
 
 
-@pytest.mark.requirement("S4-59", "S4-30", "S4-33")
+@pytest.mark.requirement("S4-59", "S4-30", "S4-33", "S4-05")
 def test_a_watched_job_tells_the_whole_answer_before_any_word_of_a_model(
     world: World,
 ) -> None:
@@ -73,6 +74,10 @@ def test_a_watched_job_tells_the_whole_answer_before_any_word_of_a_model(
     ]
     numbers = [number for number, _, _ in told]
     assert numbers == sorted(set(numbers))
+    # Understood, then searched, then ranked: each layer has ended before the next.
+    last_branch = max(n for n, name in enumerate(names) if name == "branch_done")
+    assert names.index("planned") < names.index("branch_done")
+    assert last_branch < names.index("results")
     by_name = {name: data for _, name, data in told}
     assert by_name["results"]["answer"] is None
     assert "sagged to 3 bar" in by_name["deterministic"]["answer"]

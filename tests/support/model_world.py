@@ -66,13 +66,16 @@ class World:
 
 def words_it(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
     """Answer as a model does that heeds its prompt."""
+    said = "Valve 8 closed because the compressed air had sagged to 3 bar"
+    says(f"{said} [{mark_of_cause(body)}].")(handler, body)
+
+
+def mark_of_cause(body: dict[str, Any]) -> str:
+    """Return the mark that a prompt gives the sentence with the cause."""
     prompt = body["messages"][1]["content"]
     found = re.search(r"^\[(\d+\.\d+)\] .*sagged to 3 bar", prompt, re.MULTILINE)
     assert found is not None, prompt
-    said = (
-        f"Valve 8 closed because the compressed air had sagged to 3 bar [{found[1]}]."
-    )
-    says(said)(handler, body)
+    return found[1]
 
 
 @contextmanager

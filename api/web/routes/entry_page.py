@@ -11,12 +11,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from api.context import Caller, Ctx, needs
 from api.entries.entry_bodies import MAX_REVISION
-from api.entries.routes.permalink import parse_permalink
+from api.entries.routes.permalink import get_permalink, parse_permalink
 from api.web import rendering
 from api.web.entry_view import load_page
 from api.web.page_route import PageBesideData, PageRoute
 from shared.entries.identity import permalink
 from shared.entries.reading import read_entries
+from shared.errors import NotFoundError
 from shared.postgres.pool import connection
 
 beside_data = APIRouter(
@@ -43,14 +44,21 @@ async def get_entry_page(
     more: Annotated[str | None, Query(pattern="^similar$")] = None,
 ) -> Response:
     """Show the newest revision, or the one that is named behind an `@`."""
-    del external_id
     name, revision = parse_permalink(request, ctx.settings.base_path)
     may_search = caller.scope.is_admin or "search" in caller.scope.allowed
-    entry = await asyncio.to_thread(
-        load_page,
-        *(ctx, caller, source, name, revision, q),
-        with_similar=may_search and more == "similar",
-    )
+    try:
+        entry = await asyncio.to_thread(
+            load_page,
+            *(ctx, caller, source, name, revision, q),
+            with_similar=may_search and more == "similar",
+        )
+    except NotFoundError:
+        if not rendering.is_twin(request):
+            raise
+        # No entry is called so: it is the twin of another's page.
+        return await asyncio.to_thread(
+            get_permalink, source, external_id, request, caller, ctx
+        )
     template = "_entry_pane.html" if part else "entry.html"
     text = rendering.render(request, template, entry=entry, body=entry.body)
     return HTMLResponse(text, headers=rendering.HEADERS)

@@ -26,6 +26,7 @@ _QUERIES = (
     ("date:2026-02", "a month; also a day, a year, or two with .. between"),
     ("RF trip last night", "times in words, on the facility's clock"),
     ("has:attachment", "what has files"),
+    ("has:picture", "what has pictures"),
     ("why did gate valve 8 close", "a question is answered in sentences of entries"),
 )
 KEYS = (

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
 
-from api.context import Caller, Ctx, needs
-from api.search.routes.search_again import get_why_not
-from api.search.routes.search_jobs import get_job, list_jobs
-from api.web import rendering
-from api.web.page_route import PageRoute
+from api.context import ApiContext, Caller, Ctx, needs
+from api.search.routes.search_again import get_why_not, post_replay
+from api.search.routes.search_jobs import cancel_job, get_job, list_jobs
+from api.web import answer_card, rendering
+from api.web.page_route import PageRoute, read_form
 from api.web.search_form import SearchForm
+from shared.access.scope import Scope
+from shared.errors import InvalidRequestError
 
 router = APIRouter(
     include_in_schema=False,
@@ -34,13 +38,60 @@ def get_jobs_page(
 @router.get("/jobs/{job_id}")
 @router.get("/jobs/{job_id}.json")
 async def get_job_page(
+    job_id: UUID,
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    part: Annotated[str | None, Query(pattern="^answer$")] = None,
+) -> Response:
+    """Show a job: its branches as they come in, its plan, and what it found.
+
+    `part`: its answer alone, once there is one.
+    """
+    body = rendering.body_of(await get_job(job_id, caller, ctx))
+    again = SearchForm.of_request(body["request"])
+    told = body["response"]
+    if part and told is None:
+        return Response(status_code=204 if body["ended_at"] else 202)
+    values: dict[str, Any] = {
+        "form": again or SearchForm(q=body["request"]["query"]),
+        "card": await asyncio.to_thread(_card_of, ctx, caller.scope, told),
+        "empty": None,
+        "words_at": None,
+    }
+    if part:
+        text = rendering.render(request, "_answer.html", body=told, **values)
+        return HTMLResponse(text, headers=rendering.HEADERS)
+    flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
+    return rendering.show(
+        request, "job.html", body, flower=flower, again=again, **values
+    )
+
+
+@router.post("/jobs/{job_id}")
+async def post_job_form(
     job_id: UUID, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
-    """Show a job: its branches as they come in, its plan, and what it found."""
-    body = rendering.body_of(await get_job(job_id, caller, ctx))
-    flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
-    again = SearchForm.of_request(body["request"])
-    return rendering.show(request, "job.html", body, flower=flower, again=again)
+    """Stop a job, or ask the same again."""
+    form = await read_form(request)
+    shown = job_id
+    if form.get("action") == "stop":
+        await asyncio.to_thread(cancel_job, job_id, caller, ctx)
+    elif form.get("action") == "replay":
+        sent = rendering.body_of(await post_replay(job_id, request, caller, ctx))
+        shown = sent["job_id"]
+    else:
+        message = "action: one of stop, replay."
+        raise InvalidRequestError.field("action", "value", message)
+    return RedirectResponse(f"{ctx.settings.base_path}/jobs/{shown}", 303)
+
+
+def _card_of(
+    ctx: ApiContext, scope: Scope, told: dict[str, Any] | None
+) -> answer_card.AnswerCard:
+    if told is None:
+        return answer_card.AnswerCard()
+    return answer_card.make_card(ctx, scope, told, [])
 
 
 @router.get("/why-not")

@@ -27,6 +27,7 @@ async def get_status_page(request: Request, caller: Caller, ctx: Ctx) -> Respons
     told = rendering.body_of(await get_status(caller, ctx))
     lag = rendering.body_of(await asyncio.to_thread(get_lag, caller, ctx))
     body = {**told, "stages": lag["stages"], "as_of": lag["as_of"]}
+    body["queues"] = lag["workers"]
     flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
     return rendering.show(request, "status.html", body, flower=flower)
 
@@ -50,11 +51,21 @@ def get_quarantine_page(
 
 
 @router.post("/quarantine", dependencies=[Depends(needs("admin"))])
-async def post_quarantine_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
-    """Retry or discard one of them; to discard needs a reason."""
+async def post_quarantine_form(
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    source: Annotated[Filter | None, Query()] = None,
+    stage: Annotated[Filter | None, Query()] = None,
+) -> Response:
+    """Retry or discard one of them, and list the others as before.
+
+    To discard needs a reason.
+    """
     form = {name: str(value) for name, value in (await read_form(request)).items()}
     await asyncio.to_thread(_act, form, caller, ctx)
-    return RedirectResponse(request.url.path, 303)
+    links = rendering.Links(ctx.settings.base_path)
+    return RedirectResponse(links("/quarantine", source=source, stage=stage), 303)
 
 
 def _act(form: dict[str, str], caller: Any, ctx: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -19,11 +19,14 @@ from api.search.routes.search import fault_of, planned
 from api.search.unified_search import require_unified_search
 from api.server.json_response import as_json
 from api.web import answer_card, entry_view, histogram, read_as, rendering
-from api.web.page_route import PageRoute
+from api.web.chips import find_follow_ups
+from api.web.nearer_words import find_meant
+from api.web.page_route import PageRoute, read_form
 from api.web.search_form import MOST_PAGES, PAGE_HITS, SearchForm, is_taken
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs.job import Job
+from shared.search.query import wanted_answer
 from shared.search.query.plan import Plan
 
 log = get_logger()
@@ -83,24 +86,56 @@ async def get_search_page(
         form=form,
         hits=shown,
         first=first,
-        has_next=_has_next(form, body),
+        has_next=_goes_on(form, body) and form.page < MOST_PAGES,
+        is_cut=_goes_on(form, body) and form.page == MOST_PAGES,
         card=await asyncio.to_thread(
             answer_card.make_card, ctx, caller.scope, body, shown
         ),
         readings=read_as.list_readings(
             form, plan, ctx.searches.facility, rendering.times_of(request)
         ),
+        meant=find_meant(form, body["diagnostics"]),
         spans=shift_times.quick_spans(ctx.searches.calendar),
+        words_at=_place_of_words(form, body, caller, ctx),
         opened=opened,
         empty=_kind_of_empty(body),
         facets_here=_FACETS,
     )
-    parts = _parts(request, text, form, caller, ctx)
+    parts = _parts(request, text, form, body, caller, ctx)
     return StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
 
 
+@router.post("/search/words")
+async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
+    """Have a model word the answer of a search, and lead to the job that it is."""
+    await read_form(request)
+    form = SearchForm.read(request.query_params)
+    plan = await planned(form.words_request().question(None), caller, ctx)
+    job = await ctx.searches.submit(plan, caller)
+    return RedirectResponse(f"{ctx.settings.base_path}/jobs/{job.job_id}", 303)
+
+
+def _place_of_words(
+    form: SearchForm, body: Mapping[str, Any], caller: CallerInfo, ctx: ApiContext
+) -> str | None:
+    """Return where the answer is worded by a model; None: none would word it."""
+    rag = ctx.searches.limits.answers.rag
+    is_told = bool(body["answer"]) and form.page == 1
+    if not is_told or rag is None or rag.category != "llm":
+        return None
+    plan = ctx.searches.plan(form.words_request().question(None), caller.scope)
+    if not wanted_answer.is_by_model(plan.detail.synthesis, plan.tree):
+        return None
+    return rendering.Links(ctx.settings.base_path)("/search/words", form.query)
+
+
 async def _parts(
-    request: Request, text: str, form: SearchForm, caller: CallerInfo, ctx: ApiContext
+    request: Request,
+    text: str,
+    form: SearchForm,
+    body: Mapping[str, Any],
+    caller: CallerInfo,
+    ctx: ApiContext,
 ) -> AsyncIterator[str]:
     """Yield the page up to its counts; then the counts, and the end of the page."""
     head, found, tail = text.partition(_FACETS)
@@ -112,6 +147,9 @@ async def _parts(
     yield rendering.render(
         request, "_facets.html", facets=facets, form=form, chart=chart
     )
+    if form.page == 1:
+        chips = await find_follow_ups(ctx, caller, form.q, body)
+        yield rendering.render(request, "_follow_ups.html", chips=chips)
     yield tail
 
 
@@ -143,9 +181,9 @@ async def _plan_of_counts(
     return ctx.searches.plan(asked, caller.scope, approved)
 
 
-def _has_next(form: SearchForm, body: dict[str, Any]) -> bool:
+def _goes_on(form: SearchForm, body: dict[str, Any]) -> bool:
     is_full = len(body["results"]) == PAGE_HITS * form.page
-    return is_full and not body["complete"] and form.page < MOST_PAGES
+    return is_full and not body["complete"]
 
 
 def _kind_of_empty(body: dict[str, Any]) -> str | None:

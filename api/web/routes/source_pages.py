@@ -61,4 +61,4 @@ async def post_source_form(
         message = f"action: one of {', '.join(_ACTIONS)}."
         raise InvalidRequestError.field("action", "value", message)
     await asyncio.to_thread(act, source, caller, ctx)
-    return RedirectResponse(request.url.path, 303)
+    return RedirectResponse(ctx.settings.base_path + rendering.place_of(request), 303)

@@ -1,5 +1,5 @@
-// Keys, the pane beside a list, copying, and what follows by itself. All of it is
-// comfort: without this file every page reads and every form sends the same.
+// Keys, the pane beside a list, and copying. All of it is comfort: without this file
+// every page reads and every form sends the same.
 
 const body = document.body;
 const base = body.dataset.base;
@@ -44,15 +44,13 @@ function say(text) {
   if (line) line.textContent = text;
 }
 
-function wireCopies(inside = document) {
-  for (const button of all("button.copy", inside)) {
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      const answer = button.closest(".answer");
-      copy(answer ? quoteOfAnswer(answer) : quoteOf(button.closest(".entry")), button);
-    });
-  }
-}
+document.documentElement.classList.add("scripted");
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button.copy");
+  const answer = button?.closest(".answer");
+  if (!button) return;
+  copy(answer ? quoteOfAnswer(answer) : quoteOf(button.closest(".entry")), button);
+});
 
 // ---- The pane beside the list -----------------------------------------------------
 
@@ -71,12 +69,11 @@ async function openBeside(link, push = true) {
   one(".side").scrollTop = 0;
   all(".hit.current").forEach((hit) => hit.classList.remove("current"));
   link.closest(".hit")?.classList.add("current");
-  wireCopies(pane);
   say(`${link.textContent.trim()}, beside the list`);
   if (!push) return;
   const here = new URL(location.href);
   here.searchParams.set("open", place);
-  history.pushState({ open: place }, "", here);
+  history.pushState({ ...history.state, open: place }, "", here);
 }
 
 function closePane() {
@@ -87,7 +84,7 @@ function closePane() {
   all(".hit.current").forEach((hit) => hit.classList.remove("current"));
   const here = new URL(location.href);
   here.searchParams.delete("open");
-  history.pushState({}, "", here);
+  history.pushState({ ...history.state, open: null }, "", here);
   return true;
 }
 
@@ -195,107 +192,6 @@ addEventListener("keydown", (event) => {
   if (next) { event.preventDefault(); next.focus(); }
 });
 
-// ---- What follows by itself -------------------------------------------------------
-
-// A browser comes again by itself where a stream is cut; where it was answered with
-// something else, a log-in or an error, it never does.
-function hear(address, acts) {
-  const stream = new EventSource(address);
-  for (const [name, act] of Object.entries(acts)) stream.addEventListener(name, act);
-  stream.addEventListener("error", () => {
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => hear(address, acts), 5000);
-  });
-}
-
-const list = one("#rows");
-
-if (list) {
-  const line = one("#connection");
-  const pause = one("#pause");
-  let isPaused = Boolean(list.dataset.paused);
-  let waiting = null;
-  let heard = Date.now();
-
-  const show = (html) => {
-    const known = new Set(all("li", list).map((row) => row.id + row.dataset.revision));
-    list.innerHTML = html;
-    const fresh = all("li", list).filter((row) => !known.has(row.id + row.dataset.revision));
-    fresh.forEach((row) => row.classList.add("fresh"));
-  };
-  const alive = (text) => {
-    heard = Date.now();
-    line.classList.remove("dead");
-    line.textContent = isPaused ? `paused; ${text}` : text;
-  };
-  hear(`${base}/live/events`, {
-    rows: (event) => {
-      const told = JSON.parse(event.data);
-      alive(`as of ${told.at}`);
-      if (isPaused) {
-        waiting = told.html;
-        one("#new-count").textContent = "there is something new";
-      } else show(told.html);
-    },
-    beat: (event) => alive(`as of ${JSON.parse(event.data).at}`),
-  });
-  setInterval(() => {
-    if (Date.now() - heard < 25000) return;
-    line.classList.add("dead");
-    const seconds = Math.round((Date.now() - heard) / 1000);
-    line.textContent = `no connection for ${seconds} s; what you see may be old`;
-  }, 1000);
-  pause.setAttribute("role", "button");
-  const press = (event) => {
-    event.preventDefault();
-    isPaused = !isPaused;
-    pause.textContent = isPaused ? "Follow" : "Pause";
-    if (!isPaused && waiting !== null) {
-      show(waiting);
-      waiting = null;
-      one("#new-count").textContent = "";
-    }
-  };
-  pause.addEventListener("click", press);
-  pause.addEventListener("keydown", (event) => { if (event.key === " ") press(event); });
-}
-
-const job = one("#job[data-events]");
-
-if (job?.dataset.events) {
-  const told = one("#job-said");
-  const table = one("#branches tbody");
-  const rowOf = new Map();
-  const tell = (data, cells) => {
-    const name = `${data.name} ${data.sub_query}`;
-    if (!rowOf.has(name)) rowOf.set(name, table.insertRow());
-    const row = rowOf.get(name);
-    row.replaceChildren();
-    for (const cell of cells) row.insertCell().textContent = cell ?? "";
-  };
-  hear(job.dataset.events, {
-    accepted: (event) => {
-      // All is told from its beginning: what the page was made with comes again.
-      rowOf.clear();
-      table.replaceChildren();
-      const before = JSON.parse(event.data).queue_position;
-      told.textContent = before ? `${before} come before it.` : "";
-    },
-    branch_started: (event) => {
-      const data = JSON.parse(event.data);
-      tell(data, [data.name, "running", "", ""]);
-      told.textContent = `${data.name} is searched`;
-    },
-    branch_done: (event) => {
-      const data = JSON.parse(event.data);
-      const why = data.reason || data.error_code;
-      const status = why ? `${data.status} (${why})` : data.status;
-      tell(data, [data.name, status, data.candidates, `${Math.round(data.took_ms ?? 0)} ms`]);
-      told.textContent = `${data.name}: ${status}`;
-    },
-    done: (event) => { event.target.close(); location.reload(); },
-  });
-}
-
 // ---- The clock --------------------------------------------------------------------
 
 const clock = one(".clock time");
@@ -310,4 +206,3 @@ function tick() {
 }
 
 if (clock?.dataset.zone) { tick(); setInterval(tick, 15000); }
-wireCopies();

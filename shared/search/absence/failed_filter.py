@@ -33,7 +33,6 @@ _NAMES = {
     "not_people": "author",
     "not_threads": "thread_id",
 }
-_FACT_NAMES = {"has": HAS_ATTACHMENT}
 _WINDOW = ("since", "until")
 
 _PASSES: LiteralString = (
@@ -69,7 +68,8 @@ def _each(filters: Filters) -> Iterator[tuple[str, Filters]]:
             continue
         if one.name == "facts":
             for fact in filters.facts:
-                called = _FACT_NAMES.get(fact.field, fact.field)
+                is_of_files = facts.ATTACHMENT in (*fact.any_of, *fact.none_of)
+                called = HAS_ATTACHMENT if is_of_files else fact.field
                 yield f"filter:{called}", replace(_NOTHING, facts=(fact,))
             continue
         if one.name == "fact_parts":

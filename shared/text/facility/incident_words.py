@@ -129,7 +129,9 @@ WORDS: Mapping[Kind, Meaning] = {
             *("beam dumped", "dumped", "beam .. lost", "interlock", "interlocks"),
             *("failed", "failure", "fails", "broke", "broken", "crashed", "leak"),
             *("leaks", "leaking", "pressure rise", "pressure rises", "pressure rising"),
-            *("pressure rose", "vacuum burst", "went down", "went off", "outage"),
+            *("pressure rose", "vacuum burst", "went down", "went off", "seized"),
+            *("outage of", "power outage", "network outage", "forced outage"),
+            "unplanned outage",
             *("power cut", "power dip", "alarm", "out of service", "beam gone"),
             *("overheated", "stuck", "dropout", "dropouts", "reboot", "reboots"),
             *("stopped on", "following error", "pressure burst", "pressure bursts"),
@@ -142,6 +144,15 @@ WORDS: Mapping[Kind, Meaning] = {
     ),
 }
 
+# What is done to a thing so that it works again; `closed` or `removed` may break it.
+MENDING = (
+    *("reset", "resetting", "restarted", "restarting", "rebooted", "replaced"),
+    *("replacing", "exchanged", "swapped", "adjusted", "tightened", "conditioned"),
+    *("conditioning", "power cycled", "reconnected", "cleaned", "refilled"),
+    *("quittiert", "zurückgesetzt", "neu gestartet", "neugestartet", "getauscht"),
+    *("ausgetauscht", "ersetzt", "gewechselt", "nachgezogen", "gereinigt"),
+    *("justiert", "abgedichtet"),
+)
 # What stands before a phrase, or within it, and says that it is not so.
 DENIED = (
     *("not", "no", "never", "cannot", "can't", "couldn't", "didn't", "doesn't"),
@@ -176,8 +187,8 @@ IN_VAIN = (
 )
 # Behind a word of the table: it is part of a thing's name then.
 _OF_A_THING = (
-    r"(?![ \t-]{1,2}(?:levels?|limits?|thresholds?|settings?|points?|tests?|tree"
-    r"|detectors?|list|logs?|handler|schwellen?|grenzen?|prüfung)(?!\w))"
+    r"(?![ \t-]{1,2}(?:trouble|levels?|limits?|thresholds?|settings?|points?|tests?"
+    r"|tree|detectors?|list|logs?|handler|schwellen?|grenzen?|prüfung)(?!\w))"
 )
 _ANY, _GAP = r"\w{0,20}", r"\s(?:[^\s.;!?]{1,40}\s){0,3}?"
 _UMLAUTS = str.maketrans(

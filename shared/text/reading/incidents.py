@@ -184,16 +184,20 @@ def _parts(
     """Yield what a sentence says: one part for each of its steps."""
     sentence = text[start:end]
     clauses = [*_clauses(sentence, own)]
-    to_come = [
-        one for one in clauses if times_of_day.is_planned(sentence[one.start : one.end])
-    ]
-    named = [
-        clock
-        for clock in times_of_day.find_times_of_day(sentence, written, zone)[
-            :_MOST_CLOCKS
+    named = times_of_day.find_times_of_day(sentence, written, zone)[:_MOST_CLOCKS]
+    if not named and not any(one.kind for one in clauses):
+        return
+    if named:
+        to_come = [
+            one
+            for one in clauses
+            if times_of_day.is_planned(sentence[one.start : one.end])
         ]
-        if not any(one.start <= clock.start < one.end for one in to_come)
-    ]
+        named = [
+            clock
+            for clock in named
+            if not any(one.start <= clock.start < one.end for one in to_come)
+        ]
     for kind, low, high in _joined(clauses, [one.start for one in named]):
         within = [one for one in named if low <= one.start < high]
         before = [one for one in named if one.start < low]

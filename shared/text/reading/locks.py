@@ -36,6 +36,8 @@ class LockStatement(NamedTuple):
 
 def find_locks(text: str) -> Iterator[LockStatement]:
     """Yield the sentences of a text that tell of locks, in order."""
+    if not _LOCK.search(text):
+        return
     for start, end in sentences(text):
         sentence = text[start:end]
         if not _LOCK.search(sentence):

@@ -66,7 +66,7 @@ def test_openapi_has_the_contracts_of_both_prefixes(api: System) -> None:
     ].keys()
 
 
-@pytest.mark.requirement("S4-74", "S4-75", "S4-60", "C36")
+@pytest.mark.requirement("S4-74", "S4-75", "S4-60", "S4-64", "S4-35", "C36")
 def test_the_other_prefix_answers_the_same_in_camel_case(
     logbook: httpx.Client,
 ) -> None:
@@ -84,6 +84,14 @@ def test_the_other_prefix_answers_the_same_in_camel_case(
     plain = ok(logbook.post("/search", json={"query": asked["query"]}))
     assert [one["metadata"]["entry_id"] for one in plain["results"]] == [hit["entryId"]]
     assert theirs["cards"][0]["cardId"] == ours["cards"][0]["card_id"]
+    # Cards are there beside an answer, and without one.
+    assert theirs["answer"] == ours["answer"] != None  # noqa: E711
+    for prefix, name in ((OURS, "context_answer"), (THEIRS, "contextAnswer")):
+        bare = {**asked, "synthesize": False}
+        plain = ok(logbook.post(f"{prefix}/query", json=bare))
+        assert (plain["answer"], plain[name]) == (None, None)
+        assert len(plain["cards"]) == len(ours["cards"])
+        assert len(plain["results"]) == 1
     # On a busy machine it may not be counted in time.
     assert theirs["coverage"]["entriesInWindow"] in {1, None}
     refused = logbook.post(f"{THEIRS}/query", json={"query": "x", "unheardOf": 1})
@@ -212,6 +220,35 @@ def test_switched_off_nothing_is_kept(make_api, tenant: str) -> None:
         said = {"job_id": str(uuid4()), "verdict": "good"}
         assert ok(caller.post(f"{OURS}/feedback", json=said), 202) == {"recorded": 0}
     assert events_of(quiet, tenant) == []
+
+
+@pytest.mark.requirement("S4-40")
+def test_whoever_reads_results_alone_needs_nothing_of_what_is_beside_them(
+    logbook: httpx.Client,
+) -> None:
+    plain = {"query": "Why did GV08 close?", "method": "keyword"}
+    expected = ok(logbook.post("/search", json={**plain, "min_relevance_score": 0}))
+    asked = {"query": plain["query"], "mode": "keyword", "min_relevance_score": 0}
+
+    for more in ({}, {"synthesize": False}):
+        told = ok(logbook.post(f"{OURS}/query", json={**asked, **more}))
+        kept = [
+            {
+                "content": one["content"],
+                "source": one["source_uri"],
+                "rank": one["rank"],
+                "entry_id": one["entry_id"],
+            }
+            for one in told["results"]
+        ]
+        assert kept == [
+            {
+                **{name: one[name] for name in ("content", "source", "rank")},
+                "entry_id": one["metadata"]["entry_id"],
+            }
+            for one in expected["results"]
+        ]
+        assert kept
 
 
 @pytest.mark.requirement("S4-82", "S4-86")

@@ -80,6 +80,22 @@ def test_an_id_leads_to_the_address_that_a_rebuild_keeps(caller: httpx.Client) -
     assert answer.headers["location"] == "/e/api/A%2F1@1"
 
 
+def test_an_entry_whose_number_ends_like_a_twin_has_a_page(
+    caller: httpx.Client,
+) -> None:
+    for number in ("run.json", "run2"):
+        caller.post("/v1/entries", json={"text": number, "external_id": number})
+
+    page = show(caller, "/e/api/run.json")
+
+    assert page.one(id="text").text == "run.json"
+    twin = page.link("this page as JSON")
+    assert twin == "/e/api/run.json.json"
+    for address, number in ((twin, "run.json"), ("/e/api/run2.json", "run2")):
+        assert caller.get(address, headers=HTML).json()["external_id"] == number
+    assert caller.get("/e/api/none.json", headers=HTML).status_code == 404
+
+
 def test_revisions_show_what_changed(caller: httpx.Client) -> None:
     for text in ("valve closed", "valve open"):
         caller.post("/v1/entries", json={"text": text, "external_id": "R-1"})

@@ -169,6 +169,43 @@ def test_a_list_by_time_is_paged_by_links(client: httpx.Client) -> None:
     assert titles == [f"Pump {n}" for n in reversed(range(12))]
 
 
+@pytest.mark.requirement("U20")
+def test_a_list_by_time_says_where_it_ends_and_goes_on(client: httpx.Client) -> None:
+    push(
+        client,
+        [
+            {
+                "external_id": f"P-{n:03}",
+                "title": f"Pump {n}",
+                "text": "Pump checked.",
+                "entry_time": f"2026-01-{n // 8 + 1:02}T{n % 8:02}:00:00Z",
+            }
+            for n in range(103)
+        ],
+    )
+
+    page = search(client, "pump checked", sort="newest", page="10")
+
+    assert "Only the first 100 are listed here" in page.one("p", cls="cut").text
+    older = show(client, page.link("go on with what is older"))
+    titles = [one.one("h3").text for one in older.every("li", cls="hit")]
+    assert titles == ["Pump 3", "Pump 2", "Pump 1", "Pump 0"]
+
+
+def test_a_misspelt_question_is_offered_as_entries_spell_it(
+    client: httpx.Client,
+) -> None:
+    push(client, ENTRIES)
+
+    page = search(client, "comprssor restarted", mode="keyword")
+
+    meant = page.one("p", cls="meant").one("a")
+    assert meant["href"] == "/search?q=compressor+restarted&mode=keyword"
+    spelt = show(client, meant["href"])
+    assert [*spelt.every("li", cls="hit")]
+    assert not [*spelt.every("p", cls="meant")]
+
+
 def test_nothing_found_and_nothing_allowed_are_different_pages(
     client: httpx.Client, running: System, tenant: str
 ) -> None:

@@ -37,6 +37,7 @@ def entry(number: int, text: str) -> CardEntry:
         thread_id=THREAD,
         title="HCM03",
         text=text,
+        kind="logbook",
         is_naming=True,
         entities=[name],
         entries=9,

@@ -63,6 +63,7 @@ def anchors(path: Path) -> set[str]:
     }
 
 
+@pytest.mark.requirement("S4-87")
 @pytest.mark.parametrize("path", WRITTEN, ids=named)
 def test_every_link_leads_somewhere(path):
     broken = []

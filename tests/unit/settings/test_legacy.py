@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,6 @@ from shared.adapter_contract.entry import KINDS
 from shared.errors import ConfigurationError
 from shared.settings import setting_names
 from shared.settings.settings import Settings, load_report
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The configuration file of the retriever service, as its manual prints it.
 RETRIEVER_FILE = """
@@ -452,6 +450,37 @@ tenants: {TenantB: {enabled: true}}
     assert not settings.telemetry.enabled
     assert settings.session.inactivity_seconds == 60
     assert settings.synthesis.quota_per_day == 1
+
+
+@pytest.mark.requirement("S4-85")
+def test_each_section_of_unified_search_has_a_key_that_is_documented(nowhere):
+    settings = report_of(
+        """
+AdvisoryAI:
+  UnifiedSearch:
+    Federation: {Enabled: true}
+    GravityBoost: {MaxFactor: 1.3}
+    Synthesis: {QuotaPerMinute: 3}
+    Ingestion: {Enabled: false}
+    Session: {InactivitySeconds: 61}
+""",
+        nowhere,
+    ).settings
+    unified = settings.unified_search
+    assert (unified.federation.enabled, unified.ingestion.enabled) == (True, False)
+    assert unified.gravity_boost.max_factor == 1.3
+    assert settings.synthesis.quota_per_minute == 3
+    assert settings.session.inactivity_seconds == 61
+    reference = Path(__file__).parents[3] / "docs/reference/settings.md"
+    listed = reference.read_text("utf-8")
+    for name in (
+        "unified_search.federation.enabled",
+        "unified_search.gravity_boost.max_factor",
+        "synthesis.quota_per_minute",
+        "unified_search.ingestion.enabled",
+        "session.inactivity_seconds",
+    ):
+        assert f"`{name}`" in listed
 
 
 def test_variables_of_unified_search_parse(nowhere):

@@ -450,7 +450,7 @@ def test_the_night_of_a_day_goes_to_its_morning_where_no_shifts_are_known(
     assert plan.tree == Words("trips", 0)
 
 
-@pytest.mark.requirement("I02")
+@pytest.mark.requirement("I02", "U29")
 @pytest.mark.parametrize(
     ("starts", "query", "interval"),
     [

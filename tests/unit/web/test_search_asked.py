@@ -55,11 +55,11 @@ def test_a_search_that_outlasts_its_asker_is_followed_on_its_own_page(
     [
         ("q=why", "on", "deterministic"),
         ("q=why", "off", None),
-        ("q=why&mode=rag", "on", None),
+        ("q=why&mode=rag", "on", "deterministic"),
         ("q=why&mode=keyword", "on", None),
     ],
 )
-def test_a_page_waits_for_no_model_that_its_mode_does_not_name(
+def test_a_page_waits_for_no_model(
     monkeypatch: pytest.MonkeyPatch, query: str, answers: str, wanted: str | None
 ) -> None:
     settings = Settings(synthesis={"enabled": answers == "on"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filter_operators, filters, time_range
+from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import ranges
 from shared.text import facts
@@ -16,6 +17,8 @@ DATES = frozenset({"after", "before", "date", "from", "since", "until", *_CALLED
 _MORE_WORDS, _MORE_OF_A_SIZE = 3, 5
 ID, THREAD = "id", "thread"
 _FILES = filters.parse({filters.HAS_ATTACHMENT: True}, max_values=1)
+_PICTURES = Filters(facts=(WantedFact(facts.HAS, (facts.PICTURE,)),))
+_HAS = {facts.ATTACHMENT: _FILES, facts.PICTURE: _PICTURES}
 
 
 def counts(name: str) -> range:
@@ -45,8 +48,7 @@ def parse_field(
     if not value.strip():
         return None
     if name == facts.HAS:
-        known = value.strip().lower() in {facts.ATTACHMENT, f"{facts.ATTACHMENT}s"}
-        return _FILES if known else None
+        return _HAS.get(value.strip().lower().removesuffix("s"))
     if name == ID:
         return Filters(ids=filter_operators.entry_ids((value.strip(),)))
     if name.startswith(facts.METADATA):

@@ -110,7 +110,7 @@ def counted(
         matches=matches,
         exact=matches <= counting.max_matches,
         values={name: _commonest(listed) for name, listed in found.items()},
-        attached=sum(entries for _, entries in found.pop(facts.HAS, ())),
+        attached=dict(found.pop(facts.HAS, ())).get(facts.ATTACHMENT, 0),
         times=times,
         written=written,
     )

@@ -129,7 +129,7 @@ def test_a_plan_is_the_one_of_the_search_that_follows(logbook: httpx.Client) -> 
         assert (expected > 0) is bool(previewed["branches"])
 
 
-@pytest.mark.requirement("I15")
+@pytest.mark.requirement("I15", "S4-13")
 def test_a_plan_is_the_one_of_the_later_job(logbook: httpx.Client) -> None:
     body = {"query": "klystron tripped HCM03", "mode": "hybrid", "debug": True}
     previewed = ok(logbook.post(PLAN, json=body))
@@ -138,6 +138,8 @@ def test_a_plan_is_the_one_of_the_later_job(logbook: httpx.Client) -> None:
     answer = ok(logbook.get(job, params={"wait_ms": 10_000}))["response"]
 
     check_same(previewed, answer["plan"])
+    parts = {"intent", "entities", "domain_weights", "context_boosts", "time"}
+    assert parts | {"sub_queries", "branches"} <= previewed.keys()
     assert previewed["opensearch_query"] == answer["plan"]["opensearch_query"]
     assert [one["engine"] for one in previewed["engines"]] == ["opensearch", "postgres"]
     assert [(one["kind"], one["name"]) for one in previewed["entities"]] == [

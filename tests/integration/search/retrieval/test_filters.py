@@ -362,6 +362,8 @@ TYPED: tuple[tuple[str, set[str]], ...] = (
     ("system:Magnets origin:human since:2026-03-02T12:00Z", {"both"}),
     ("source:api logbook:nowhere", set()),
     ("has:attachment since:2026", {"both"}),
+    ("has:picture has:attachment", {"both"}),
+    ("-has:pictures", EVERYTHING - {"both"}),
     ("id:klystron", {"klystron"}),
     ("id:KLYSTRON", set()),
     ("date:today", EVERYTHING),

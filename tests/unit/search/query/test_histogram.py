@@ -49,6 +49,7 @@ def test_the_finest_interval_that_fits_is_taken(days: float, interval: str) -> N
     assert buckets(first, first + timedelta(days=days), Clock()).interval == interval
 
 
+@pytest.mark.requirement("U29")
 def test_a_day_begins_when_the_facility_says_also_when_clocks_change() -> None:
     clock = Clock(zone="Europe/Zurich", day_starts=time(12))
     first = datetime(2026, 3, 20, 3, tzinfo=UTC)
