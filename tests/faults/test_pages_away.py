@@ -111,6 +111,12 @@ def _check_without_workers(client: httpx.Client, system: System) -> None:
 
 def _check_without_postgres(client: httpx.Client, postgres: EmbeddedPostgres) -> None:
     kill(postgres.pid)
+    # What its processes were just doing fails, and may be tried again.
+    until(
+        lambda: "database_unavailable" in show(client, "/")[1].text,
+        within_seconds=30,
+        what="a page without a database",
+    )
     for path in ("/", SEARCH, "/e/api/OPS-1", "/status"):
         status, page = show(client, path)
         assert status == 503, path
