@@ -387,7 +387,8 @@ class AdapterNotFoundError(IngestionError):
     code = "adapter_not_found"
 
     def __init__(self, adapter_name: str, available_adapters: list[str]) -> None:
-        super().__init__(f"No adapter is called {adapter_name!r}.")
+        there = ", ".join(available_adapters)
+        super().__init__(f"No adapter is called {adapter_name!r}; there are {there}.")
         self.adapter_name = adapter_name
         self.available_adapters = available_adapters
         self.details = {"available": available_adapters}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.contract import outside
 from workers.adapters.kit.matrix import ROWS
+from workers.adapters.kit.stub import StubEntry
 
 PACKAGE = outside.EXAMPLES / "adapter"
 
@@ -92,3 +97,40 @@ def test_the_kit_takes_the_postgres_of_a_stack_and_says_when_none_runs(
     (home / "run" / "stack.json").write_text(stack, encoding="utf-8")
     done = examine()
     assert done.returncode == 0, done.stdout[-6_000:]
+
+
+@pytest.fixture
+def logbook(package):
+    """Acme's logbook with one entry, by the stub of the package itself."""
+    spec = importlib.util.spec_from_file_location("stub", package / "tests" / "stub.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with closing(module.AcmeStub()) as stub:
+        stub.add(StubEntry(7, datetime.now(UTC), "RF trip", "Cavity 2"))
+        yield stub
+
+
+def test_a_source_of_another_package_is_added_by_the_command_of_ours(
+    logbook, installed, tmp_path
+):
+    def add(*words: str) -> subprocess.CompletedProcess[str]:
+        return run(
+            ["api.cli.main", "source", "add", logbook.settings()["base_url"], *words],
+            tmp_path,
+            PYTHONPATH=str(installed),
+            LOGCHORD_HOME=str(tmp_path / "home"),
+            LOGCHORD_URL="http://127.0.0.1:9",
+            LOGCHORD_API_KEY="none",
+        )
+
+    added = add("--name", "ring", "--adapter", "acme")
+    assert added.returncode == 0, added.stderr
+    assert "This is Logbook of Acme Light Source" in added.stderr
+    assert "RF trip" in added.stderr
+    written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
+    assert written["sources"]["ring"]["adapter"] == "acme"
+    near = add("--name", "other", "--adapter", "acne")
+    assert near.returncode != 0
+    assert "acme" in near.stderr

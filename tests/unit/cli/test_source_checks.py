@@ -60,3 +60,4 @@ def test_an_adapter_that_nobody_has_is_refused_with_those_there_are():
     assert (error.category, error.severity) == (Category.INGESTION, Severity.CRITICAL)
     assert error.adapter_name == "olag"
     assert {"olog", "push"} <= set(error.available_adapters)
+    assert all(one in error.message for one in error.available_adapters)

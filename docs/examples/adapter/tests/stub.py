@@ -131,6 +131,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer, or do what was ordered instead."""
+        if urlsplit(self.path).path != "/changes":
+            self.send_error(404)
+            return
         mode, body = self.stub.answer(self.path)
         if mode == "hang":
             self.stub.closing.wait(60)
