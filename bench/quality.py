@@ -54,7 +54,7 @@ DATA = Path(__file__).parents[2] / "shared/data/retrieval"
 COLLECTIONS = ("cranfield", "vaswani", *quality_answers.NAMES)
 # Of each bare engine: as many as ours gives where a hundred results are asked for.
 DEPTH, RETURNED, SHIPPED = 200, 100, 10
-# Of the linear rival the share of meaning.
+# The share of meaning in the linear rival.
 RIVAL_SHARE = 0.7
 QUICK_QUESTIONS = 30
 LATE, UNHURRIED_SECONDS = "hybrid, late interaction", 600.0

@@ -56,7 +56,7 @@ class Collection:
     texts: dict[str, str]
     questions: dict[str, str]
     judged: dict[str, dict[str, int]]
-    # Of a logbook its entries, and when and where it is asked.
+    # The entries of a logbook, and when and where it is asked.
     drafts: Mapping[str, EntryDraft] = field(default_factory=dict)
     clock: Clock = NO_CLOCK
 

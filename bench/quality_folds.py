@@ -29,10 +29,9 @@ from shared.search.results.conclude import conclude
 # Cosines as they are, and from where the model's floor is.
 FARTHEST = (0.0, SIMILARITY_FLOORS[DEFAULT_MODEL])
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
-# All of them count: nDCG alone is blind to who reads one hit.
+# The mean of these is fitted to: nDCG alone is blind to whoever reads one hit.
 _FITTED_TO = ("ndcg_cut_10", "success_1", "success_5", "success_10")
 _MILLISECONDS = 20_000
-
 
 GRID = [Weights(*pair) for pair in product(FARTHEST, SHARES)]
 # By collection.
@@ -59,7 +58,7 @@ def order_by_each(
 def judge_each(
     collection: Collection, orders: Mapping[str, Mapping[Weights, list[str]]]
 ) -> dict[Weights, Judged]:
-    """Return what each way to weigh is worth, question by question."""
+    """Judge the orders of each way to weigh, question by question."""
     return {
         one: quality_measures.judge(
             collection, {number: by_each[one] for number, by_each in orders.items()}

@@ -20,7 +20,7 @@ SAID = {
     "relaxed_to_any_term": "No entry has all the words; these have some of them.",
     "rerank_skipped": "Results stand in another order than was asked for, and why.",
     "session_unread": "Redis did not say in time what the session had asked before.",
-    "terms_dropped": "More words than `max_query_terms`; the last are left out.",
+    "terms_dropped": "More words than `max_query_terms`; the shortest are left out.",
     "terms_expanded": "What patterns and forms of the glossary were searched as.",
     "under_return": "By meaning, what is farther was not looked at; there may be more.",
     "wildcard_capped": "A pattern stands for too many words; the commonest count.",

@@ -23,9 +23,9 @@ MOVED = "moved_cosine"
 class Weights(NamedTuple):
     """How much a model's cosines count beside words."""
 
-    # What is farther has nothing to do with the question: 0. The nearest is 1.
+    # A text with this cosine or less has nothing to do with the question, and counts 0.
     farthest: float = 0.0
-    # Words have the rest.
+    # The share of meaning in a score; words have the rest.
     meaning: float = 0.7
 
     def weigh(self, cosine: float, words: float) -> float:
