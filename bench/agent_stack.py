@@ -35,6 +35,8 @@ WHAT = ("klystron", "gate valve", "kicker", "septum", "cooling pump", "undulator
 SAMPLES = 60
 _READY_SECONDS = 240.0
 TURN = "a turn of three calls beyond the longest"
+# One that calls, and one that answers.
+_TURNS = 2
 _CALLED = ("klystron trip", "vacuum leak", "cooling water")
 
 
@@ -56,6 +58,9 @@ def measure() -> list[Timing]:
             "LOGCHORD_API__PROVIDERS": providers,
             "LOGCHORD_REASONING__PROVIDER": "bench",
             "LOGCHORD_REASONING__MODEL_ID": "script",
+            # Each agent is one answer of the quota, which ships as ten a minute.
+            "LOGCHORD_SYNTHESIS__QUOTA_PER_DAY": "10000",
+            "LOGCHORD_SYNTHESIS__QUOTA_PER_MINUTE": "10000",
         }
         with rig(COMMANDS, **extra) as stack, _client(stack) as client:
             assert stack.settings.database_url is not None
@@ -117,7 +122,11 @@ def _turns(client: httpx.Client, database: str) -> list[Timing]:
                 " FROM agent_turn WHERE job_id = %s ORDER BY turn_no",
                 (job,),
             ).fetchall()
-        (first, asked_ms, outcomes), (second, *_) = rows[:2]
+        if len(rows) != _TURNS:
+            told = ended["response"]["agent"]["exit_reason"]
+            message = f"agent {job} took {len(rows)} turns: {told}"
+            raise ValueError(message)
+        (first, asked_ms, outcomes), (second, *_) = rows
         longest = max(one["took_ms"] for one in outcomes.values())
         beyond.append((second - first) * 1000 - asked_ms - longest)
     return [_timing(TURN, beyond)]

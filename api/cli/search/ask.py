@@ -18,7 +18,7 @@ from api.cli.search.question_words import QuestionCommand
 from api.cli.search.search import filters_of, times_of
 
 # Answered in sentences without being asked to be; what a model words, it words here.
-_ANSWERED = frozenset({"auto", "hybrid", "rag"})
+_ANSWERED = frozenset({"auto", "hybrid", "rag", "agentic", "agent"})
 
 
 @click.command(cls=QuestionCommand)
