@@ -325,9 +325,7 @@ def test_clients_that_vanish_leave_no_job_behind(served: Served):
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_a_call_takes_little_more_than_the_request_that_it_is(
-    served: Served, record_property: Callable[[str, object], None]
-):
+def test_a_call_takes_little_more_than_the_request_that_it_is(served: Served):
     key = served.key()
     asked = {"query": "cavity tripped", "mode": "hybrid", "limit": 5}
     with (
@@ -345,6 +343,5 @@ def test_a_call_takes_little_more_than_the_request_that_it_is(
             assert answer.status_code == 200
             by_mcp.append(time.perf_counter() - began)
     rest_ms, mcp_ms = (1000 * statistics.median(one) for one in (by_rest, by_mcp))
-    record_property("mcp_p50_ms", round(mcp_ms, 1))
-    record_property("rest_p50_ms", round(rest_ms, 1))
-    assert mcp_ms <= 1.5 * rest_ms + 6
+    told = f"p50 of MCP {mcp_ms:.1f} ms, of REST {rest_ms:.1f} ms"
+    assert mcp_ms <= 1.5 * rest_ms + 6, told
