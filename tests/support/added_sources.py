@@ -84,7 +84,13 @@ KINDS: Mapping[str, Kind] = {
         "poll",
         "reconcile",
         (*_ZONE, *_mapped(_CSV_MAP), "--time-format", "%d/%m/%Y %H:%M:%S.%f %z"),
-        _WHOLE,
+        # Several files in one cell: no option of the command says what parts them.
+        {
+            "args": {
+                **_WHOLE["args"],
+                "separator": generic_csv.CSVStub.args["separator"],
+            }
+        },
     ),
     "generic_json": Kind(
         generic_json.JSONLinesStub, "poll", "reconcile", _ZONE, _WHOLE
