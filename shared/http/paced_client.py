@@ -118,7 +118,11 @@ class SourceClient:
         """
         with self._of_source():
             question = HTTPRequest("GET", self._asker.admit(url), dict(headers or {}))
-        most = self._settings.max_response_bytes if max_bytes is None else max_bytes
+        most = max_bytes
+        if most is None:
+            # Adapters stream files alone; whoever stores one cuts it at its own bound.
+            files = self._settings.max_attachment_bytes
+            most = max(self._settings.max_response_bytes, files)
 
         def begin(ends: float) -> tuple[ExitStack, Answer]:
             with ExitStack() as opened:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import threading
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -17,11 +20,14 @@ from shared.entries.saving.attachment_rows import load_attachments
 from shared.entries.saving.save import save_page
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from tests.support import attached
+from tests.support.faults.measures.peak import peak_mib
 from tests.support.faults.measures.size import SHORT_LEASE
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
 DOCX = attached.docx()
+# P11 promises less than this of every worker.
+PROMISED_MB = 512
 
 
 class Held(StubServer):
@@ -46,12 +52,14 @@ def server():
     server.close()
 
 
-def system_of(make_system, server: StubServer) -> System:
+def system_of(make_system, server: StubServer, **more: str) -> System:
     lab = {"adapter": "olog", "base_url": server.base_url, "rate_per_second": 100}
+    # All of a file comes within this.
+    lab |= {"max_attachment_bytes": 400_000_000, "request_timeout_seconds": 40}
     # Nothing polls it: only its files are asked for.
     lab |= {"require_initial_ingest": False, "poll_interval_seconds": 86_400}
     sources = json.dumps({"api": {}, "lab": lab})
-    return make_system(LOGCHORD_SOURCES=sources, **SHORT_LEASE)
+    return make_system(LOGCHORD_SOURCES=sources, **SHORT_LEASE, **more)
 
 
 def save(system: System, server: StubServer, files: int):
@@ -119,3 +127,34 @@ def test_a_killed_worker_costs_no_file_and_leaves_no_half(make_system, server):
         within_seconds=60,
         what=f"the texts of the files\n{system.tail('enhance', 60)}",
     )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("bound", "becomes"), [(None, "linked"), ("400000000", "stored")]
+)
+def test_a_file_of_300_mb_needs_no_more_memory_than_a_worker_has(
+    make_system, bound: str | None, becomes: str
+):
+    content = secrets.token_bytes(1000) * 300_000
+    server = StubServer(lambda _: StubAnswer(content, media_type="image/x-raw"))
+    more = {} if bound is None else {"LOGCHORD_MAX_ATTACHMENT_BYTES": bound}
+    with closing(server):
+        system = system_of(make_system, server, **more)
+        entry_id = save(system, server, files=1)
+        system.start("enhance", "upkeep")
+        try:
+            until(lambda: states(system, entry_id) == [becomes], within_seconds=120)
+        except AssertionError as exc:
+            raise AssertionError(system.tail("enhance", 60)) from exc
+        worker = psutil.Process(system.processes["enhance"].pid)
+        most = max(peak_mib(one.pid) for one in (worker, *worker.children()))
+    assert most < PROMISED_MB
+    kept = files(system)
+    if bound is None:
+        assert kept == []
+    else:
+        assert [hashlib.sha256(one.read_bytes()).digest() for one in kept] == [
+            hashlib.sha256(content).digest()
+        ]
