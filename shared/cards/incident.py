@@ -56,7 +56,7 @@ class IncidentEntry:
     is_cut: bool = False
 
 
-class TimelineStep(NamedTuple):
+class IncidentStep(NamedTuple):
     """One step of an incident, in the words of an entry."""
 
     time: datetime
@@ -70,7 +70,7 @@ class Incident(NamedTuple):
     """The steps of an incident, oldest first, and its state."""
 
     state: State
-    timeline: list[TimelineStep]
+    timeline: list[IncidentStep]
     # False: there is more than was read.
     is_complete: bool
 
@@ -107,7 +107,7 @@ def build_incident(
 ) -> Incident:
     """Return the steps of these entries, oldest first; the newest state holds."""
     state: State = "unknown"
-    steps: list[TimelineStep] = []
+    steps: list[IncidentStep] = []
     titles: set[str] = set()
     for entry in entries:
         zone = zone_of(entry.source)
@@ -149,19 +149,19 @@ def _bare(title: str) -> str:
     return title[start:].strip().casefold()
 
 
-def _step(entry: IncidentEntry, text: str, one: Statement) -> TimelineStep:
+def _step(entry: IncidentEntry, text: str, one: Statement) -> IncidentStep:
     at = one.at
     if one.step == "trip" and one.time_from == "entry" and entry.event_time:
         # Its source knows when it happened.
         at = entry.event_time
     quote = incidents.quoted(text, one.start, one.end)
-    return TimelineStep(at, one.step, entry.entry_id, quote, one.time_from)
+    return IncidentStep(at, one.step, entry.entry_id, quote, one.time_from)
 
 
-def _noted(entry: IncidentEntry) -> Iterator[TimelineStep]:
+def _noted(entry: IncidentEntry) -> Iterator[IncidentStep]:
     """Yield the beginning of an entry without steps: it is part of the thread."""
     for text in (incidents.blank_quoted_lines(entry.text), entry.title):
         for start, end in incidents.sentences(text):
             quote = incidents.quoted(text, start, end)
-            yield TimelineStep(entry.entry_time, "note", entry.entry_id, quote, "entry")
+            yield IncidentStep(entry.entry_time, "note", entry.entry_id, quote, "entry")
             return

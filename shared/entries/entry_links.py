@@ -114,7 +114,7 @@ class _EntryLink(NamedTuple):
     target: str
 
 
-class Changed(NamedTuple):
+class ChangedThreads(NamedTuple):
     """The entries that link to more than before, and those that link to less."""
 
     more: set[UUID]
@@ -178,7 +178,7 @@ def replace(
     tenant: str,
     source: str,
     drafts: Mapping[UUID, EntryDraft],
-) -> Changed:
+) -> ChangedThreads:
     """Replace the links of these drafts' entries."""
     values: dict[str, Any] = {"tenant": tenant, "entry_ids": sorted(drafts)}
     old = {_EntryLink._make(row) for row in conn.execute(_FORGET, values)}
@@ -187,7 +187,7 @@ def replace(
         for key, draft in drafts.items()
         for link in targets(draft)
     ]
-    changed = Changed(_of_threads({*rows} - old), _of_threads(old - {*rows}))
+    changed = ChangedThreads(_of_threads({*rows} - old), _of_threads(old - {*rows}))
     if not rows:
         return changed
     values = {
