@@ -35,7 +35,7 @@ def modules_page() -> str:
         "Search modules put together, a mode each, found by entry point"
         " `logchord.pipelines` or registered"
         " ([write one](../how-to/write-a-search-module.md))."
-        " Logchord itself brings none in this release.",
+        " Modes `rag` and `agent` are Logchord's own, where a model is configured.",
         "## Stages",
         "What an entry passes, found by entry point `logchord.enhancers`, in this"
         " order. A new revision makes a stage due, or the end of the one that it comes"

@@ -9,7 +9,6 @@ import re
 from typing import Literal
 
 from shared.search.query.language.tree import And, Node, Pattern, Phrase, Words
-from shared.search.query.modes import Later
 
 _ASKING = frozenset(
     (
@@ -78,12 +77,10 @@ _ENDS = "?\uff1f"
 _SIGNS = ",.:;\u00bf"
 
 
-def calls_for(node: Node | None, text: str) -> Later | None:
-    """Return the mode that answers questions, where the text is one; else None."""
+def is_question(node: Node | None, text: str) -> bool:
+    """Tell whether the text asks for an answer, by its first word or its end."""
     words = " ".join(_typed(node)).casefold()
-    if _asks_at(words.split(), 0) or _ends_asking(node, text):
-        return "rag"
-    return None
+    return _asks_at(words.split(), 0) or _ends_asking(node, text)
 
 
 def classify_intent(node: Node | None, text: str, *, is_exact: bool) -> Intent:
@@ -94,8 +91,7 @@ def classify_intent(node: Node | None, text: str, *, is_exact: bool) -> Intent:
     for intent, said in _FOR.items():
         if said.search(words):
             return intent
-    asks = _asks_at(words.split(), 0) or _ends_asking(node, text)
-    return "question" if asks else "lookup"
+    return "question" if is_question(node, text) else "lookup"
 
 
 def _typed(node: Node | None) -> list[str]:

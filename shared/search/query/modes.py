@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
 from shared.errors import ModuleNotEnabledError
 from shared.plugins import Category
@@ -13,9 +12,6 @@ ALIASES = {"vector": "semantic"}
 RAG = "rag"
 RAG_DEADLINE_MS = 15_000
 LATER = (RAG,)
-# A mode that a question may call for, though it may not be installed.
-Later: TypeAlias = Literal["rag"]
-_FOR: dict[Later, str] = {"rag": "a question"}
 AUTO, AGENTIC, AGENT = "auto", "agentic", "agent"
 AGENT_DEADLINE_MS = 120_000
 MIN_DEADLINE_MS = 100
@@ -183,11 +179,11 @@ def with_time_for_a_model(chosen: Chosen) -> Chosen:
     return replace(chosen, mode=replace(chosen.mode, deadline_ms=deadline_ms))
 
 
-def short_of(chosen: Chosen, later: Later | None) -> Chosen:
-    """Return the choice of `auto`, telling which missing mode it would have taken."""
-    if chosen.asked != AUTO or later is None:
+def without_model(chosen: Chosen) -> Chosen:
+    """Return the choice of `auto`, telling that a model would have it answer by rag."""
+    if chosen.asked != AUTO:
         return chosen
-    would = f"for {_FOR[later]} {later} would be used, which is not built in yet"
+    would = "a question is answered by rag where a model is configured"
     return Chosen(chosen.asked, chosen.mode, f"{chosen.reasoning}; {would}")
 
 

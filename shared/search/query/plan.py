@@ -289,10 +289,10 @@ def make_plan(
     else:
         chosen = wanted_answer.choose_answering(
             chosen,
-            intent.calls_for(asked, text),
             question.synthesize,
             limits.answers,
             scope,
+            is_question=intent.is_question(asked, text),
         )
     synthesis = wanted_answer.want_answer(
         question.synthesize, question.synthesis, limits.answers, chosen, scope

@@ -10,7 +10,7 @@ from shared.errors import ModuleNotEnabledError
 from shared.search.query import modes
 from shared.search.query.language import tree_text
 from shared.search.query.language.tree import Node
-from shared.search.query.modes import Chosen, Later, Mode
+from shared.search.query.modes import Chosen, Mode
 from shared.search.query.result_detail import Synthesis, Writer
 
 # The writer that a request names, or False for no answer; None: its mode decides.
@@ -42,17 +42,22 @@ EVERY_ANSWER = AnswerLimits()
 
 def choose_answering(
     chosen: Chosen,
-    later: Later | None,
     wanted: Wanted,
     limits: AnswerLimits,
     scope: Scope,
+    *,
+    is_question: bool,
 ) -> Chosen:
     """Return the mode that `auto` takes for a question, by who may answer it."""
     rag = limits.rag
-    is_open = later == modes.RAG and modes.is_open(chosen) and wanted in {None, "llm"}
-    if is_open and rag is not None and limits.may_word(rag, scope):
-        return modes.by_rag(chosen, rag)
-    return modes.short_of(chosen, later)
+    if not is_question:
+        return chosen
+    if rag is None:
+        return modes.without_model(chosen)
+    is_open = modes.is_open(chosen) and wanted in {None, "llm"}
+    return (
+        modes.by_rag(chosen, rag) if is_open and limits.may_word(rag, scope) else chosen
+    )
 
 
 def want_answer(

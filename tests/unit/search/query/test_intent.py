@@ -1,4 +1,4 @@
-"""What `auto` says of a question that a mode would be for which is not there yet."""
+"""What `auto` says of a question, and which mode it takes for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from tests.unit.search.query.test_plan import SCOPE
 
 PARTS = "auto searches each part by itself: several things are asked for"
-ASKS = "for a question rag would be used, which is not built in yet"
+ASKS = "a question is answered by rag where a model is configured"
 NOTHING = "auto searches both by words and by meaning"
 
 # A question, and what it would be for.
@@ -111,7 +111,7 @@ def test_auto_names_the_mode_that_a_question_would_be_for(
 
 @pytest.mark.parametrize("query", ["SR:C??-RF*", "HCM0?", '"why did the beam trip?"'])
 def test_names_and_phrases_are_for_no_other_mode(query: str) -> None:
-    assert "would be used" not in _plan(query).reasoning
+    assert "rag" not in _plan(query).reasoning
 
 
 def test_with_one_module_the_other_mode_is_named_all_the_same() -> None:
