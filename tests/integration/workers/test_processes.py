@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 
+import httpx
 import psutil
 import pytest
 import redis
@@ -104,10 +105,20 @@ def stack(make_system, celery_broker_cluster, monkeypatch):
         system.start(*names)
         system.wait_ready(*(name for name in names if name != "flower"))
         if "flower" in names:
-            until(lambda: "Connected to" in system.tail("flower"), within_seconds=60)
+            until(lambda: shows(system), within_seconds=60, what="Flower")
         return system
 
     return start
+
+
+def shows(system) -> bool:
+    """Tell whether Flower answers whoever asks how it is."""
+    port = system.environment["FLOWER_PORT"]
+    try:
+        url = f"http://127.0.0.1:{port}/healthcheck"
+        return httpx.get(url, trust_env=False).is_success
+    except httpx.TransportError:
+        return False
 
 
 def end_all(system) -> dict[str, int | None]:
