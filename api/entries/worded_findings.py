@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from shared.messaging.stage_names import LINKS_STAGE
+
 # Links are shown as links, and where something stands the text itself shows.
-_LINKS_STAGE = "links"
 _PLACES = frozenset({"start", "end"})
 
 
@@ -16,7 +17,7 @@ def word_findings(
 ) -> Iterator[tuple[str, str]]:
     """Yield each stage, and what it found: `number 4711, meaning arc; number 12`."""
     for stage, found in findings.items():
-        if stage != _LINKS_STAGE:
+        if stage != LINKS_STAGE:
             yield stage, "; ".join(dict.fromkeys(map(_word, found)))
 
 

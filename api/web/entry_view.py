@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryView:
+class EntryDetails:
     """An entry's body, as REST has it, and what is read out of it for the page."""
 
     body: dict[str, Any]
@@ -51,7 +51,7 @@ def load_page(
     query: str,
     *,
     with_similar: bool = False,
-) -> EntryView:
+) -> EntryDetails:
     """Read an entry and what belongs to it, as REST answers each."""
     scope = caller.scope
     with connection(ctx.pool) as conn:
@@ -74,7 +74,7 @@ def load_page(
         listed = entries.list_revisions(entry_id, caller, ctx)
         earlier = rendering.body_of(listed)["items"]
     alike = _similar(ctx, caller, entry_id) if with_similar else []
-    return EntryView(
+    return EntryDetails(
         body=body,
         title=marked_pieces(body["title"], query, language, facility),
         stretches=split_text(text, query, language, facility),
@@ -90,7 +90,7 @@ def load_page(
 
 async def open_beside(
     ctx: ApiContext, caller: CallerInfo, place: str, query: str
-) -> EntryView | None:
+) -> EntryDetails | None:
     """Return the entry that stands beside a list; one that is gone leaves it empty."""
     if "read" not in caller.scope.allowed and not caller.scope.is_admin:
         return None

@@ -159,10 +159,6 @@ class SearchForm:
             fields["synthesize"] = "deterministic"
         return SearchRequest.model_validate(fields)
 
-    def words_request(self) -> SearchRequest:
-        """Return the search with the answer of its mode: by a model, if one may."""
-        return self.request()
-
     def counts_request(self) -> SearchRequest:
         """Return the search that counts matches by words, and shows no hits."""
         return SearchRequest.model_validate(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from shared.entries.reading.findings_shown import DIGEST_STAGE
+from shared.messaging.stage_names import DIGEST_STAGE
 from shared.stages.stage_contract import StageDescriptor, StageInput
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility

@@ -35,7 +35,7 @@ from shared.text.words.character_runs import Token
 from shared.text.words.identifiers import normalise_hyphens
 from shared.text.words.numerals import DecimalMark
 from shared.times import event_time
-from shared.times.event_time import WrittenTime
+from shared.times.event_time import ReadValue
 
 # Raised with every change of what is found in an entry; read anew by the chore.
 _VERSION = 12
@@ -226,7 +226,7 @@ def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:
         yield Fact(SHIFT, found, "plan")
 
 
-def _happened(content: Content, text: str, zone: str) -> WrittenTime | None:
+def _happened(content: Content, text: str, zone: str) -> ReadValue | None:
     """Return when the text says that it happened, unless the source knows."""
     if content.event_time is not None:
         return None
@@ -235,7 +235,7 @@ def _happened(content: Content, text: str, zone: str) -> WrittenTime | None:
 
 
 def _placed_event(
-    content: Content, text: str, happened: WrittenTime | None
+    content: Content, text: str, happened: ReadValue | None
 ) -> Iterator[Fact]:
     if happened is not None:
         begins = len(content.title) + 1
@@ -244,7 +244,7 @@ def _placed_event(
         yield from _read_in(content, text, fact, is_text=start >= 0)
 
 
-def _moment(happened: WrittenTime) -> Quantity:
+def _moment(happened: ReadValue) -> Quantity:
     """Return the event time as a quantity that filters compare."""
     at = datetime.fromisoformat(happened.value).timestamp()
     return Quantity(dated(EVENT), at, "", 0, 0)

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pydantic import BaseModel
 
 from shared.enrich.source_positions import locate_names
-from shared.entries.reading.findings_shown import LINKS_STAGE
+from shared.messaging.stage_names import LINKS_STAGE
 from shared.stages.stage_contract import StageDescriptor, StageInput
 from shared.text.facility.facility import Facility
 from shared.text.words.identifiers import normalise_hyphens

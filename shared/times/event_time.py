@@ -69,7 +69,7 @@ _ASKED = re.compile(
 )
 
 
-class WrittenTime(NamedTuple):
+class ReadValue(NamedTuple):
     """What is read in a text, and where: a shift's name, or a moment."""
 
     value: str
@@ -77,7 +77,7 @@ class WrittenTime(NamedTuple):
     end: int
 
 
-def shift(text: str, plan: ShiftPlan) -> WrittenTime | None:
+def shift(text: str, plan: ShiftPlan) -> ReadValue | None:
     """Return the one shift that a text is of by its own words, or None."""
     pattern, names = _names(plan)
     text = text[:MAX_CHARS]
@@ -88,11 +88,11 @@ def shift(text: str, plan: ShiftPlan) -> WrittenTime | None:
     for one in found:
         before = text[max(one.start() - 2 * _REACH, 0) : one.start()]
         if _IN.search(before) and not _ASKED.match(text, one.end()):
-            return WrittenTime(names[one["name"].lower()], *one.span())
+            return ReadValue(names[one["name"].lower()], *one.span())
     return None
 
 
-def moment(text: str, written: datetime, zone: str) -> WrittenTime | None:
+def moment(text: str, written: datetime, zone: str) -> ReadValue | None:
     """Return when something happened, of the hours before it was written, or None.
 
     The value is a time in UTC; where clocks change there is none that is sure.
@@ -112,7 +112,7 @@ def moment(text: str, written: datetime, zone: str) -> WrittenTime | None:
             return None
         at = latest(term, written, zone)
         said = at.isoformat(timespec="seconds") if at else None
-        return WrittenTime(said, *one.span()) if said else None
+        return ReadValue(said, *one.span()) if said else None
     return None
 
 

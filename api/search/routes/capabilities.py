@@ -92,20 +92,23 @@ def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     others = [one for one in mode.families if one not in named]
     own = [p for one in ours for p in one.parameters]
     own += pipelines.list_parameters(others, limits.pipelines)
-    on = limits.enabled | limits.outside
-    on |= modes.list_branches(limits.pipelines, on)
     is_off = mode.name == modes.RAG and limits.answers.rag is None
-    return _told(mode, own, enabled=not is_off and mode.is_on(on))
+    return _told(mode, own, enabled=not is_off and mode.is_on(_branches(limits)))
 
 
 def _agent(limits: PlanLimits) -> dict[str, Any]:
     """Return the mode of agents: as it is, or as it would be with a model."""
     given = next((one for one in limits.pipelines if one.name == modes.AGENT), None)
     mode = given or modes.make_agent_mode((), modes.AGENT_DEADLINE_MS)
-    on = limits.enabled | limits.outside
-    on |= modes.list_branches(limits.pipelines, on)
     own = pipelines.list_parameters(mode.families, limits.pipelines)
-    return _told(mode, own, enabled=given is not None and given.is_on(on))
+    is_on = given is not None and given.is_on(_branches(limits))
+    return _told(mode, own, enabled=is_on)
+
+
+def _branches(limits: PlanLimits) -> frozenset[str]:
+    """Return the modules and pipelines that may each be a branch of a search."""
+    on = limits.enabled | limits.outside
+    return on | modes.list_branches(limits.pipelines, on)
 
 
 def _pipeline(

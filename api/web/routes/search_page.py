@@ -79,6 +79,7 @@ async def get_search_page(
     opened = None
     if form.open:
         opened = await entry_view.open_beside(ctx, caller, form.open, form.q)
+    goes_on = _goes_on(form, body)
     text = rendering.render(
         request,
         "search.html",
@@ -86,8 +87,8 @@ async def get_search_page(
         form=form,
         hits=shown,
         first=first,
-        has_next=_goes_on(form, body) and form.page < MOST_PAGES,
-        is_cut=_goes_on(form, body) and form.page == MOST_PAGES,
+        has_next=goes_on and form.page < MOST_PAGES,
+        is_cut=goes_on and form.page == MOST_PAGES,
         card=await asyncio.to_thread(
             answer_card.make_card, ctx, caller.scope, body, shown
         ),
@@ -110,7 +111,7 @@ async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Respons
     """Have a model word the answer of a search, and lead to the job that it is."""
     await read_form(request)
     form = SearchForm.read(request.query_params)
-    plan = await planned(form.words_request().question(None), caller, ctx)
+    plan = await planned(form.request().question(None), caller, ctx)
     job = await ctx.searches.submit(plan, caller)
     return RedirectResponse(f"{ctx.settings.base_path}/jobs/{job.job_id}", 303)
 
@@ -123,7 +124,7 @@ def _place_of_words(
     is_told = bool(body["answer"]) and form.page == 1
     if not is_told or rag is None or rag.category != "llm":
         return None
-    plan = ctx.searches.plan(form.words_request().question(None), caller.scope)
+    plan = ctx.searches.plan(form.request().question(None), caller.scope)
     if not wanted_answer.is_by_model(plan.detail.synthesis, plan.tree):
         return None
     return rendering.Links(ctx.settings.base_path)("/search/words", form.query)

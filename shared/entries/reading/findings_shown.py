@@ -12,9 +12,7 @@ from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
-
-# What a text names, and what it is about.
-LINKS_STAGE, DIGEST_STAGE = "links", "digest"
+from shared.messaging.stage_names import DIGEST_STAGE, LINKS_STAGE
 
 # Places are those of the text that it was found in: of another revision, none is shown.
 _OF_ENTRY: LiteralString = """

@@ -6,31 +6,14 @@ from typing import Any
 
 import pytest
 
-from shared.answers.answer_question import answer_question
-from shared.cards.make_cards import make_cards
 from shared.entries.draft import EntryDraft
-from shared.search.response.end_search import Beside, end_search
 from shared.search.response.search_answer import SearchAnswer
-from tests.support.ended_searches import job_of
 from tests.support.fixtures.asking import Asking
 
 CAUSES = (
     *("the compressed air sagged", "its fuse had blown", "a cable was loose"),
     *("the limit switch was wet", "its solenoid leaked", "the interlock chain opened"),
 )
-
-
-def answer(asking: Asking, query: str, **more: Any) -> SearchAnswer:
-    plan = asking.plan(query, **{"mode": "hybrid", **more})
-    ended = end_search(
-        asking.context,
-        job_of(asking.context, plan),
-        plan,
-        asking.carried_out(plan),
-        Beside(answer_question, make_cards),
-    )
-    assert ended.answer is not None
-    return ended.answer
 
 
 def context_of(told: SearchAnswer) -> dict[str, Any]:
@@ -55,7 +38,7 @@ def test_an_answer_of_many_parts_lists_five_pieces_of_evidence_at_most(
     )
     parts = [f"why did gate valve {n} close" for n in range(1, len(CAUSES) + 1)]
 
-    told = answer(asking, " and ".join(parts) + "?", limit=20)
+    told = asking.answer_with_cards(" and ".join(parts) + "?", limit=20)
 
     context = context_of(told)
     assert {"code", "summary", "reason", "evidence", "citations"} <= context.keys()
@@ -74,13 +57,15 @@ def test_what_is_offered_instead_of_a_refusal_is_answered(asking: Asking) -> Non
         EntryDraft("api", "2", "Turbine 2 of the cold box stopped on bearing wear."),
         EntryDraft("api", "3", "Turbine 3 of the cold box stopped on low oil."),
     )
-    context = context_of(answer(asking, "Why did turbine 5 of the cold box stop?"))
+    context = context_of(
+        asking.answer_with_cards("Why did turbine 5 of the cold box stop?")
+    )
 
     assert context["status"] != "grounded"
     assert 1 <= len(context["questions"]) <= 2
     for question in context["questions"]:
         assert "turbine 5" not in question
-        assert answer(asking, question).results, question
+        assert asking.answer_with_cards(question).results, question
 
 
 @pytest.mark.requirement("S4-67", "S4-64")
@@ -95,7 +80,7 @@ def test_one_clear_leader_is_one_decisive_answer_of_one_card(asking: Asking) -> 
         EntryDraft("api", "2", "QF9 tripped on overtemperature.", title="QF9"),
     )
 
-    told = answer(asking, "Why did GV-08 close?")
+    told = asking.answer_with_cards("Why did GV-08 close?")
 
     context = context_of(told)
     assert (context["status"], context["code"]) == ("grounded", "single_lead")

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
-from shared.cards.make_cards import make_cards
 from shared.entries.draft import EntryDraft
 from shared.postgres.pool import connection
 from shared.search.jobs import close_job
@@ -21,7 +19,6 @@ from shared.search.query.plan import Plan
 from shared.search.query.result_detail import Synthesis
 from shared.search.response.end_search import Beside, end_search, store
 from shared.search.response.job_answer import JobReader, read_answer
-from shared.search.response.search_answer import SearchAnswer
 from tests.support.ended_searches import job_of
 from tests.support.fixtures.asking import ANNA, BEN, Asking
 
@@ -51,27 +48,12 @@ def write_logbook(asking: Asking) -> None:
     )
 
 
-def answer(
-    asking: Asking, query: str, scope: Scope = ANNA, **more: Any
-) -> SearchAnswer:
-    plan = asking.plan(query, scope, **{"mode": "hybrid", **more})
-    ended = end_search(
-        asking.context,
-        job_of(asking.context, plan),
-        plan,
-        asking.carried_out(plan),
-        Beside(answer_question, make_cards),
-    )
-    assert ended.answer is not None
-    return ended.answer
-
-
 @pytest.mark.requirement("S4-29", "S1-12", "S4-36")
 def test_the_cause_is_told_in_the_words_of_the_reply_with_its_mark(
     asking: Asking,
 ) -> None:
     write_logbook(asking)
-    told = answer(asking, "Why did gate valve 8 close?")
+    told = asking.answer_with_cards("Why did gate valve 8 close?")
 
     assert told.answer is not None
     assert "an O ring of the dryer leaks [#OPS-2@1]." in told.answer
@@ -93,7 +75,9 @@ def test_the_cause_is_told_in_the_words_of_the_reply_with_its_mark(
 
 def test_the_same_question_twice_has_the_same_answer(asking: Asking) -> None:
     write_logbook(asking)
-    first, second = (answer(asking, "Why did gate valve 8 close?") for _ in range(2))
+    first, second = (
+        asking.answer_with_cards("Why did gate valve 8 close?") for _ in range(2)
+    )
     assert first.answer == second.answer
     assert first.context_answer == second.context_answer
     assert first.stability_hash == second.stability_hash
@@ -123,7 +107,7 @@ def test_a_slot_that_nothing_fills_is_named_and_the_nearest_is_shown(
     asking: Asking, query: str, code: str, said: str
 ) -> None:
     write_logbook(asking)
-    told = answer(asking, query)
+    told = asking.answer_with_cards(query)
     context = told.context_answer
     assert context is not None
     assert context["code"] == code
@@ -137,7 +121,9 @@ def test_a_slot_that_nothing_fills_is_named_and_the_nearest_is_shown(
 
 def test_another_number_of_the_same_thing_is_offered(asking: Asking) -> None:
     write_logbook(asking)
-    context = answer(asking, "Why did turbine 5 of the cold box stop?").context_answer
+    context = asking.answer_with_cards(
+        "Why did turbine 5 of the cold box stop?"
+    ).context_answer
     assert context is not None
     assert set(context["questions"]) == {
         "Why did turbine 1 of the cold box stop?",
@@ -157,8 +143,10 @@ def test_what_the_caller_may_not_see_is_no_evidence_and_no_word(asking: Asking) 
             readers=("anna",),
         ),
     )
-    assert "dryer" in (answer(asking, "Why did gate valve 8 close?").answer or "")
-    other = answer(asking, "Why did gate valve 8 close at the dryer?", BEN)
+    assert "dryer" in (
+        asking.answer_with_cards("Why did gate valve 8 close?").answer or ""
+    )
+    other = asking.answer_with_cards("Why did gate valve 8 close at the dryer?", BEN)
     assert "O ring" not in (other.answer or "")
     assert [one.label for one in other.citations] == ["OPS-1"]
     assert other.context_answer is not None
@@ -172,13 +160,13 @@ def test_numbers_are_places_among_the_results_and_marks_can_be_left_off(
 ) -> None:
     write_logbook(asking)
     numbered = Synthesis(2, style="numeric")
-    told = answer(asking, "Why did gate valve 8 close?", synthesis=numbered)
+    told = asking.answer_with_cards("Why did gate valve 8 close?", synthesis=numbered)
     assert told.answer is not None
     places = {int(one.label) for one in told.citations}
     assert places <= {1, 2}
     assert all(f"[{place}]" in told.answer for place in places)
-    bare = answer(
-        asking, "Why did gate valve 8 close?", synthesis=replace(numbered, marked=False)
+    bare = asking.answer_with_cards(
+        "Why did gate valve 8 close?", synthesis=replace(numbered, marked=False)
     )
     assert bare.answer is not None
     assert "[" not in bare.answer
@@ -190,15 +178,15 @@ def test_modes_say_whether_there_is_an_answer_and_a_request_says_it_first(
     asking: Asking, mode: str, *, is_there: bool
 ) -> None:
     write_logbook(asking)
-    assert (answer(asking, "valve", mode=mode).answer is not None) is is_there
-    asked = answer(asking, "valve", mode=mode, synthesize=not is_there)
+    assert (asking.answer_with_cards("valve", mode=mode).answer is not None) is is_there
+    asked = asking.answer_with_cards("valve", mode=mode, synthesize=not is_there)
     assert (asked.answer is not None) is not is_there
 
 
 @pytest.mark.requirement("S1-51")
 def test_nothing_found_is_no_answer(asking: Asking) -> None:
     write_logbook(asking)
-    told = answer(asking, "author:nobody zebra")
+    told = asking.answer_with_cards("author:nobody zebra")
     assert told.results == []
     assert told.answer is None
     assert told.citations == []
@@ -207,8 +195,8 @@ def test_nothing_found_is_no_answer(asking: Asking) -> None:
 @pytest.mark.requirement("S4-64")
 def test_cards_stand_beside_an_answer_and_without_one(asking: Asking) -> None:
     write_logbook(asking)
-    told = answer(asking, "Why did gate valve 8 close?")
-    bare = answer(asking, "Why did gate valve 8 close?", synthesize=False)
+    told = asking.answer_with_cards("Why did gate valve 8 close?")
+    bare = asking.answer_with_cards("Why did gate valve 8 close?", synthesize=False)
     assert told.answer is not None
     assert (bare.answer, bare.citations) == (None, [])
     cards = [one.card_id for one in told.cards]
@@ -219,7 +207,7 @@ def test_cards_stand_beside_an_answer_and_without_one(asking: Asking) -> None:
 @pytest.mark.requirement("S4-66")
 def test_two_sides_of_a_comparison_have_a_paragraph_each(asking: Asking) -> None:
     write_logbook(asking)
-    told = answer(asking, "turbine 1 vs turbine 2")
+    told = asking.answer_with_cards("turbine 1 vs turbine 2")
     assert told.answer is not None
     first, second = told.answer.split("\n\n")
     assert "OPS-4" in first
@@ -238,7 +226,9 @@ def test_however_much_is_told_five_pieces_of_evidence_and_labels_are_listed(
             for place, step in enumerate(steps)
         )
     )
-    told = answer(asking, "turbine 1 vs turbine 2 vs turbine 3", mode="agentic")
+    told = asking.answer_with_cards(
+        "turbine 1 vs turbine 2 vs turbine 3", mode="agentic"
+    )
     context = told.context_answer
     assert told.answer is not None
     assert context is not None

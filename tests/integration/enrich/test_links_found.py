@@ -7,9 +7,9 @@ import pytest
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import findings_shown, read_entries
-from shared.entries.reading.findings_shown import LINKS_STAGE
 from shared.entries.saving.save import save_page, tombstone
 from shared.messaging.celery_app import make_app
+from shared.messaging.stage_names import LINKS_STAGE
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from workers.runtime.context import Context, Resources

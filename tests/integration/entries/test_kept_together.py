@@ -17,10 +17,14 @@ from bench import logbook
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.reading.findings_shown import LINKS_STAGE
 from shared.entries.saving.save import save_page, tombstone
 from shared.ids import uuid7
-from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import (
+    DUPLICATES_STAGE,
+    INDEX_STAGE,
+    LINKS_STAGE,
+    METADATA_STAGE,
+)
 from shared.stages import entry_stages
 from shared.vocabulary.learn_words import SeenWords
 from shared.work import batches, due_work
