@@ -29,6 +29,9 @@ log = get_logger()
 # What pydantic says of a field that a model has not.
 _UNKNOWN = "extra_forbidden"
 
+# Where the API's description keeps it.
+ERROR_SCHEMA = "#/components/schemas/ErrorBody"
+
 # What a route may answer whatever it does; a route names its own beside these.
 COMMON_STATUSES = (400, 401, 403, 405, 413, 415, 422, 429, 431, 500, 503)
 
@@ -64,9 +67,11 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     found: dict[int | str, dict[str, Any]] = {}
     for status in sorted({*COMMON_STATUSES, *statuses}):
         codes = [code for code, row in CODES.items() if row.status == status]
+        # A reference: with "model" the framework builds a validator for each of a
+        # thousand, a third of the time that the import of the API takes.
         found[status] = {
-            "model": ErrorBody,
             "description": "`" + "`, `".join(codes) + "`",
+            "content": {"application/json": {"schema": {"$ref": ERROR_SCHEMA}}},
         }
     return found
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from api.server.errors import ErrorBody
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -44,6 +47,10 @@ def _built(app: FastAPI, settings: Settings) -> dict[str, Any]:
     parts = document["components"]
     parts["securitySchemes"] = _SCHEMES
     schemas = parts["schemas"]
+    _, errors = models_json_schema(
+        [(ErrorBody, "serialization")], ref_template="#/components/schemas/{model}"
+    )
+    schemas |= errors["$defs"]
     _tell_limits(schemas["EntryIn"]["properties"], settings)
     entries = schemas["EntriesIn"]["properties"]["entries"]
     entries["maxItems"] = settings.max_batch_entries
