@@ -175,7 +175,7 @@ def test_a_job_that_is_cancelled_stops_the_model(world: World) -> None:
 
 @pytest.mark.requirement("S1-105", "S1-31", "S1-44")
 def test_the_plain_shape_has_the_model_s_words_with_numbers(world: World) -> None:
-    asked = {"query": QUESTION, "limit": 3, "min_relevance_score": 0.0}
+    asked = {"query": QUESTION, "limit": 3}
     told = world.client.post("/search", json=asked).json()
     assert re.search(r"3 bar \[1\]\.", told["synthesis"]), told
     bare = world.client.post("/search", json={**asked, "include_citations": False})

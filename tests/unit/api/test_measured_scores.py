@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from api.search.measured_scores import KEPT_SECONDS, MeasuredScores
+from api.search.plan_settings import config_hash
 from shared.errors import DatabaseConnectionError
+from shared.settings.settings import Settings
+from shared.text.facility.facility import PLAIN
 
 
 class Measured(MeasuredScores):
@@ -41,6 +44,13 @@ def test_another_scale_is_another_configuration() -> None:
     assert scores.after(KEPT_SECONDS - 1) == ({}, "{}")
     assert scores.after(2) == ({"bm25": 0.4}, "{'bm25': 0.4}")
     assert scores.reads == 2
+
+
+def test_the_hash_that_a_response_tells_is_another_by_another_scale() -> None:
+    settings = Settings()
+    known = [config_hash(settings, PLAIN, scale) for scale in ({}, {"bm25": 0.4})]
+    assert known[0] == config_hash(settings, PLAIN)
+    assert known[1] not in {known[0], config_hash(settings, PLAIN, {"bm25": 0.5})}
 
 
 def test_while_it_cannot_be_read_what_was_known_last_holds() -> None:

@@ -506,6 +506,15 @@ def test_a_value_that_nothing_acts_on_yet_is_answered_with_a_warning(nowhere):
         ("telemetry: {enabled: false}", []),
         ("pipelines: {rag: {retrieval_modules: [keyword, semantic]}}", []),
         ("", []),
+        ("unified_search: {federation: {enabled: false}}", []),
+        (
+            "unified_search: {federation: {enabled: true}}",
+            ["unified_search.federation.enabled"],
+        ),
+        (
+            "unified_search: {ingestion: {enabled: true}}",
+            ["unified_search.ingestion.enabled"],
+        ),
     ],
 )
 def test_who_switches_an_unbuilt_feature_on_is_warned_whatever_the_default(

@@ -10,6 +10,7 @@ import yaml
 
 from api.search.plan_settings import limits_of
 from shared.access.scope import Scope
+from shared.agents.bounds import Bounds
 from shared.errors import ModuleNotEnabledError
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.settings.settings import Settings
@@ -51,3 +52,41 @@ def test_where_no_answers_are_wanted_there_is_no_agent() -> None:
     assert "agent" not in [one.name for one in off.pipelines]
     with pytest.raises(ModuleNotEnabledError):
         ask(off)
+
+
+@pytest.mark.requirement("S0-61")
+def test_where_rag_is_switched_off_no_question_goes_to_it() -> None:
+    with_a_model = yaml.safe_load(WITH_A_MODEL)
+    with_a_model["pipelines"] |= {"rag": {"provider": "here", "model": "tiny"}}
+    on = limits_of(Settings.model_validate(with_a_model))
+    with_a_model["pipelines"]["rag"]["enabled"] = False
+    off = limits_of(Settings.model_validate(with_a_model))
+    asked = SearchQuery("why did the klystron trip", mode="rag")
+    of_anna = Scope("default", "anna")
+    assert make_plan(asked, of_anna, replace(on, opensearch=False)).method == "rag"
+    with pytest.raises(ModuleNotEnabledError):
+        make_plan(asked, of_anna, replace(off, opensearch=False))
+
+
+@pytest.mark.requirement("S0-73")
+def test_an_agent_takes_as_many_turns_as_its_setting_says() -> None:
+    settings = Settings.model_validate({"reasoning": {"max_iterations": 3}})
+    bounds = Bounds.of(settings)
+    assert [bounds.is_last(turn) for turn in (2, 3)] == [False, True]
+    assert bounds.stop_before([], 3) is None
+    assert bounds.stop_before([], 4) == "max_turns"
+    assert Bounds.of(Settings()).stop_before([], 5) is None
+    assert Bounds.of(Settings()).stop_before([], 6) == "max_turns"
+
+
+@pytest.mark.requirement("S3-33")
+@pytest.mark.parametrize(
+    ("given", "threshold"), [({}, 0.25), ({"validation_threshold": 0.4}, 0.4)]
+)
+def test_parts_are_held_against_the_question_at_the_threshold_of_the_settings(
+    given: dict[str, float], threshold: float
+) -> None:
+    known = limits_of(Settings.model_validate({"agentic": given}))
+    asked = SearchQuery("vacuum leak and RF trip", mode="agentic")
+    plan = make_plan(asked, Scope("default", "anna"), replace(known, opensearch=False))
+    assert plan.fan_out.threshold == threshold
