@@ -42,6 +42,7 @@ _EMPTY = {"X-Logchord-Fault": "branch=*;empty"}
 def main() -> None:
     """Measure on stacks of our own, print a table of each, keep all as JSON."""
     given = _options()
+    before = json.loads(given.against.read_text())["runs"] if given.against else None
     sizes = QUICK_ENTRIES if given.quick else given.entries
     console = Console()
     if not console.is_terminal:
@@ -54,6 +55,8 @@ def main() -> None:
         _keep(runs)
     if len(runs) > 1:
         search_table.compare(console, runs)
+    if before is not None:
+        search_table.compare_with_before(console, before, runs)
 
 
 def _options() -> argparse.Namespace:
@@ -71,6 +74,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--minutes", type=float, default=0, help="search so long, and watch the memory"
+    )
+    parser.add_argument(
+        "--against", type=Path, help="a search.json kept earlier, shown beside this one"
     )
     return parser.parse_args()
 

@@ -49,6 +49,8 @@ class Throughput:
     degraded: int
     # Those that had no answer by their deadline.
     late: int
+    # What each part of the stack spent on one of them.
+    processor_ms: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,11 @@ def throughput(
     stack: Stack, clients: int, seconds: float = THROUGHPUT_SECONDS
 ) -> Throughput:
     """Count the distinct hybrid searches of clients who each ask again at once."""
+    spent = stack.made.cpu_seconds()
     told = asyncio.run(_again_and_again(stack, clients, seconds))
+    now = stack.made.cpu_seconds()
     took = sorted(told.took_ms) or [0.0]
+    each = 1000 / max(1, len(told.took_ms))
     deadline = MODES["hybrid"].deadline_ms
     return Throughput(
         clients,
@@ -89,6 +94,7 @@ def throughput(
         told.refused,
         told.degraded,
         sum(one > deadline for one in took),
+        {name: round(each * (now[name] - spent[name]), 1) for name in now},
     )
 
 
