@@ -17,7 +17,7 @@ from shared.search.jobs.job import StoredJob
 from shared.search.jobs.progress import ENDED, Progress, ProgressEvent
 from shared.search.query.modes import AGENT
 from shared.search.query.sub_queries import sub_queries_of
-from shared.search.response import answer_events, withheld_hits
+from shared.search.response import answer_events, job_for_other_key
 from shared.times.rfc3339 import timestamp
 
 log = get_logger()
@@ -110,7 +110,7 @@ def _as_of_now(seen: JobSnapshot) -> JobSnapshot:
     """
     if seen.told is None or seen.stored.ended_at is None:
         return seen
-    return replace(seen, told=withheld_hits.without_text(seen.told))
+    return replace(seen, told=job_for_other_key.without_text(seen.told))
 
 
 def events_after(seen: JobSnapshot, after: int) -> list[Event]:

@@ -13,7 +13,7 @@ from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import StoredJob
-from shared.search.response import withheld_hits
+from shared.search.response import job_for_other_key
 
 if TYPE_CHECKING:
     from api.caller_info import CallerInfo
@@ -36,7 +36,7 @@ def find(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
         time.sleep(_PAUSE_SECONDS)
     hours = ctx.settings.job_retention_hours
     jobs.refuse_expired(found, hours, datetime.now(UTC))
-    return withheld_hits.for_reader(ctx.pool, caller.scope, found)
+    return job_for_other_key.for_reader(ctx.pool, caller.scope, found)
 
 
 def _stored(ctx: ApiContext, scope: Scope, job_id: UUID) -> StoredJob | None:

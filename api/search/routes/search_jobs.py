@@ -36,7 +36,7 @@ from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
 from shared.search.jobs.progress import ProgressEvent
 from shared.search.query.modes import AGENT
-from shared.search.response import job_answer, withheld_hits
+from shared.search.response import job_answer, job_for_other_key
 from shared.search.results import paging
 from shared.search.results.hydrate import hydrate
 
@@ -189,8 +189,8 @@ async def get_events(
     """Send what came after `Last-Event-ID`, or the whole job where that is lost."""
     found = await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
     look = partial(_seen, ctx, caller, job_id)
-    is_anothers = withheld_hits.is_anothers(found, caller.scope)
-    shown = withheld_hits.progress if is_anothers else _as_told
+    is_anothers = job_for_other_key.is_anothers(found, caller.scope)
+    shown = job_for_other_key.progress if is_anothers else _as_told
     events = _watched(ctx, job_id, look, last_event_id, shown)
     if "text/event-stream" in request.headers.get("accept", ""):
         events = _soon_again(events)
@@ -274,8 +274,8 @@ def _body(
     body["queue_position"] = None if told else _position(ctx, found)
     if found.plan["method"] == AGENT:
         body |= _of_agent(ctx, caller, found, body["response"])
-    is_anothers = withheld_hits.is_anothers(found, caller.scope)
-    return withheld_hits.uncounted(body) if is_anothers else body
+    is_anothers = job_for_other_key.is_anothers(found, caller.scope)
+    return job_for_other_key.uncounted(body) if is_anothers else body
 
 
 def _of_agent(
@@ -330,8 +330,8 @@ def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID, after: int) -> JobS
     except CapacityError as exc:
         log.warning("job_progress_unknown", code=exc.error_code)
         told = None
-    if told is not None and withheld_hits.is_anothers(found, caller.scope):
-        shown = map(withheld_hits.progress, told.events)
+    if told is not None and job_for_other_key.is_anothers(found, caller.scope):
+        shown = map(job_for_other_key.progress, told.events)
         told = told._replace(events=[one for one in shown if one])
     return JobSnapshot(
         found,

@@ -16,7 +16,7 @@ from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
-from shared.search.response import job_answer, withheld_hits
+from shared.search.response import job_answer, job_for_other_key
 from shared.search.response.respond import stability_hash
 
 # The comparison may take so long; with less time it stays unknown.
@@ -124,7 +124,7 @@ def _entries(
     rows = conn.execute(_SEEN, {**scope.params, "ids": ids, "since": since})
     seen = {entry_id: (revision, is_new) for entry_id, revision, is_new in rows}
     scopes = [Plan.from_values(job.plan).scope for job in (old, new)]
-    if any(withheld_hits.is_another(one, scope) for one in scopes):
+    if any(job_for_other_key.is_another(one, scope) for one in scopes):
         # Entries that this caller cannot see are not named, though the old job found
         # them.
         ids = [one for one in ids if one in seen]

@@ -19,6 +19,7 @@ from shared.search.pipelines import installed_pipelines
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 from shared.search.query import branch_choice
 from shared.search.query.language import grammar
+from shared.search.ranking.fusion import rrf_contrib
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.installed_modules import Installed
@@ -128,7 +129,7 @@ def _rank_as_one(ask: Ask, modules: Modules) -> ModuleResult:
             failed.append(exc)
             continue
         for rank, hit in enumerate(hits, 1):
-            scores[hit.entry_id] += 1 / (ask.plan.rrf_k + rank)
+            scores[hit.entry_id] += rrf_contrib(rank, ask.plan.rrf_k)
     if len(failed) == len(modules.names):
         raise failed[-1]
     best = max(scores.values(), default=1.0)

@@ -34,6 +34,16 @@ def rrf_contrib(place: int, k: int = 60, weight: float = 1.0) -> float:
     return weight / (k + place)
 
 
+def contrib_at_place(contrib: float, was: int, place: int, k: int) -> float:
+    """Return what the contribution of one place is worth at another."""
+    return contrib * (k + was) / (k + place)
+
+
+def count_first_places(rrf: float, k: int) -> float:
+    """Return a sum of contributions in first places: the first of one list is 1."""
+    return rrf * (k + 1)
+
+
 def weights(branches: Sequence[Outcome], ordering: Ordering) -> dict[str, float]:
     """Return the weight of each list; if so set, times the worth of its best hit.
 

@@ -127,7 +127,7 @@ def _scored(
 ) -> _Scored:
     if plan.is_listing:
         # In a list by time nothing is weighed: each hit matches in full.
-        places = [hit.rrf * (plan.rrf_k + 1) for hit in fused]
+        places = [fusion.count_first_places(hit.rrf, plan.rrf_k) for hit in fused]
         return _Scored(places, places, "none", [{} for _ in fused], is_listed=True)
     named: Calibration
     halves = {

@@ -37,9 +37,9 @@ from shared.search.response.respond import reword as reword_response
 from shared.search.response.response_parts import build_response_parts
 from shared.search.response.search_answer import SearchAnswer
 from shared.search.results import (
+    cross_encoder_scores,
     paging,
     ranking_features,
-    rerank_with_model,
     validate_candidates,
 )
 from shared.search.results.conclude import Conclusion, conclude
@@ -202,7 +202,9 @@ def _conclude(
     facts_ms = int(_left_ms(context, job) * FACTS_SHARE)
     known = ranking_features.load_ranking_features(context, plan, outcomes, facts_ms)
     left = job.deadline - context.now()
-    known = rerank_with_model.rerank_with_model(context, plan, arrived, known, left)
+    known = cross_encoder_scores.add_cross_encoder_scores(
+        context, plan, arrived, known, left
+    )
     left = job.deadline - context.now()
     known = validate_candidates.validate_candidates(context, plan, arrived, known, left)
     took = _ms(time.perf_counter() - began)

@@ -15,6 +15,7 @@ from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.progress import ENDED, Progress, ProgressEvent
 from shared.search.query.plan import Plan
+from shared.search.ranking.fusion import contrib_at_place
 
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
@@ -126,7 +127,7 @@ def _in_their_places(items: _Rows, rrf_k: int) -> list[dict[str, Any]]:
     for one in items:
         ranks = {name: places[name][old] for name, old in one["ranks"].items()}
         contrib = {
-            name: worth * (rrf_k + one["ranks"][name]) / (rrf_k + ranks[name])
+            name: contrib_at_place(worth, one["ranks"][name], ranks[name], rrf_k)
             for name, worth in one["contrib"].items()
         }
         rrf = sum(contrib.values())

@@ -1,4 +1,4 @@
-"""Has a model read the best hits, in the time that is left."""
+"""Adds a model's scores of the best hits to the facts, in the time that is left."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SAYS_SO = 0.5
 _OF_THE_MODEL = frozenset({Category.EMBEDDING, Category.CONFIGURATION})
 
 
-def rerank_with_model(
+def add_cross_encoder_scores(
     context: SearchContext,
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],

@@ -34,7 +34,7 @@ from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import UNREAD
 from shared.search.response.search import carry_out_branches
-from shared.search.results import ranking_features, rerank_with_model
+from shared.search.results import cross_encoder_scores, ranking_features
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, PROBE_SECONDS, Circuit
 from shared.search.retrieval.search_context import SearchContext
 from shared.settings.search_sections import RerankingSettings
@@ -236,7 +236,7 @@ def test_passages_that_cannot_be_read_are_not_said_to_be_a_missing_model(
     def away(*_: object) -> None:
         raise DatabaseConnectionError
 
-    monkeypatch.setattr(rerank_with_model, "hydrate", away)
+    monkeypatch.setattr(cross_encoder_scores, "hydrate", away)
 
     (told,) = branch_of(world.ask(lambda: endpoint(server)))
 
@@ -275,7 +275,7 @@ def test_likenesses_that_would_move_nothing_are_not_computed(
 
     # What it takes to weigh both branches could not be read in time.
     monkeypatch.setattr(ranking_features, "load_ranking_features", lambda *_: UNREAD)
-    monkeypatch.setattr(rerank_with_model, "hydrate", passages)
+    monkeypatch.setattr(cross_encoder_scores, "hydrate", passages)
     body = world.ask(lambda: late, late=True)
 
     assert {one["calibration"] for one in body["results"]} == {"fused_minmax"}
