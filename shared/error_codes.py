@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Severity(StrEnum):
-    """Whether to give up or to try again later."""
+    """Whether the caller may send it again; tasks go by `retriable` of the code."""
 
     CRITICAL = "CRITICAL"
     RETRIABLE = "RETRIABLE"

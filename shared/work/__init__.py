@@ -1,1 +1,7 @@
-"""Due work and chores: leases, retries, quarantine, and who is alive."""
+"""Due work and chores: leases, retries, quarantine, and who is alive.
+
+Others try again, or quarantine, by rules of their own: messages that were refused in
+`workers/runtime/record_refusals.py`, records of a source that cannot be read in
+`shared/sources/intake/` (`rejected.py`, `retry_rejected.py`), and the branches of a
+search in `shared/search/retrieval/branch/retry.py`.
+"""

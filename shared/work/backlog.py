@@ -57,7 +57,7 @@ _ANY_LIVE: LiteralString = """
                   AND w.due_at <= statement_timestamp()
                   AND (w.leased_until IS NULL
                        OR w.leased_until <= statement_timestamp())
-                  AND w.strikes < 3
+                  AND w.strikes < %(max_strikes)s
                 ORDER BY w.due_at
                 LIMIT 1) AS due
          WHERE NOT EXISTS (
@@ -87,5 +87,6 @@ def any_live(conn: Connection[TupleRow], stages: Sequence[str]) -> bool:
     """Tell whether live work of any of these stages waits for a worker."""
     with conn.transaction():
         conn.execute(due_work.BY_INDEX)
-        row = conn.execute(_ANY_LIVE, {"stages": list(stages)}).fetchone()
+        values = {"stages": list(stages), "max_strikes": due_work.MAX_STRIKES}
+        row = conn.execute(_ANY_LIVE, values).fetchone()
     return row is not None and bool(row[0])

@@ -22,7 +22,7 @@ from shared.postgres.pool import format_array
 
 LEASE_SECONDS = 15.0
 # A death in a batch is none: only what travels alone, or fails by itself, counts. The
-# statements write the number out, for `work_spent` is an index of that number alone.
+# index `work_spent` is of this number alone: another one needs a migration.
 MAX_STRIKES = 3
 LIVE, BULK = 0, 1
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -73,7 +73,7 @@ _LIVE_THEN_BULK: LiteralString = """
          WHERE stage = %(stage)s AND class = 0
            AND due_at BETWEEN %(live_from)s AND statement_timestamp()
            AND (leased_until IS NULL OR leased_until <= statement_timestamp())
-           AND strikes < 3 AND (attempts = 0 OR %(with_retried)s)
+           AND strikes < %(max_strikes)s AND (attempts = 0 OR %(with_retried)s)
            AND NOT EXISTS (SELECT FROM paused)
          ORDER BY due_at
          LIMIT %(limit)s
@@ -83,7 +83,7 @@ _LIVE_THEN_BULK: LiteralString = """
          WHERE stage = %(stage)s AND class = 1
            AND due_at BETWEEN %(bulk_from)s AND statement_timestamp()
            AND (leased_until IS NULL OR leased_until <= statement_timestamp())
-           AND strikes < 3 AND (attempts = 0 OR %(with_retried)s)
+           AND strikes < %(max_strikes)s AND (attempts = 0 OR %(with_retried)s)
            AND NOT EXISTS (SELECT FROM paused)
          ORDER BY due_at
          LIMIT CASE WHEN %(with_bulk)s AND NOT EXISTS (SELECT FROM live)
@@ -102,7 +102,7 @@ _NAMED: LiteralString = """
                 WHERE w.entry_id = named.entry_id AND w.stage || '' = %(stage)s
                   AND due_at <= statement_timestamp()
                   AND (leased_until IS NULL OR leased_until <= statement_timestamp())
-                  AND strikes < 3 AND (attempts = 0 OR %(with_retried)s)
+                  AND strikes < %(max_strikes)s AND (attempts = 0 OR %(with_retried)s)
                   FOR UPDATE SKIP LOCKED) AS found
          WHERE NOT EXISTS (
                SELECT FROM stage_pause p WHERE p.stage = %(stage)s
@@ -208,7 +208,7 @@ _LATE_OF_KNOWN: LiteralString = """
             WHERE w.stage = known.stage AND w.class = ANY ('{0,1}')
               AND w.due_at <= statement_timestamp() - make_interval(secs => %(grace)s)
               AND (w.leased_until IS NULL OR w.leased_until <= statement_timestamp())
-              AND w.strikes < 3
+              AND w.strikes < %(max_strikes)s
             ORDER BY w.class
             LIMIT 1) AS late
      WHERE NOT EXISTS (
@@ -222,7 +222,8 @@ _SPENT: LiteralString = """
     SELECT entry_id, stage, tenant, claim, attempts, strikes, alone,
            class AS work_class, false AS is_probe, due_at AS was_due_at
       FROM work
-     WHERE strikes >= 3 AND claim IS NOT NULL AND leased_until <= statement_timestamp()
+     WHERE strikes >= %(max_strikes)s AND claim IS NOT NULL
+       AND leased_until <= statement_timestamp()
      LIMIT %(limit)s
        FOR UPDATE SKIP LOCKED"""
 
@@ -302,6 +303,7 @@ def claim(
     values = {
         "stage": stage,
         "limit": limit,
+        "max_strikes": MAX_STRIKES,
         "claim": uuid7(),
         "lease": lease_seconds,
         "live_from": bound.live,
@@ -384,14 +386,17 @@ def list_overdue_stages(
     """Return the stages with rows that nobody works on although they are due."""
     with conn.transaction():
         conn.execute(BY_INDEX)
-        found = conn.execute(_OVERDUE, {"grace": grace_seconds}).fetchall()
+        values = {"grace": grace_seconds, "max_strikes": MAX_STRIKES}
+        found = conn.execute(_OVERDUE, values).fetchall()
     return [str(row[0]) for row in found]
 
 
 def lock_rows_out_of_strikes(conn: Connection[TupleRow], *, limit: int) -> list[Claim]:
     """Lock and return rows whose worker died too often while they travelled alone."""
-    # Ordered by the database, they would be looked for in the order of the key.
+    # Ordered by the database, they would be looked for in the order of the key. Only a
+    # plan that knows the number of strikes can use their index.
     conn.execute(BY_INDEX)
     with conn.cursor(row_factory=class_row(Claim)) as cur:
-        found = cur.execute(_SPENT, {"limit": limit}).fetchall()
+        values = {"limit": limit, "max_strikes": MAX_STRIKES}
+        found = cur.execute(_SPENT, values).fetchall()
     return sorted(found, key=lambda row: (row.entry_id, row.stage))

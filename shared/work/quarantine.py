@@ -104,7 +104,7 @@ def put_aside(
     conn: Connection[TupleRow],
     taken: Claim,
     error: LogchordError,
-    budget: Budget | None = None,
+    budget: Budget,
 ) -> bool | None:
     """Quarantine an entry's stage; false when the row stays due, None: it is not ours.
 
@@ -113,7 +113,7 @@ def put_aside(
     """
     key = {"entry_id": taken.entry_id, "stage": taken.stage, "claim": taken.claim}
     conn.execute(_ONE_AT_A_TIME, {"stage": taken.stage})
-    if quarantine_budget.budget_is_spent(conn, taken.stage, budget or Budget()):
+    if quarantine_budget.budget_is_spent(conn, taken.stage, budget):
         stage_pauses.pause_for_budget(conn, taken.stage, error)
         is_ours = due_work.retry_later(
             conn, taken, error, backend=taken.alone, strike=False

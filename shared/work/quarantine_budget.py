@@ -41,8 +41,8 @@ _FORGET: LiteralString = """
 class Budget:
     """How much may be quarantined before the release is blamed, not the data."""
 
-    percent: float = 20.0
-    in_row: int = 25
+    percent: float
+    in_row: int
 
     def is_spent(self, latest: Sequence[tuple[int, int]]) -> bool:
         """Tell whether one more is too many; `latest` is (done, quarantined) in time.

@@ -12,11 +12,14 @@ from psycopg.rows import TupleRow
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
+from shared.settings.settings import Settings
 from shared.work import due_work, quarantine
 from tests.support.waiting import until
+from workers.runtime import context
 
 TENANT = "default"
 STAGES = ["metadata"]
+BUDGET = context.budget(Settings())
 
 
 @pytest.fixture
@@ -91,7 +94,7 @@ def test_a_backends_failure_gives_the_attempt_back(conn, entry_id):
 def test_putting_aside_keeps_the_reason_and_ends_the_row(conn, entry_id):
     (taken,) = claim(conn)
 
-    assert quarantine.put_aside(conn, taken, InternalError(technical="boom"))
+    assert quarantine.put_aside(conn, taken, InternalError(technical="boom"), BUDGET)
 
     row = conn.execute(
         "SELECT entry_id, stage, error ->> 'code', error -> 'details' ->> 'technical'"
@@ -105,7 +108,7 @@ def test_an_edited_entry_is_not_put_aside_for_its_old_text(conn, entry_id):
     (taken,) = claim(conn)
     due_work.add(conn, TENANT, [entry_id], STAGES)
 
-    assert not quarantine.put_aside(conn, taken, InternalError())
+    assert not quarantine.put_aside(conn, taken, InternalError(), BUDGET)
     assert [one.entry_id for one in claim(conn)] == [entry_id]
 
 
@@ -170,7 +173,7 @@ def test_an_edit_beside_a_failure_that_is_put_aside_is_no_deadlock(
             save_page, editing, TENANT, [edit], stages=STAGES, editor="test"
         )
         until(lambda: blocked(looking), within_seconds=10)
-        assert quarantine.put_aside(failing, taken, InternalError())
+        assert quarantine.put_aside(failing, taken, InternalError(), BUDGET)
         failing.commit()
         assert saving.result()[0].status == "updated"
         editing.commit()

@@ -27,6 +27,7 @@ def explain(database):
             "stage": STAGE,
             "claim": uuid7(),
             "limit": 200,
+            "max_strikes": due_work.MAX_STRIKES,
             "lease": 15.0,
             "live_from": due_work.EVER,
             "bulk_from": due_work.EVER,
