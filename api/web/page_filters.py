@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from shared.search.absence import gates
+
 _TAG = re.compile(r"(</?b>)")
 _MARKED = {"<b>": Markup("<mark>"), "</b>": Markup("</mark>")}
 
@@ -59,6 +61,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "marks": marks,
     "short": short,
     "words": words,
+    "say_gate": gates.say_gate,
     "segment": segment,
     "by_id": by_id,
     "amount": amount,

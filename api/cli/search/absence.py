@@ -9,15 +9,10 @@ from zoneinfo import ZoneInfo
 from api.cli.render.terminal import local, plain
 from api.cli.render.text_layout import cut, labelled, wrapped
 from api.cli.search.hit import HitLayout
+from shared.search.absence import gates
 
 _TITLE = 40
 _MOST_SOURCES = 5
-_GATES = {
-    "below_min_relevance": "scored too low",
-    "below_confidence": "is doubtful",
-    "below_similarity": "is too far in meaning",
-    "outside_window": "was written at another time",
-}
 
 
 def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
@@ -49,7 +44,7 @@ def _reach(one: dict[str, Any], zone: ZoneInfo) -> str:
 
 def _near(one: dict[str, Any]) -> str:
     title = cut(plain(one["title"]), _TITLE) or "(no title)"
-    why = _GATES.get(one["gate"], f"kept out by {one['gate']}")
+    why = gates.say_gate(one["gate"])
     numbers = ""
     if one["value"] is not None:
         numbers = f": {one['value']:.2f}, {one['limit']:.2f} needed"

@@ -11,10 +11,10 @@ from psycopg import Connection
 
 from shared.access.scope import Scope
 from shared.entries.reading.filter_sql import NARROWED
+from shared.search.absence import gates
 from shared.search.query.filters.filters import HAS_ATTACHMENT, Filters
 from shared.text import facts
 
-OUTSIDE_WINDOW = "outside_window"
 _NOTHING = Filters()
 # The names that requests use, where the fields of `Filters` have others.
 _NAMES = {
@@ -61,7 +61,7 @@ def _each(filters: Filters) -> Iterator[tuple[str, Filters]]:
     """Yield every filter alone, the time first."""
     window = replace(_NOTHING, since=filters.since, until=filters.until)
     if window:
-        yield OUTSIDE_WINDOW, window
+        yield gates.OUTSIDE_WINDOW, window
     for one in fields(Filters):
         value = getattr(filters, one.name)
         if one.name in _WINDOW or value == getattr(_NOTHING, one.name):
@@ -70,16 +70,16 @@ def _each(filters: Filters) -> Iterator[tuple[str, Filters]]:
             for fact in filters.facts:
                 is_of_files = facts.ATTACHMENT in (*fact.any_of, *fact.none_of)
                 called = HAS_ATTACHMENT if is_of_files else fact.field
-                yield f"filter:{called}", replace(_NOTHING, facts=(fact,))
+                yield gates.of_filter(called), replace(_NOTHING, facts=(fact,))
             continue
         if one.name == "fact_parts":
             for part in filters.fact_parts:
-                yield f"filter:{part.field}", replace(_NOTHING, fact_parts=(part,))
+                yield gates.of_filter(part.field), replace(_NOTHING, fact_parts=(part,))
             continue
         if one.name == "ranges":
             for bounds in filters.ranges:
                 called = facts.undated(bounds.dimension)
-                yield f"filter:{called}", replace(_NOTHING, ranges=(bounds,))
+                yield gates.of_filter(called), replace(_NOTHING, ranges=(bounds,))
             continue
         name = _NAMES.get(one.name, one.name)
-        yield f"filter:{name}", replace(_NOTHING, **{one.name: value})
+        yield gates.of_filter(name), replace(_NOTHING, **{one.name: value})

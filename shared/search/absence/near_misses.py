@@ -16,7 +16,7 @@ from shared.entries import identity
 from shared.entries.reading.filter_sql import ANYTHING
 from shared.postgres import statement_deadline
 from shared.postgres.statement_deadline import Deadline
-from shared.search.absence import failed_filter
+from shared.search.absence import failed_filter, gates
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import Plan
 from shared.search.ranking.ranked_hits import Ranked
@@ -120,9 +120,11 @@ def find_near_misses(
 def _cut(item: Ranked, plan: Plan) -> Missed:
     least = plan.ordering.min_relevance_score
     if least is not None and item.relevance_score < least:
-        return Missed(item.entry_id, "below_min_relevance", item.relevance_score, least)
+        return Missed(
+            item.entry_id, gates.BELOW_MIN_RELEVANCE, item.relevance_score, least
+        )
     limit = plan.ordering.medium
-    return Missed(item.entry_id, "below_confidence", item.relevance_score, limit)
+    return Missed(item.entry_id, gates.BELOW_CONFIDENCE, item.relevance_score, limit)
 
 
 def _outside(
@@ -216,7 +218,7 @@ def _by_meaning(
         conn, params, [one.entry_id for one in far]
     )
     return [
-        Missed(str(one.entry_id), "below_similarity", one.cosine, asked.floor)
+        Missed(str(one.entry_id), gates.BELOW_SIMILARITY, one.cosine, asked.floor)
         for one in far
         if one.entry_id in kept
     ][:MOST]

@@ -17,6 +17,7 @@ from shared.errors import LogchordError
 from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
+from shared.search.absence import gates
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query import modes
 from shared.search.query.compiled import tsquery
@@ -206,7 +207,7 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
             return BranchReason(name, "no_match", "It has what the question excludes.")
         if cosine < used.floor:
             said = f"Its cosine is {cosine:.3f}; {used.floor:.3f} is needed."
-            return BranchReason(name, "below_similarity", said, cosine, used.floor)
+            return BranchReason(name, gates.BELOW_SIMILARITY, said, cosine, used.floor)
         filters = plan.filters.params
         # The vectors are searched as that search did, or it would find other entries.
         how = How(chosen_for=plan.window, bound=bound)

@@ -20,7 +20,7 @@ from shared.access.scope import Scope
 from shared.entries import refs
 from shared.errors import InvalidRequestError
 from shared.postgres.pool import connection
-from shared.search.absence import failed_filter
+from shared.search.absence import failed_filter, gates
 from shared.search.absence.absence import say_unasked
 from shared.search.explain import explain_branch
 from shared.search.explain.explain_branch import Asking, BranchReason
@@ -37,7 +37,7 @@ from shared.search.retrieval.search_context import SearchContext
 SECONDS = 2.0
 # Gates that pass by themselves are told before gates that stay.
 _PASSING = ("not_indexed", "not_embedded", "branch_failed")
-_FURTHEST = ("outside_candidates", "below_similarity", "no_match")
+_FURTHEST = ("outside_candidates", gates.BELOW_SIMILARITY, "no_match")
 # The units of scores that a model gives to hits that it has read.
 _READ = frozenset({LOGIT, LIKENESS})
 
@@ -173,7 +173,7 @@ def _of_filters(
     gate = failed_filter.gate(conn, plan.scope, plan.filters, entry.id)
     if gate is None:
         return None
-    if gate != failed_filter.OUTSIDE_WINDOW:
+    if gate != gates.OUTSIDE_WINDOW:
         name = gate.partition(":")[2]
         return WhyNot(gate, f"It does not pass the filter {name!r}.", entry_id)
     since, until = plan.filters.since, plan.filters.until
@@ -271,12 +271,12 @@ def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:
         least = ordering.least_by_model
     if least is not None and score < least:
         said = f"It scored {score:.4f}; {least:.4f} is needed."
-        return WhyNot("below_min_relevance", said, value=score, limit=least)
+        return WhyNot(gates.BELOW_MIN_RELEVANCE, said, value=score, limit=least)
     if ordering.strict and found.confidence in {"low", "none"}:
         said = (
             f"It scored {score:.4f}; what is doubtful, below {ordering.medium}, is out."
         )
-        return WhyNot("below_confidence", said, value=score, limit=ordering.medium)
+        return WhyNot(gates.BELOW_CONFIDENCE, said, value=score, limit=ordering.medium)
     if found.place is None:
         said = "It stands behind others that say nearly the same, or are of its thread."
         return WhyNot("collapsed_into", said)
