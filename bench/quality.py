@@ -35,8 +35,8 @@ from bench.quality_report import BASE, LINEAR, OURS, PERCENTILES, Report
 from bench.quality_words import BareWords
 from shared.access.scope import Scope
 from shared.embedding.models import encoders, model_names
-from shared.embedding.models.late_interaction import LateInteraction
 from shared.embedding.models.model_names import DEFAULT_MODEL, SIMILARITY_FLOORS
+from shared.embedding.models.onnx_models import LateInteraction
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import factors, fold

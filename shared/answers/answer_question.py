@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from shared.answers import compose_answer, refusal
+from shared.answers import compose_answer
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
 from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
 from shared.answers.choice.sentence_meaning import make_meanings, no_meanings
@@ -119,7 +119,7 @@ def prepare_answer(
     outside = question_scope.find_outside(plan.query)
     if outside is not None:
         refused = writer.refuse(
-            refusal.say_outside(outside), "not_a_logbook_question", began
+            compose_answer.say_outside(outside), "not_a_logbook_question", began
         )
         return PreparedAnswer(refused, plan, entries, marks)
     parts = question_parts.list_parts(plan, facility)
@@ -180,7 +180,7 @@ class _Writer:
         listed = [
             one
             for part in parts
-            for one in refusal.list_questions(
+            for one in compose_answer.list_questions(
                 part.question, part.judgement, part.unnamed, self._entries
             )
         ]
@@ -197,7 +197,7 @@ class _Writer:
                 reason=self._plan.reasoning,
                 grade=grade,
                 evidence=compose_answer.list_evidence(chosen),
-                questions=listed[: refusal.MOST_QUESTIONS],
+                questions=listed[: compose_answer.MOST_QUESTIONS],
                 unsupported=[w for part in parts for w in part.judgement.unsupported],
                 slots=_slots(parts),
             ),
@@ -220,7 +220,7 @@ class _Writer:
         """Return which slot of a part is not filled; nothing where all are."""
         if part.judgement.status == "grounded":
             return ""
-        return refusal.say_refusal(
+        return compose_answer.say_refusal(
             part.question, part.judgement, part.unnamed, self._entries
         )
 

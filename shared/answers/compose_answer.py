@@ -1,4 +1,4 @@
-"""Put chosen sentences into words: each with its mark, in order of time."""
+"""Put an answer into words: chosen sentences with their marks, or what is missing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from typing import Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from shared.answers.choice.answer_status import Judgement
 from shared.answers.choice.choose_sentences import order_in_time
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.siblings import find_siblings
 from shared.answers.prompt.fence import strip_marks
+from shared.answers.question.numbered_things import NumberedThing
+from shared.answers.question.question import Question, QuestionName
+from shared.answers.question.question_scope import Outside
 from shared.entries.identity import permalink, source_uri
 from shared.search.response.answer import Citation, Evidence
 from shared.search.results.superseded import Other
@@ -24,6 +29,13 @@ MOST_EVIDENCE = 5
 _FIT = re.compile(r"[^\[\]\s@]{1,64}")
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
 _ANSWERS = re.compile(r"\A(?:re|aw|fwd?)\s*:\s*", re.IGNORECASE)
+MOST_QUESTIONS = 2
+_OUTSIDE: dict[Outside, str] = {
+    "live_value": "A logbook tells what was written, not what is so at this moment.",
+    "control_action": "A logbook is only read here; nothing is set or switched.",
+    "general_knowledge": "That is general knowledge; a logbook tells what happened.",
+    "other_task": "That is no question to a logbook, which tells what happened.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +127,22 @@ def cite_sentences(
 def list_evidence(chosen: Sequence[ScoredSentence]) -> list[Evidence]:
     """Return the sentences that the answer rests on, best first."""
     return [
-        Evidence(
-            entry_id=str(one.candidate.entry.row.entry_id),
-            revision=one.candidate.entry.row.revision,
-            quote=one.candidate.text,
-            score=round(one.score, 6),
-            start=one.candidate.start,
-            end=one.candidate.end,
-        )
+        make_evidence(one.candidate, round(one.score, 6))
         for one in chosen[:MOST_EVIDENCE]
     ]
+
+
+def make_evidence(sentence: Candidate, score: float) -> Evidence:
+    """Return a sentence as one that an answer rests on."""
+    row = sentence.entry.row
+    return Evidence(
+        entry_id=str(row.entry_id),
+        revision=row.revision,
+        quote=sentence.text,
+        score=score,
+        start=sentence.start,
+        end=sentence.end,
+    )
 
 
 def is_replaced(one: ScoredSentence, values: Mapping[UUID, Sequence[Other]]) -> bool:
@@ -181,3 +199,68 @@ def close_sentence(sentence: str, mark: str) -> str:
     end = sentence[len(bare) :].strip()
     end = end if end in {"!", "?"} else "."
     return f"{bare} {mark}{end}" if mark else f"{bare}{end}"
+
+
+def say_outside(outside: Outside) -> str:
+    """Return why the question is none for a logbook."""
+    return _OUTSIDE[outside]
+
+
+def say_refusal(
+    question: Question,
+    judgement: Judgement,
+    unnamed: Sequence[QuestionName | NumberedThing],
+    entries: Sequence[EvidenceEntry],
+) -> str:
+    """Return which slot of the question is not filled."""
+    match judgement.code:
+        case "unknown_name":
+            return " ".join(_say_unnamed(one, entries) for one in unnamed) or (
+                "No entry that was found names all that is asked about together."
+            )
+        case "missing_kind":
+            return f"No entry that was found says {question.kind.replace('_', ' ')}."
+        case "unsupported_words" if judgement.unsupported:
+            words = ", ".join(f"\u201c{word}\u201d" for word in judgement.unsupported)
+            return f"No entry has {words}."
+        case _:
+            return "What was found has only a part of what is asked."
+
+
+def list_questions(
+    question: Question,
+    judgement: Judgement,
+    unnamed: Sequence[QuestionName | NumberedThing],
+    entries: Sequence[EvidenceEntry],
+) -> list[str]:
+    """Return questions that the entries at hand can answer sooner."""
+    if judgement.code == "unknown_name":
+        return [
+            _replaced(question.text, one.written, name)
+            for one in unnamed
+            for name, _ in find_siblings(one, entries)
+        ][:MOST_QUESTIONS]
+    if judgement.unsupported:
+        text = question.text
+        for word in judgement.unsupported:
+            text = _replaced(text, word, "")
+        return [" ".join(text.split())]
+    return []
+
+
+def _say_unnamed(
+    one: QuestionName | NumberedThing, entries: Sequence[EvidenceEntry]
+) -> str:
+    found = [
+        f"{name} ({count} {'entry' if count == 1 else 'entries'})"
+        for name, count in find_siblings(one, entries)
+    ]
+    there = ""
+    if found:
+        listed = " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
+        there = f"; there {'is' if len(found) == 1 else 'are'} {listed}"
+    return f"No entry that was found names {one.written}{there}."
+
+
+def _replaced(text: str, word: str, by: str) -> str:
+    return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _: by, text)

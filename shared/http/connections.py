@@ -6,6 +6,7 @@ whoever waits looks up every half a second whether the run is to stop.
 
 from __future__ import annotations
 
+import ipaddress
 import ssl
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +18,7 @@ import httpcore
 import truststore
 
 from shared.errors import ConfigurationError, SourceUnreachableError
-from shared.http import failures, socks
+from shared.http import failures
 from shared.http.addresses import AllowList
 from shared.settings.source_sections import SourceSettings
 
@@ -27,6 +28,12 @@ _KEEP_ALIVE_SECONDS = 15.0
 _LONGEST_HEAD = 131_072
 # The server hung up, or spoke no whole sentence: not what a certificate is about.
 _CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+_SOCKS_VERSION = 5
+_NO_LOGIN = b"\x05\x01\x00"
+_CONNECT = b"\x05\x01\x00"
+_IPV4, _NAME, _IPV6 = 1, 3, 4
+_ADDRESS_BYTES = {_IPV4: 4, _IPV6: 16}
+_PORT_BYTES = 2
 
 
 @dataclass(slots=True)
@@ -110,7 +117,7 @@ class Connector(httpcore.NetworkBackend):
             # What is not handed on is closed, whatever has ended the talk.
             with ExitStack() as opened:
                 opened.callback(stream.close)
-                socks.tunnel(stream, host, port)
+                _tunnel(stream, host, port)
                 opened.pop_all()
         return stream
 
@@ -221,3 +228,42 @@ class Stream(httpcore.NetworkStream):
             self._head[:] = rest
         if len(self._head) > _LONGEST_HEAD:
             self._head.clear()
+
+
+def _tunnel(stream: httpcore.NetworkStream, host: str, port: int) -> None:
+    """Have a SOCKS 5 proxy look a name up and connect to it (RFC 1928)."""
+    stream.write(_NO_LOGIN)
+    version, method = _exactly(stream, 2)
+    if version != _SOCKS_VERSION or method != 0:
+        raise httpcore.ProxyError("it wants a login, or is no SOCKS 5 proxy")
+    stream.write(_CONNECT + _address(host) + port.to_bytes(_PORT_BYTES, "big"))
+    version, reply, _, kind = _exactly(stream, 4)
+    if version != _SOCKS_VERSION or reply != 0:
+        raise httpcore.ProxyError(f"it cannot connect ({reply})")
+    # Where it connects from is of no interest, but must be read.
+    if kind == _NAME:
+        length = _exactly(stream, 1)[0]
+    elif kind in _ADDRESS_BYTES:
+        length = _ADDRESS_BYTES[kind]
+    else:
+        raise httpcore.ProxyError("its answer makes no sense")
+    _exactly(stream, length + _PORT_BYTES)
+
+
+def _address(host: str) -> bytes:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        name = host.encode("ascii")
+        return bytes([_NAME, len(name)]) + name
+    return bytes([_IPV4 if address.version == 4 else _IPV6]) + address.packed  # noqa: PLR2004
+
+
+def _exactly(stream: httpcore.NetworkStream, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        piece = stream.read(count - len(data))
+        if not piece:
+            raise httpcore.ProxyError("it hung up")
+        data += piece
+    return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,12 +11,12 @@ from typing import Any
 import httpcore
 import httpx
 
-from shared.errors import IngestionError
-from shared.http import bounded_response, failures, login
+from shared.errors import ConfigurationError, IngestionError
+from shared.http import bounded_response, failures
 from shared.http.addresses import AllowList, origin_of
 from shared.http.connections import CONNECT_SECONDS, Connector, Patience, make_pool
 from shared.http.secrets import Secrets
-from shared.settings.source_sections import SourceSettings
+from shared.settings.source_sections import SourceAuth, SourceSettings
 from shared.version import VERSION
 
 USER_AGENT = f"Logchord/{VERSION}"
@@ -157,10 +158,41 @@ class Asker:
 
     def _login_headers(self) -> dict[str, str]:
         if self._login is None:
-            self._login = login.headers(self._settings.auth, self._secrets)
+            self._login = login_headers(self._settings.auth, self._secrets)
         return self._login
 
     def _opened_pool(self) -> httpcore.ConnectionPool:
         if self._pool is None:
             self._pool = make_pool(self._source, self._settings, self._connector)
         return self._pool
+
+
+def login_headers(auth: SourceAuth, secrets: Secrets) -> dict[str, str]:
+    """Return the headers of a login; a signature is the adapter's own affair."""
+    match auth.kind:
+        case "basic":
+            pair = f"{_named(auth.user, 'user')}:{_secret(auth, secrets)}"
+            encoded = base64.b64encode(pair.encode()).decode("ascii")
+            return {"Authorization": f"Basic {encoded}"}
+        case "bearer":
+            return {"Authorization": f"Bearer {_secret(auth, secrets)}"}
+        case "header":
+            return {_named(auth.header, "header"): _secret(auth, secrets)}
+        case "cookie":
+            pairs = sorted(auth.cookies.items())
+            values = [f"{name}={secrets.read(secret)}" for name, secret in pairs]
+            return {"Cookie": "; ".join(values)}
+        case _:
+            return {}
+
+
+def _secret(auth: SourceAuth, secrets: Secrets) -> str:
+    return secrets.read(_named(auth.secret, "secret"))
+
+
+def _named(value: str | None, field: str) -> str:
+    if not value:
+        raise ConfigurationError(
+            f"This kind of `auth` needs `{field}`.", config_key=f"auth.{field}"
+        )
+    return value

@@ -17,8 +17,7 @@ from shared.answers.prompt.model_prompt import (
     write_prompt,
 )
 from shared.answers.worded.check_sentence import Checker
-from shared.answers.worded.streamed_text import StreamedText
-from shared.answers.worded.worded_answer import word_answer
+from shared.answers.worded.worded_answer import StreamedText, word_answer
 from shared.errors import (
     CapacityError,
     ConfigurationError,

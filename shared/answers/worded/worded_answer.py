@@ -1,29 +1,35 @@
-"""What stands of a model's words: the sentences that hold, each cited at its end."""
+"""What stands of a model's words, as they come and in the end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 from shared.answers.answer_question import PreparedAnswer
 from shared.answers.compose_answer import (
     MOST_EVIDENCE,
     cite_sentences,
     close_sentence,
+    make_evidence,
     say_replaced,
 )
 from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.model_prompt import ModelPrompt
 from shared.answers.worded.check_sentence import Checker, Flaw
 from shared.answers.worded.model_text import WrittenSentence, read_sentences
-from shared.search.response.answer import Answer, Evidence
+from shared.search.response.answer import Answer
 
 # With fewer of its sentences left the answer without a model says more.
 LEAST_SHARE = 0.5
 # How a sentence cites: a very sentence, an entry, what there is not, or nothing.
 Cites = Literal["sentence", "entry", "unknown", "nothing"]
+CHUNK_SECONDS = 0.05
+_MARK = re.compile(r"\[([#\d][^\[\]]{0,80})\]")
+_LAST_BLANK = re.compile(r"\s(?=\S*\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ def word_answer(
 
     A refusal stands: it rests on slots that no wording fills.
     """
-    sentences = check_text(text, prompt, checker)
+    sentences = _check_text(text, prompt, checker)
     held = [one for one in sentences if one.flaw is None]
     is_refused = prepared.answer.context.status == "insufficient"
     if is_refused or not held or len(held) < LEAST_SHARE * len(sentences):
@@ -80,7 +86,7 @@ def word_answer(
     return WordedAnswer(sentences, answer)
 
 
-def check_text(
+def _check_text(
     text: str, prompt: ModelPrompt, checker: Checker
 ) -> list[CheckedSentence]:
     """Check a text of a model, its names put back, sentence by sentence.
@@ -143,7 +149,7 @@ def _compose(
         code="fallback_citations" if is_lowered else plain.context.code,
         grade="C" if is_whole and was_grounded and not is_unmarked else "D",
         summary=" ".join(filter(None, summary)),
-        evidence=[_evidence(one) for one in cited[:MOST_EVIDENCE]],
+        evidence=[make_evidence(one, 1.0) for one in cited[:MOST_EVIDENCE]],
         citations=[one.label for one in citations][:MOST_EVIDENCE],
     )
     return replace(
@@ -175,13 +181,77 @@ def _write(one: CheckedSentence, prepared: PreparedAnswer, *, is_marked: bool) -
     return close_sentence(one.text, marks if is_marked else "") + "".join(replaced)
 
 
-def _evidence(one: Candidate) -> Evidence:
-    row = one.entry.row
-    return Evidence(
-        entry_id=str(row.entry_id),
-        revision=row.revision,
-        quote=one.text,
-        score=1.0,
-        start=one.start,
-        end=one.end,
-    )
+class StreamedText:
+    """Hands on what a model says in chunks that are read as they stand."""
+
+    def __init__(
+        self,
+        prepared: PreparedAnswer,
+        prompt: ModelPrompt,
+        checker: Checker,
+        hand_on: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._prepared = prepared
+        self._prompt = prompt
+        self._checker = checker
+        self._hand_on = hand_on
+        self._whole = self._held = ""
+        self._judged = 0
+        self._handed_at = 0.0
+
+    @property
+    def has_begun(self) -> bool:
+        """Tell whether any text came; asking again would then show text twice."""
+        return bool(self._whole)
+
+    def hear(self, text: str) -> None:
+        """Take text from the model; hand on whole words some twenty times a second."""
+        self._whole += text
+        self._held += text
+        if time.monotonic() - self._handed_at >= CHUNK_SECONDS:
+            end = _end_of_words(self._held)
+            if end:
+                self._hand(end)
+
+    def end(self) -> None:
+        """Hand on the rest, and judge the last sentence."""
+        self._hand(len(self._held), is_last=True)
+
+    def _hand(self, end: int, *, is_last: bool = False) -> None:
+        said, self._held = self._held[:end], self._held[end:]
+        checked = _check_text(
+            self._whole[: len(self._whole) - len(self._held)],
+            self._prompt,
+            self._checker,
+        )
+        # The last one may go on.
+        ended = checked if is_last else checked[:-1]
+        judged = ended[self._judged :]
+        self._judged = max(self._judged, len(ended))
+        if not said and not judged:
+            return
+        self._handed_at = time.monotonic()
+        verdicts = [
+            {"text": one.text, "holds": one.flaw is None, "flaw": one.flaw}
+            for one in judged
+        ]
+        self._hand_on({"text": self._shown(said), "sentences": verdicts})
+
+    def _shown(self, said: str) -> str:
+        marks, labels = self._prompt.marks, self._prepared.marks
+
+        def label(match: re.Match[str]) -> str:
+            names = [one.strip() for one in re.split(r"[,;]", match[1])]
+            known = [marks[name].entry for name in names if name in marks]
+            return " ".join(map(labels.of, dict.fromkeys(known)))
+
+        return _MARK.sub(label, self._prompt.pseudonyms.show(said))
+
+
+def _end_of_words(text: str) -> int:
+    """Return where whole words end, and no mark is open."""
+    opened = text.rfind("[")
+    if opened > text.rfind("]"):
+        text = text[:opened]
+    blank = _LAST_BLANK.search(text)
+    return blank.end() if blank else 0

@@ -50,12 +50,12 @@ def load(
     """Return the cross-encoder of a folder, or a provider's, or late interaction."""
     model = settings.model
     if model == LATE:
-        from shared.embedding.models.late_interaction import LateInteraction
+        from shared.embedding.models.onnx_models import LateInteraction
 
         return LateInteraction(encoders.folder_of(cache, model_names.TOKENS))
     provider, _, name = model.partition(":")
     if provider in providers:
-        from shared.embedding.models.endpoint_cross_encoder import EndpointCrossEncoder
+        from shared.embedding.models.endpoint_models import EndpointCrossEncoder
 
         return EndpointCrossEncoder(
             provider,
@@ -67,6 +67,6 @@ def load(
         message = f"No cross-encoder is called {model!r} here (`reranking.model`)."
         raise ModuleNotEnabledError(message, module_name="rerank")
     # Its runtime costs 27 MB: most processes have no need of a model.
-    from shared.embedding.models.onnx_cross_encoder import OnnxCrossEncoder
+    from shared.embedding.models.onnx_models import OnnxCrossEncoder
 
     return OnnxCrossEncoder(Path(model.removeprefix(FOLDER_PREFIX)).expanduser())

@@ -86,11 +86,11 @@ def load_encoder(
         return SentenceEncoder()
     provider = name.partition(":")[0]
     if provider in providers:
-        from shared.embedding.models.endpoint_encoder import EndpointEncoder
+        from shared.embedding.models.endpoint_models import EndpointEncoder
 
         return EndpointEncoder(name, providers[provider])
     # Its runtime costs 27 MB: most processes have no need of a model.
-    from shared.embedding.models.onnx_encoder import OnnxEncoder
+    from shared.embedding.models.onnx_models import OnnxEncoder
 
     if name.startswith((FOLDER_PREFIX, "/", "~", ".")):
         return OnnxEncoder(Path(name.removeprefix(FOLDER_PREFIX)).expanduser())

@@ -1,10 +1,16 @@
 """Long texts in pieces that an encoder reads whole, so that no tail goes unfound."""
 
+from __future__ import annotations
+
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import NamedTuple
 
 from shared.embedding.models.encoder_contract import Encoder, Word
-from shared.embedding.vectors.table_headers import NO_HEADER, Header, Headers
+from shared.text.reading import pasted_tables
+from shared.text.reading.pasted_tables import Grid
 
 OVERLAP_TOKENS = 32
 # What one attempt encodes within its minute: 19 s where a core does 16 chunks of 254
@@ -15,6 +21,8 @@ SEGMENT_CHARACTERS = 50_000
 LONGEST_WORD = 1_000
 # With more characters a piece than that, a text may still be short; few are.
 SHORT_CHARACTERS = 4
+# A header takes a quarter of what an encoder reads at most.
+_HEADER_SHARE = 4
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,55 @@ class Chunk:
     text: str
     # The header of the table that the chunk begins inside of; encoded before the text.
     header: str = ""
+
+
+class _Header(NamedTuple):
+    """What is put before a chunk for the encoder, and how many pieces that has."""
+
+    text: str
+    pieces: int
+
+
+_NO_HEADER = _Header("", 0)
+
+
+class _Headers:
+    """The headers of a text's tables, by place."""
+
+    def __init__(self, text: str, encoder: Encoder) -> None:
+        self._text = text
+        self._encoder = encoder
+        self._grids = [grid for grid in pasted_tables.find_tables(text) if grid.header]
+        self._made: dict[int, _Header] = {}
+
+    def at(self, place: int) -> _Header:
+        """Return the header of the table whose rows a place is in, or none."""
+        before = bisect_right(self._grids, place, key=attrgetter("body"))
+        grid = self._grids[before - 1] if before else None
+        if grid is None or place >= grid.end:
+            return _NO_HEADER
+        if grid.start not in self._made:
+            self._made[grid.start] = self._header(grid)
+        return self._made[grid.start]
+
+    def begins_row(self, place: int) -> bool:
+        """Tell whether a word is the first one of its line."""
+        line = self._text.rfind("\n", 0, place) + 1
+        return not self._text[line:place].strip(" \t|")
+
+    def _header(self, grid: Grid) -> _Header:
+        """Return as many names of columns, and whole ones, as there is room for."""
+        most = self._encoder.max_tokens // _HEADER_SHARE
+        end, pieces = grid.header[0].start, 0
+        for cell in grid.header:
+            name = self._text[end : cell.end]
+            more = self._encoder.count_tokens(name)
+            if pieces + more > most:
+                break
+            end, pieces = cell.end, pieces + more
+        if not pieces:
+            return _NO_HEADER
+        return _Header(f"{self._text[grid.header[0].start : end]}\n", pieces)
 
 
 def most_chunks(encoder: Encoder) -> int:
@@ -56,7 +113,7 @@ def cut(
             return [Chunk(0, 0, len(text), text)] if pieces else []
     chunks: list[Chunk] = []
     held: list[Word] = []
-    headers, header = Headers(text, encoder), NO_HEADER
+    headers, header = _Headers(text, encoder), _NO_HEADER
     for word in _words(text, encoder):
         if held and word.tokens > room:
             chunks.append(_chunk(len(chunks), text, held, header))
@@ -95,8 +152,8 @@ def _segment_end(text: str, begin: int) -> int:
 
 
 def _from(
-    kept: list[Word], word: Word, room: int, headers: Headers
-) -> tuple[list[Word], Header]:
+    kept: list[Word], word: Word, room: int, headers: _Headers
+) -> tuple[list[Word], _Header]:
     """Return the last words that fit before a chunk's own first word, and its header.
 
     The header is that of the table where the chunk begins. Words of a row without its
@@ -120,7 +177,7 @@ def _from(
         if _pieces(kept) <= left:
             return kept, header
         if not kept:
-            return kept, NO_HEADER
+            return kept, _NO_HEADER
         kept = _tail(kept, left)
 
 
@@ -128,7 +185,7 @@ def _pieces(words: Sequence[Word]) -> int:
     return sum(word.tokens for word in words)
 
 
-def _chunk(number: int, text: str, words: Sequence[Word], header: Header) -> Chunk:
+def _chunk(number: int, text: str, words: Sequence[Word], header: _Header) -> Chunk:
     start = words[0].start if number else 0
     end = words[-1].end
     return Chunk(number, start, end, text[start:end], header.text)

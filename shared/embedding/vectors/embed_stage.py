@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 # Raised where what is given to encoders is made otherwise: every entry is looked at
 # anew, and has new vectors where an encoder would read something else.
 VERSION = 3
-# Raised as well where the same is to have other vectors: all are made anew then.
-READ_BY = 2
 
 
 def get_stage_descriptor() -> StageDescriptor:

@@ -12,9 +12,11 @@ from psycopg.rows import TupleRow
 
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.chunks import Chunk
-from shared.embedding.vectors.embed_stage import READ_BY
 from shared.entries.reading.read_entries import Content
 
+# Raised, as `embed_stage.VERSION` is, where the same is to have other vectors: all are
+# made anew then.
+READ_BY = 2
 # Only of vectors that are there, and of the revision that they were made of.
 _KNOWN: LiteralString = """
     SELECT i.entry_id, i.digest

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from shared.errors import LogchordError
+from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.postgres.statement_deadline import Deadline
@@ -18,13 +18,17 @@ from shared.search.absence import absence, coverage, outside_time_range
 from shared.search.absence.absence import PRESENT, Absence
 from shared.search.absence.near_misses import NearMisses
 from shared.search.query.plan import Plan
-from shared.search.response import engine_queries, outside_hits, scope_overflow
+from shared.search.ranking import fold
+from shared.search.ranking.ranked_hits import Ranked
+from shared.search.response import engine_queries, outside_hits
 from shared.search.response.card import Card
 from shared.search.response.search_answer import Overflow
 from shared.search.results import visible_expansions
 from shared.search.results.conclude import Conclusion
 from shared.search.results.highlights import Highlighter
 from shared.search.results.hit import Hit
+from shared.search.results.mark_passages import make_marker, mark_passages
+from shared.search.results.result_page import read_page
 from shared.search.results.visible_expansions import Became
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import hidden_count
@@ -39,6 +43,9 @@ HIDDEN_MS, HIDDEN_SHARE = 300, 0.3
 LEAST_MS = 200
 # How many of the sources that are behind are named.
 MOST_BEHIND = 20
+# How many hits beyond the scope are shown; with less time left there are none.
+_MOST_OVERFLOW, _LEAST_OVERFLOW_MS = 3, 50
+_SCOPE = "scope"
 
 
 class ResponseParts(NamedTuple):
@@ -109,9 +116,7 @@ def _build_parts(
             context.pool, plan, conclusion.branches, left.left_ms
         )
         told = covered.body(Counter(one.kind for one in conclusion.ranked))
-        beside = scope_overflow.find_scope_overflow(
-            context, plan, conclusion, left.left_ms
-        )
+        beside = find_scope_overflow(context, plan, conclusion, left.left_ms)
         told_of = Absence({**told, "nearest": []}, relaxation=outside)
         return ResponseParts(told_of, hidden, became, sent, overflow=beside)
     if not plan.branches or left.left_ms < LEAST_MS:
@@ -181,3 +186,73 @@ def parts_without_reading(plan: Plan, conclusion: Conclusion) -> ResponseParts:
     if conclusion.ranked:
         return ResponseParts()
     return ResponseParts(absence.build_absence(plan, conclusion, None, NearMisses()))
+
+
+class ScopeRivals(NamedTuple):
+    """The hits beyond a scope that rival its best one, best first, and why."""
+
+    items: Sequence[Ranked]
+    reason: Literal["stronger", "close_band"]
+
+
+def find_scope_overflow(
+    context: SearchContext, plan: Plan, conclusion: Conclusion, left_ms: int
+) -> Overflow | None:
+    """Return the best hits beyond the scope; None: none is as good as those within.
+
+    A scope is a bias and no filter: a hit that it moves down must not be overlooked.
+    """
+    ordering = plan.ordering
+    if (
+        not any(ordering.scope.values())
+        or plan.is_listing
+        or left_ms < _LEAST_OVERFLOW_MS
+    ):
+        return None
+    rivals = choose_rivals(
+        conclusion.ranked, ordering.overflow_band, ordering.overflow_lead
+    )
+    if rivals is None:
+        return None
+    shown = replace(plan, limit=len(rivals.items))
+    try:
+        page = read_page(
+            context.pool,
+            shown,
+            fold.group_runs(rivals.items),
+            left_ms,
+            with_values=False,
+        )
+        marker = make_marker(context, shown, conclusion, page)
+        hits = mark_passages(context, plan.scope.tenant, page, marker)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        log.warning("scope_overflow_not_read", code=exc.error_code)
+        return None
+    if not hits:
+        return None
+    return Overflow(hits, rivals.reason, ordering.overflow_band)
+
+
+def choose_rivals(
+    items: Sequence[Ranked], band: float, lead: float
+) -> ScopeRivals | None:
+    """Choose the hits that score more than the best within the scope, or nearly so."""
+    within = [one.relevance_score for one in items if _SCOPE in one.factors]
+    outside = sorted(
+        (one for one in items if _SCOPE not in one.factors),
+        key=lambda one: -one.relevance_score,
+    )
+    if not outside:
+        return None
+    winner, best = max(within, default=0.0), outside[0].relevance_score
+    # Scores have six digits where they are compared for equality.
+    if best < round(winner * (1 - lead), 6):
+        return None
+    near = [
+        one for one in outside if one.relevance_score >= round(winner * (1 - band), 6)
+    ]
+    if not near:
+        return None
+    return ScopeRivals(
+        near[:_MOST_OVERFLOW], "stronger" if best > winner else "close_band"
+    )

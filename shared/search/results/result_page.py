@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection, Cursor
 from psycopg.rows import TupleRow
 
+from shared.access import rights
+from shared.entries.reading.filter_sql import NARROWED, narrows
 from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 from shared.log import get_logger
-from shared.postgres import request_deadline
-from shared.postgres.pool import pipelined_connection
+from shared.postgres import request_deadline, statement_deadline
+from shared.postgres.pool import format_array, pipelined_connection
 from shared.search.query.plan import Plan
 from shared.search.ranking.fold import Run
 from shared.search.ranking.ranked_hits import Ranked
-from shared.search.results import copy_counts, superseded
+from shared.search.results import superseded
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.search.results.superseded import Other, Values
 
@@ -28,6 +30,40 @@ log = get_logger()
 
 # How many more hits are read, so that a deleted hit seldom costs a second query.
 SPARE = 5
+# For a longer series the answer says that it has at least so many.
+_MOST_SIMILAR = 1000
+# How much of the page's time the count may take: it is not worth a late answer.
+SIMILAR_TIMEOUT_MS = 100
+
+# Counts only entries that the caller may see and that pass the filters.
+_OF_EACH: LiteralString = (
+    """
+    SELECT p.entry_id, m.others
+      FROM unnest(%(ids)s::uuid[], %(groups)s::uuid[], %(series)s::uuid[])
+           AS p (entry_id, group_id, series_id)
+     CROSS JOIN LATERAL (
+           SELECT count(*) AS others
+             FROM (SELECT
+                     FROM ((SELECT l.entry_id
+                              FROM shape s
+                              JOIN likeness l ON l.shape_id = s.id
+                             WHERE s.tenant = %(tenant)s AND s.group_id = p.group_id
+                             LIMIT %(most)s)
+                            UNION
+                           (SELECT l.entry_id
+                              FROM likeness l
+                             WHERE l.tenant = %(tenant)s AND l.series_id = p.series_id
+                             LIMIT %(most)s)) AS alike
+                     JOIN entry e ON e.id = alike.entry_id
+                    WHERE e.tenant = %(tenant)s AND e.id <> p.entry_id
+                      AND e.deleted_at IS NULL"""
+    + rights.SEEN
+)
+_COUNTED: LiteralString = """
+                    LIMIT %(most)s) AS visible) AS m
+     LIMIT 1000"""
+_PLAINLY: LiteralString = _OF_EACH + _COUNTED
+_FILTERED: LiteralString = _OF_EACH + NARROWED + _COUNTED
 
 
 class Shown(NamedTuple):
@@ -64,7 +100,7 @@ def read_page(
         with pipelined_connection(pool) as conn:
             page, rows = _rows(conn, plan, runs, timeout_ms)
             shown = [rows[item.entry_id] for item in page]
-            likes = copy_counts.send_copy_counts(conn, plan, page)
+            likes = send_copy_counts(conn, plan, page)
             others = (
                 superseded.send_other_values(conn, plan, shown) if with_values else None
             )
@@ -80,7 +116,7 @@ def read_page(
             likes = None
             others = _others(pool, plan, shown) if with_values else None
     behind, values = (
-        copy_counts.fetch_copy_counts(likes),
+        fetch_copy_counts(likes),
         superseded.fetch_other_values(others),
     )
     return [
@@ -130,3 +166,32 @@ def _left_out(what: str, error: LogchordError) -> None:
 def _first(runs: Sequence[Run], gone: set[str], count: int) -> list[Ranked]:
     left = (next((i for i in run if i.entry_id not in gone), None) for run in runs)
     return list(islice((item for item in left if item is not None), count))
+
+
+def send_copy_counts(
+    conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
+) -> Cursor[TupleRow] | None:
+    """Ask how many others each hit stands for; None: no hit has copies or a series."""
+    alike = [item for item in items if item.group_id or item.series_id]
+    if not alike:
+        return None
+    given = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "ids": format_array(item.entry_id for item in alike),
+        "groups": [item.group_id for item in alike],
+        "series": [item.series_id for item in alike],
+        "most": _MOST_SIMILAR,
+    }
+    # A statement with filters is planned anew: most of the planning is for them.
+    is_plain = not narrows(plan.filters.params)
+    statement = _PLAINLY if is_plain else _FILTERED
+    statement_deadline.limit_time(conn, SIMILAR_TIMEOUT_MS, one_plan=is_plain)
+    return conn.execute(statement, given, prepare=is_plain)
+
+
+def fetch_copy_counts(rows: Cursor[TupleRow] | None) -> dict[str, int]:
+    """Read the numbers by entry; hits without copies are absent."""
+    if rows is None:
+        return {}
+    return {str(entry_id): others for entry_id, others in rows.fetchall() if others}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from shared.embedding.models import model_names
@@ -12,13 +14,14 @@ from shared.embedding.vectors import not_embedded
 from shared.embedding.vectors.exact_or_index import Sizes
 from shared.embedding.vectors.live_models import InUse
 from shared.errors import EmbeddingGenerationError, InternalError
+from shared.postgres.pool import connection
 from shared.search.retrieval.circuit import Circuit, Circuits
-from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.query_vectors import PassageVectors, QueryVectors
 from shared.search.retrieval.tenant_languages import WrittenIn
 from shared.sources.known_sources import KnownSources, pushed_names
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary.recent_words import Present
+from shared.work import lag
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 # The floor where the settings name none, not even the model's.
 FLOOR = 0.7
+# How long a watermark is reported before it is read again.
+_WATERMARK_SECONDS = 1.0
 
 
 def no_signer() -> Signer:
@@ -144,3 +149,28 @@ def chosen_floor(setting: float | Literal["model"] | None) -> float | None:
     if setting is None:
         return FLOOR
     return None if setting == "model" else setting
+
+
+class Freshness:
+    """Watermarks, asked for once a second: an older one is true, only less fresh."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, ...], tuple[float, datetime]] = {}
+
+    def of(self, pool: Pool, *stages: str) -> datetime:
+        """Return the time up to which all entries have passed these stages.
+
+        It is read before searching, so that it is never later than the search.
+        """
+        with self._lock:
+            known = self._known.get(stages)
+        now = self._clock()
+        if known is not None and now - known[0] < _WATERMARK_SECONDS:
+            return known[1]
+        with connection(pool) as conn:
+            found = lag.find_watermark(conn, list(stages))
+        with self._lock:
+            self._known[stages] = (now, found)
+        return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from shared.adapter_contract.contract import AdapterPage, RawItem
 from shared.adapter_contract.entry import Entry
@@ -19,6 +21,7 @@ from shared.sources.intake.rejected import Rejected
 from shared.sources.intake.skip_unchanged import Sieve
 from shared.sources.load_adapter import Opened
 
+T = TypeVar("T")
 NOBODY: AbstractSet[str] = frozenset()
 
 
@@ -127,3 +130,31 @@ class PageReader:
                 continue
             drafts.append(draft if self.is_dry else draft.prepare())
         return News(drafts, gone, bad, len(read) - len(merged))
+
+
+def one_ahead(
+    items: Generator[T, None, None], is_last: Callable[[T], bool]
+) -> Generator[T, None, None]:
+    """Yield what a generator yields; a thread asks for the next one meanwhile.
+
+    That thread alone begins, asks and closes the generator. What it raises comes when
+    the item would have come; behind the last one nothing is asked for.
+    """
+    # What it logs belongs to the same run.
+    context = copy_context()
+
+    def ask() -> T | None:
+        return next(items, None)
+
+    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
+        try:
+            coming = thread.submit(context.run, ask)
+            while (item := coming.result()) is not None:
+                if is_last(item):
+                    yield item
+                    return
+                coming = thread.submit(context.run, ask)
+                yield item
+        finally:
+            # Behind the item that it may be at just now.
+            thread.submit(context.run, items.close).result()

@@ -30,8 +30,7 @@ from shared.sources import adapter_memory, listed_ids, run_records, source_state
 from shared.sources.adapter_memory import StoredMemory
 from shared.sources.intake import rejected
 from shared.sources.intake.normalise import Rules
-from shared.sources.intake.prefetch import one_ahead
-from shared.sources.intake.read_page import News, PageReader, Read
+from shared.sources.intake.read_page import News, PageReader, Read, one_ahead
 from shared.sources.load_adapter import Opened
 from shared.sources.run_records import Counts, IngestionRun
 from shared.work import due_work as due

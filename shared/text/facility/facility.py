@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from shared.errors import ConfigurationError
 from shared.text.facility import devices, incident_words, people
-from shared.text.facility.compound_parts import PARTS
 from shared.text.facility.devices import NOTHING, Register
 from shared.text.facility.people import NOBODY, People
+from shared.text.words.compounds import PARTS
 from shared.text.words.folding import GERMAN, MAX_TOKEN_CHARS, fold, fold_surface
 from shared.times import shifts
 from shared.times.operating_periods import Period

@@ -5,10 +5,23 @@ from __future__ import annotations
 import re
 
 from shared.text.markup.emphasis import EmphasisLine
-from shared.text.markup.html_tags import unescape
+from shared.text.markup.html_tags import ELEMENTS, unescape
 from shared.text.markup.link_targets import image, linked
-from shared.text.markup.raw_html import TAG, read_tag
 
+# Without its brackets: slash, name, attributes. It ends before any other begins, so
+# that all of a line are found in one pass.
+_TAG = r"<(/?)([A-Za-z][A-Za-z0-9]*+)((?=[\s/>])[^<>]*+)>"
+# Elements that stand within a line, so that nothing ends where they do.
+_PHRASING = frozenset(
+    re.findall(
+        r"\w+",
+        "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd mark"
+        " q s samp small span strike strong sub sup time tt u var wbr",
+    )
+)
+_ALT = re.compile(r"\balt\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')", re.IGNORECASE)
+_SRC = re.compile(r"\bsrc\s*+=\s*+[\"']?([^\s\"'>]++)", re.IGNORECASE)
+_POWER = re.compile("[-+\u22120-9]")
 # An address, one pair of brackets in it, and a title.
 _TARGET = (
     r"\([ \t]*+<?([^\s()<>]*+(?:\([^\s()<>]*+\)[^\s()<>]*+)?)>?"
@@ -25,7 +38,7 @@ _INLINE = re.compile(
     r"|(\*++|_++|~~)"
     r"|(!?)\[([^\[\]]*+)\]\[([^\[\]]*+)\]"
     r"|(<!--)"
-    rf"|{TAG}"
+    rf"|{_TAG}"
 )
 _ANY_INLINE = re.compile(r"[\\`\[<&*_~]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -190,7 +203,7 @@ def inline(text: str, links: dict[str, str]) -> str:
 def _element(match: re.Match[str], slash: str, name: str, attributes: str) -> str:
     text, start, end = match.string, match.start(), match.end()
     before, after = text[max(0, start - 1) : start], text[end : end + 1]
-    read = read_tag(slash, name, attributes, before, after)
+    read = _read_tag(slash, name, attributes, before, after)
     return match[0] if read is None else read
 
 
@@ -241,3 +254,22 @@ def _ends_of_code(text: str) -> dict[int, int]:
             ends[match.start()] = nearest[ticks]
         nearest[ticks] = match.end()
     return ends
+
+
+def _read_tag(
+    slash: str, name: str, attributes: str, before: str, after: str
+) -> str | None:
+    """Return the text for a tag between two characters; None: no HTML element."""
+    element = name.lower()
+    if element not in ELEMENTS:
+        return None
+    if element == "img":
+        alt, source = _ALT.search(attributes), _SRC.search(attributes)
+        shown = unescape(alt[1] or alt[2] or "") if alt else ""
+        return image(shown, source[1] if source else "")
+    if element == "sup" and not slash and before.isalnum() and _POWER.match(after):
+        # 10<sup>-6</sup> is not 10-6.
+        return "^"
+    # The first of several tags side by side leaves the blank.
+    is_between = before.strip("> \t") and after.strip() and element not in _PHRASING
+    return " " if is_between else ""

@@ -16,7 +16,7 @@ from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.switch import switch_model
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.chunks import MAX_CHUNKS
-from shared.embedding.vectors.embed_stage import READ_BY
+from shared.embedding.vectors.input_digests import READ_BY
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone

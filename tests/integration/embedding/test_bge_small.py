@@ -12,7 +12,7 @@ from local.server import StackFolders, free_port
 from shared.embedding.models import bge_small, encoders, model_folder
 from shared.embedding.models.encoder_contract import encode_question
 from shared.embedding.models.model_names import BGE, choose_first_model
-from shared.embedding.models.onnx_encoder import OnnxEncoder
+from shared.embedding.models.onnx_models import OnnxEncoder
 from shared.errors import ConfigurationError
 from shared.settings.settings import Settings
 

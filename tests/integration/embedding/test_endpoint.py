@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from shared.embedding.models import endpoint_encoder
+from shared.embedding.models import endpoint_models
 from shared.embedding.models.encoders import HashingEncoder, load_encoder
-from shared.embedding.models.endpoint_encoder import EndpointEncoder
+from shared.embedding.models.endpoint_models import EndpointEncoder
 from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -245,13 +245,13 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
 
 
 def test_after_its_rest_one_asks_a_silent_server_for_all_others():
-    learnt = endpoint_encoder._Learnt()
+    learnt = endpoint_models._Learnt()
     learnt.note(is_silent=True)
     over = learnt.rests_until
 
     assert learnt.rest(over - 1) == 1
     assert learnt.rest(over) <= 0
-    assert learnt.rest(over) == endpoint_encoder.REST_SECONDS
+    assert learnt.rest(over) == endpoint_models.REST_SECONDS
 
     learnt.note(is_silent=False)
     assert learnt.rest(over) <= 0

@@ -18,9 +18,8 @@ from shared.embedding.models import (
     model_folder,
     model_names,
 )
-from shared.embedding.models.late_interaction import LateInteraction
 from shared.embedding.models.minilm_weights import Tensors
-from shared.embedding.models.onnx_encoder import OnnxEncoder
+from shared.embedding.models.onnx_models import LateInteraction, OnnxEncoder
 from shared.embedding.vectors.chunks import cut
 from shared.errors import ConfigurationError
 

@@ -9,7 +9,7 @@ import pytest
 from api.search.plan_settings import limits_of
 from shared.embedding.models import cross_encoders
 from shared.embedding.models.cross_encoders import LATE
-from shared.embedding.models.late_interaction import LateInteraction
+from shared.embedding.models.onnx_models import LateInteraction
 from shared.errors import EmbeddingGenerationError, LogchordError, ModuleNotEnabledError
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shared.errors import ConfigurationError
-from shared.http import login
+from shared.http import request
 from shared.http.secrets import Secrets
 from shared.settings.source_sections import SourceAuth
 
@@ -73,7 +73,7 @@ def test_a_folder_is_no_secret(tmp_path):
 )
 def test_each_kind_of_login_becomes_its_header(auth, headers):
     secrets = Secrets("ring", {"RING": VALUE, "NAME": "me"})
-    assert login.headers(SourceAuth(**auth), secrets) == headers
+    assert request.login_headers(SourceAuth(**auth), secrets) == headers
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_each_kind_of_login_becomes_its_header(auth, headers):
 )
 def test_a_login_that_lacks_something_says_what(auth):
     with pytest.raises(ConfigurationError) as caught:
-        login.headers(SourceAuth(**auth), Secrets("ring", {"RING": VALUE}))
+        request.login_headers(SourceAuth(**auth), Secrets("ring", {"RING": VALUE}))
     assert caught.value.config_key

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from shared.text.analysis.analyser import Sections, analyse
 from shared.text.analysis.explain_analysis import explain
 from shared.text.analysis.tokens import scan
-from shared.text.facility.compound_parts import PARTS
 from shared.text.words import compounds
+from shared.text.words.compounds import PARTS
 from shared.text.words.folding import fold_surface, spell_out_umlauts
 from tests.support.asked import clauses
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from uuid import UUID
 
 from shared.entries import identity
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
-from shared.search.query.filters import quantity_syntax, time_range
+from shared.search.query.filters import time_range
 from shared.search.query.filters.fact_filters import QuantityBounds, WantedFact
 from shared.text import facts
 from shared.text.reading import quantities
+from shared.text.words import numerals
 from shared.times.calendar import Clock
 
+_SIGN = re.compile("<=|>=|[<>=\u2264\u2265]")
+_DOTS = re.compile(r"(?<=\d) ?\.\. ?(?=\d)")
+# No locale is known here: a text that may be 1500 or 1.5 is better left unread.
+_DOUBTFUL = "de"
 _SAID_SO = {"true": True, "false": False}
 _OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
 # Operators on a name or a word: one of these, none of these, a part of it.
@@ -181,7 +187,7 @@ def bounds(path: str, value: object) -> QuantityBounds:
         "A quantity is written as `vacuum > 1e-7 Torr`, or takes"
         " {unit, gte, lte, name}: a unit, and a number or two."
     )
-    written = quantity_syntax.parse_bounds(value) if isinstance(value, str) else None
+    written = parse_bounds(value) if isinstance(value, str) else None
     if written is not None:
         return written
     if not isinstance(value, Mapping) or set(value) - {"unit", "gte", "lte", "name"}:
@@ -204,3 +210,37 @@ def bounds(path: str, value: object) -> QuantityBounds:
         dimension, sizes[end] = size
     named = " ".join(word for word, _, _ in facts.scan_words(name)) if name else None
     return QuantityBounds(dimension, sizes.get("gte"), sizes.get("lte"), named)
+
+
+def parse_bounds(text: str) -> QuantityBounds | None:
+    """Return the bounds of `vacuum > 1e-7 Torr`, `<300mA` or `5-10 mA`, or None.
+
+    A sign alone leaves them out.
+    """
+    plain = _DOTS.sub("-", text.strip())
+    sign = _SIGN.search(plain)
+    begin = sign.end() if sign else 0
+    said = plain[begin:]
+    for first, last in numerals.find_numerals(said, _DOUBTFUL):
+        if sign and (last or said[: first.start].strip()):
+            return None
+        unit = said[(last or first).end :]
+        low = quantities.convert_quantity(first.value, unit)
+        high = quantities.convert_quantity(last.value, unit) if last else low
+        if low is None or high is None or low[1] > high[1]:
+            if sign:
+                return None
+            continue
+        named = plain[: sign.start()] if sign else said[: first.start]
+        least, most = _ends(sign[0] if sign else "=", low[1], high[1])
+        name = " ".join(word for word, _, _ in facts.scan_words(named))
+        return QuantityBounds(low[0], least, most, name or None)
+    return None
+
+
+def _ends(sign: str, low: float, high: float) -> tuple[float | None, float | None]:
+    if sign == "=":
+        return low, high
+    if sign in "<=\u2264":
+        return None, high if sign != "<" else math.nextafter(high, -math.inf)
+    return (low if sign != ">" else math.nextafter(low, math.inf)), None

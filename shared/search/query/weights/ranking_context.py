@@ -7,17 +7,20 @@ outcomes is alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from shared.search.query import branch_choice, entities
 from shared.search.query.entities import Entity
 from shared.search.query.filters.fact_filters import WantedFact
+from shared.search.query.intent import Intent
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
 from shared.search.query.plan import Plan
-from shared.search.query.weights import page_context
-from shared.search.query.weights.domain_weights import weigh_domains
 from shared.text import facts
 from shared.text.analysis.analyser import IDENT_PREFIX
 from shared.text.facility.devices import DEVICE
@@ -34,6 +37,45 @@ _NO_NAMES = frozenset(
 )
 # Where a question names more things, each of them says little.
 MAX_TERMS = 64
+# The words that ask for entries of a kind.
+_ASKED: Mapping[str, re.Pattern[str]] = {
+    "shift_summary": re.compile(
+        r"\b(?:shift summar(?:y|ies)|handovers?|\u00fcbergaben?|schichtberichte?)\b"
+    ),
+    "procedure": re.compile(
+        r"\b(?:procedures?|instructions?|how (?:do|to|can)|anleitung(?:en)?|prozedur)\b"
+    ),
+    "maintenance": re.compile(
+        r"\b(?:maintenance|work orders?|wartung(?:en)?|reparaturauftr[a\u00e4]ge?)\b"
+    ),
+    "incident": re.compile(r"\b(?:incidents?|outages?|st\u00f6rung(?:en)?)\b"),
+    "attachment": re.compile(
+        r"\b(?:attachments?|pictures?|photos?|plots?|bild(?:er)?)\b"
+    ),
+}
+# The kinds of entries that most likely answer a question of an intent.
+_FIT: Mapping[Intent, tuple[str, ...]] = {
+    "troubleshoot": ("incident", "maintenance"),
+    "timeline": ("incident", "shift_summary"),
+    "recent": ("shift_summary", "logbook"),
+    "count": ("incident",),
+}
+# An action longer ago has nothing to do with the question.
+LASTS = timedelta(minutes=15)
+# Names of parts and parameters of an address, by the part of a scope that they give.
+_PLACES = {
+    "kind": "kinds",
+    "kinds": "kinds",
+    "domain": "kinds",
+    "source": "sources",
+    "sources": "sources",
+    "e": "sources",
+    "logbook": "logbooks",
+    "logbooks": "logbooks",
+}
+_THINGS = {name + end: name for name in facts.THINGS for end in ("", "s")}
+_MOST_PARTS = 50
+_KEY = re.compile(r"(?P<kind>[a-z]{1,20})[:/=](?P<name>.+)", re.DOTALL)
 
 
 def add_ranking_context(
@@ -53,7 +95,7 @@ def add_ranking_context(
     if not by_words and ordering.entity_factor != 1.0:
         near |= find_near(plan, facility)
     if ambient and ordering.session_factor != 1.0:
-        around = page_context.around(ambient, clock.now, facility)
+        around = read_ambient(ambient, clock.now, facility)
         near[CARRIED] = _terms(around.named)
         ordering = replace(ordering, places=around.places)
     return replace(ordering, near=_bounded(near))
@@ -111,3 +153,90 @@ def _terms(found: Iterable[Entity]) -> list[str]:
         else:
             terms += (one.canonical, IDENT_PREFIX + one.canonical)
     return list(dict.fromkeys(terms))
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The names that surround a question, and the places that it is asked in."""
+
+    named: tuple[Entity, ...] = ()
+    # Names of places by `kinds`, `sources` and `logbooks`, the parts of a scope.
+    places: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+def read_ambient(
+    ambient: Mapping[str, Any], now: datetime | None, own: Facility
+) -> Around:
+    """Return the names and places of an ambient, none of which is ever a filter.
+
+    An old last action does not count.
+    """
+    done = ambient.get("last_action") or {}
+    if not is_fresh(done.get("occurred_at"), now):
+        done = {}
+    found: dict[Entity, None] = {}
+    places: dict[str, dict[str, None]] = {}
+    for address in (ambient.get("route"), done.get("route")):
+        for name, value in _parts(address or ""):
+            if name in _PLACES:
+                places.setdefault(_PLACES[name], {})[value] = None
+            found |= dict.fromkeys(_named(name, value, own))
+    if done.get("domain"):
+        places.setdefault("kinds", {})[done["domain"]] = None
+    for text in (done.get("query_hint"), done.get("entity_key")):
+        keyed = _KEY.fullmatch(text or "")
+        if keyed is not None and keyed["kind"] in _THINGS:
+            found |= dict.fromkeys(_named(keyed["kind"], keyed["name"], own))
+        else:
+            found |= dict.fromkeys(entities.in_text(text or "", own))
+    return Around((*found,), {part: [*names] for part, names in places.items()})
+
+
+def is_fresh(at: str | None, now: datetime | None) -> bool:
+    """Tell whether an action is recent; one without a time was done just now."""
+    if at is None or now is None:
+        return True
+    return now - datetime.fromisoformat(at) <= LASTS
+
+
+def _parts(address: str) -> Iterator[tuple[str, str]]:
+    """Yield each part of an address with the name before it, or none."""
+    try:
+        split = urlsplit(address)
+        asked = parse_qsl(split.query, max_num_fields=_MOST_PARTS)
+    except ValueError:
+        return
+    path = ["", *filter(None, map(unquote, split.path.split("/")))][:_MOST_PARTS]
+    yield from ((name.casefold(), value) for name, value in pairwise(path))
+    yield from ((name.casefold(), value) for name, value in asked)
+
+
+def _named(name: str, value: str, own: Facility) -> Iterator[Entity]:
+    kind = _THINGS.get(name)
+    if kind is None:
+        yield from entities.in_text(value, own)
+    else:
+        yield Entity(kind, value, facts.make_key(kind, value))
+
+
+def weigh_domains(
+    ordering: Ordering, query: str, intent: Intent, groups: Sequence[str]
+) -> dict[str, float]:
+    """Return the weight of each kind that counts more or less than others.
+
+    Each factor weighs one reason: the question names the kind, its intent fits, or the
+    caller's groups have it. As shipped all of them are 1.
+    """
+    text = query.casefold()
+    asked = [kind for kind, words in _ASKED.items() if words.search(text)]
+    own = [kind for group in groups for kind in ordering.role_domains.get(group, ())]
+    weights = dict(ordering.domain_weights)
+    for factor, kinds in (
+        (ordering.domain_factor, asked),
+        (ordering.intent_factor, _FIT.get(intent, ())),
+        (ordering.role_factor, dict.fromkeys(own)),
+    ):
+        if factor != 1.0:
+            for kind in kinds:
+                weights[kind] = weights.get(kind, 1.0) * factor
+    return weights

@@ -10,7 +10,7 @@ from shared.access.scope import Scope
 from shared.embedding.models import encoders
 from shared.embedding.models.encoder_contract import encode_question
 from shared.embedding.models.model_names import DEFAULT_MODEL
-from shared.embedding.models.onnx_encoder import OnnxEncoder
+from shared.embedding.models.onnx_models import OnnxEncoder
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts

@@ -20,7 +20,7 @@ from shared.access.scope import Scope
 from shared.embedding.models import cross_encoders
 from shared.embedding.models.cross_encoders import CrossEncoder
 from shared.embedding.models.encoders import HashingEncoder
-from shared.embedding.models.late_interaction import LateInteraction
+from shared.embedding.models.onnx_models import LateInteraction
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata

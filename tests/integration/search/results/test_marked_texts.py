@@ -8,8 +8,8 @@ from shared.embedding.vectors.embed_entry import embed
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
+from shared.search.results.highlights import passage
 from shared.search.results.hydrate import hydrate
-from shared.search.results.passage import passage
 
 TENANT = "default"
 HTML = "<div class='note'>" + "<p>Pump <b>7</b> was <i>loud</i> &amp; hot.</p>" * 80

@@ -16,15 +16,14 @@ from shared.entries.draft import EntryDraft
 from shared.log import get_logger
 from shared.postgres.pool import Pool, make_pool
 from shared.search.ranking import fold
-from shared.search.results import copy_counts, superseded
-from shared.search.results import result_page as page_module
+from shared.search.results import result_page, superseded
 from shared.search.results.result_page import ResultPage, read_page
 from shared.search.results.superseded import NONE
 from tests.support.fixtures.asking import Asking
 from tests.support.pools import pools_in_turn
 
 # One is waited for in vain, and the link to ask for the other with: for so long each.
-WAIT_SECONDS = (copy_counts.TIMEOUT_MS + superseded.TIMEOUT_MS) / 1000
+WAIT_SECONDS = (result_page.SIMILAR_TIMEOUT_MS + superseded.TIMEOUT_MS) / 1000
 # Of one that is made slower, the server would wait for 4 s.
 LATE_SECONDS = 3.0
 PATIENT_MS = 10_000
@@ -42,7 +41,7 @@ def other(database: str) -> Iterator[Pool]:
 @pytest.fixture(autouse=True)
 def _fresh_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has logged before may keep to what was configured then."""
-    monkeypatch.setattr(page_module, "log", get_logger())
+    monkeypatch.setattr(result_page, "log", get_logger())
 
 
 def page_of(asking: Asking, other: Pool) -> tuple[ResultPage, float]:
@@ -84,7 +83,7 @@ def it_has_ended(pool: Pool) -> Callable[[], None]:
 def test_a_count_that_takes_too_long_costs_neither_the_page_nor_its_values(
     asking: Asking, other: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slower(monkeypatch, copy_counts, "_PLAINLY")
+    slower(monkeypatch, result_page, "_PLAINLY")
     monkeypatch.setattr(superseded, "TIMEOUT_MS", PATIENT_MS)
     with capture_logs() as logs:
         page, seconds = page_of(asking, other)
@@ -97,7 +96,7 @@ def test_values_that_take_too_long_to_compare_cost_nothing_else(
     asking: Asking, other: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slower(monkeypatch, superseded, "_VALUES")
-    monkeypatch.setattr(copy_counts, "TIMEOUT_MS", PATIENT_MS)
+    monkeypatch.setattr(result_page, "SIMILAR_TIMEOUT_MS", PATIENT_MS)
     with capture_logs() as logs:
         page, seconds = page_of(asking, other)
     assert warnings_of(logs) == {"values_not_compared"}
@@ -112,7 +111,7 @@ def test_a_page_is_told_although_no_connection_is_left_for_what_is_beside_it(
     state: Callable[[Pool], Callable[[], None]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slower(monkeypatch, copy_counts, "_PLAINLY")
+    slower(monkeypatch, result_page, "_PLAINLY")
     undo = state(other)
     try:
         with capture_logs() as logs:

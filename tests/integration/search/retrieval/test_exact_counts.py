@@ -32,10 +32,9 @@ from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.engines import revoked_entries
-from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
-from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import Freshness, SearchContext
 from shared.settings.settings import Settings
 from shared.times.calendar import Clock
 from shared.vocabulary.learn_words import SeenWords

@@ -37,11 +37,10 @@ from shared.search.results.hydrate import hydrate
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import Circuit
-from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.installed_modules import find_module, list_modules
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import pg_fts
-from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import Freshness, SearchContext
 from shared.settings.settings import Settings
 from tests.support.ended_searches import body_of
 from tests.support.fixtures.asking import SIGNER

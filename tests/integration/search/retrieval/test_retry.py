@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from opensearchpy import OpenSearch
 
-from shared.embedding.models.endpoint_encoder import EndpointEncoder
+from shared.embedding.models.endpoint_models import EndpointEncoder
 from shared.entries.draft import EntryDraft
 from shared.errors import Severity
 from shared.opensearch.client import make_client

@@ -17,11 +17,12 @@ from shared.search.results import highlights
 from shared.search.results.highlights import (
     MOST_PARTS,
     PART_CHARACTERS,
+    PASSAGE_CHARACTERS,
     WHOLE_CHARACTERS,
     Highlighter,
+    passage,
 )
 from shared.search.results.hydrate import HitRow
-from shared.search.results.passage import PASSAGE_CHARACTERS, passage
 from shared.search.results.term_marks import WantedTerms, merged
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary.expand import Expansion, Want

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from shared.errors import IngestionError
-from shared.sources.intake.prefetch import one_ahead
+from shared.sources.intake.read_page import one_ahead
 
 WAIT_SECONDS = 10
 RUN = contextvars.ContextVar("run", default="none")

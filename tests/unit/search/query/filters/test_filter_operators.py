@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.search.query.filters import filters, quantity_syntax
+from shared.search.query.filters import filter_operators, filters
 from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.search.query.language import grammar, required_fields
 from shared.search.query.language.tree import Words
@@ -52,7 +52,7 @@ def less(value: float) -> float:
 def test_bounds_are_read_as_they_are_written(
     text: str, bounds: QuantityBounds | None
 ) -> None:
-    assert quantity_syntax.parse_bounds(text) == bounds
+    assert filter_operators.parse_bounds(text) == bounds
     if bounds is not None:
         parsed = filters.parse({"quantity": text}, max_values=1)
         assert parsed.quantity == bounds

@@ -1,4 +1,4 @@
-"""The encoder of an OpenAI-compatible endpoint: asked over HTTP, and not trusted."""
+"""Models of an OpenAI-compatible endpoint: asked over HTTP, and not trusted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,8 +27,8 @@ from shared.language_models.provider import Provider
 if TYPE_CHECKING:
     from shared.settings.sections import ProviderSettings
 
-# A limit for the answer: 32 vectors of 4,000 numbers as text are smaller.
-MOST_BYTES = 16_000_000
+# Limits for an answer: 32 vectors of 4,000 numbers as text are smaller.
+_MOST_BYTES, _MOST_SCORE_BYTES = 16_000_000, 1_000_000
 # After a silence: whoever asks next does not wait as long again for nothing. One that a
 # question had no more time for says little of the server.
 REST_SECONDS, SILENCE_SECONDS = 5.0, 1.0
@@ -42,6 +42,17 @@ _OK = 200
 _WRONG_KEY = frozenset({401, 403})
 _TEXT_REFUSED = frozenset({400, 413, 422})
 _BROKEN = 500
+# What reading foreign JSON raises; what is no object has no `get`.
+_NO_ANSWER = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+)
+# A probability of 0 or 1 has no logit; nobody means more by it than this.
+_SUREST = 1e-9
 
 
 @dataclass
@@ -159,7 +170,7 @@ class EndpointEncoder:
         if seconds <= 0:
             raise self._outage("there was no time left to ask")
         try:
-            told = self._server.post("/embeddings", asked, seconds, MOST_BYTES)
+            told = self._server.post("/embeddings", asked, seconds, _MOST_BYTES)
         except SourceUnreachableError as exc:
             is_silent = exc.reason == "timeout"
             if is_silent and seconds >= min(whole, SILENCE_SECONDS):
@@ -170,12 +181,12 @@ class EndpointEncoder:
 
     def _read(self, body: bytes, count: int) -> list[Vectors]:
         try:
-            found = dict(_numbered(json.loads(body)))
+            found = _by_number(body, "data", "embedding")
             rows = [
                 np.asarray(found[number], dtype=np.float64).reshape(-1)
                 for number in sorted(found)
             ]
-        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as exc:
+        except _NO_ANSWER as exc:
             raise self._outage(f"no embeddings in the answer: {exc!r}") from exc
         if sorted(found) != list(range(count)):
             raise self._outage(f"vectors {sorted(found)[:10]} for {count} texts")
@@ -209,6 +220,63 @@ class EndpointEncoder:
         )
 
 
-def _numbered(document: Any) -> Iterator[tuple[int, Any]]:
-    for place, one in enumerate(document["data"]):
-        yield int(one.get("index", place)), one["embedding"]
+class EndpointCrossEncoder:
+    """Asks a server how well texts answer; safe to share between threads."""
+
+    late = False
+
+    def __init__(
+        self, provider: str, name: str, settings: ProviderSettings, *, are_logits: bool
+    ) -> None:
+        self._model = f"{provider}:{name}"
+        self._name = name
+        self._server = Provider(provider, settings, self._model)
+        self._most_seconds = settings.timeout_seconds
+        self._are_logits = are_logits
+
+    def logits(self, query: str, texts: Sequence[str], seconds: float) -> list[float]:
+        """Return one finite logit a text within the time, or raise."""
+        if not texts:
+            return []
+        asked = {
+            "model": self._name,
+            "query": query,
+            "documents": list(texts),
+            "top_n": len(texts),
+            "return_documents": False,
+        }
+        seconds = min(seconds, self._most_seconds)
+        try:
+            told = self._server.post("/rerank", asked, seconds, _MOST_SCORE_BYTES)
+        except SourceUnreachableError as exc:
+            raise self._outage(exc.technical or exc.message) from exc
+        if told.status != _OK:
+            raise self._outage(f"the server answered {told.status}")
+        try:
+            given = _by_number(told.body, "results", "relevance_score")
+            found = {number: float(score) for number, score in given.items()}
+        except _NO_ANSWER as exc:
+            raise self._outage(f"no scores in the answer: {exc!r}") from exc
+        if sorted(found) != list(range(len(texts))):
+            raise self._outage(f"scores of {sorted(found)[:10]} for {len(texts)} texts")
+        return [self._logit(found[number]) for number in range(len(texts))]
+
+    def _logit(self, score: float) -> float:
+        if self._are_logits and math.isfinite(score):
+            return score
+        if self._are_logits or not 0.0 <= score <= 1.0:
+            raise self._outage(f"{score} is no score (`reranking.endpoint_scores`)")
+        sure = min(1.0 - _SUREST, max(_SUREST, score))
+        return math.log(sure / (1.0 - sure))
+
+    def _outage(self, told: str) -> EmbeddingOutageError:
+        return EmbeddingOutageError(technical=told, model_name=self._model)
+
+
+def _by_number(body: bytes, rows: str, value: str) -> dict[int, Any]:
+    """Return the values of the answer's rows by their number, or by their place."""
+    document: Any = json.loads(body)
+    return {
+        int(one.get("index", place)): one[value]
+        for place, one in enumerate(document[rows])
+    }

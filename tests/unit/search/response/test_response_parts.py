@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.search.ranking.ranked_hits import Ranked
-from shared.search.response.scope_overflow import choose_rivals
+from shared.search.response.response_parts import choose_rivals
 
 BAND, LEAD, WINNER = 0.05, 0.15, 0.8
 

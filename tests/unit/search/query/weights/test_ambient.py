@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from api.search.schemas.ambient import Ambient, dump_ambient
-from shared.search.query.weights import page_context
+from shared.search.query.weights import ranking_context
 from shared.text import facts
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN
@@ -21,7 +21,9 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def around(**ambient: Any) -> tuple[set[str], dict[str, list[str]]]:
-    read = page_context.around(dump_ambient(Ambient.model_validate(ambient)), NOON, OWN)
+    read = ranking_context.read_ambient(
+        dump_ambient(Ambient.model_validate(ambient)), NOON, OWN
+    )
     named = {facts.make_key(one.kind, one.canonical) for one in read.named}
     return named, dict(read.places)
 
