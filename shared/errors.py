@@ -21,6 +21,7 @@ LogchordError
 ├── TaskTimeoutError                 inside quarantine and due work only
 ├── IngestionError                   in runs and quarantine; its reason says what
 │   ├── SourceUnreachableError       the source does not answer, or not now
+│   │   └── FileGoneError            one file of it was there a moment ago
 │   ├── MalformedEntryError          one item costs itself
 │   └── AdapterNotFoundError
 └── ConfigurationError
@@ -375,6 +376,10 @@ class SourceUnreachableError(IngestionError):
     """The source does not answer just now; it is asked again."""
 
     code = "source_unreachable"
+
+
+class FileGoneError(SourceUnreachableError):
+    """A file of the source has gone since it was listed; the others are read."""
 
 
 class MalformedEntryError(IngestionError):

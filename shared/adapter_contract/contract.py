@@ -300,7 +300,10 @@ class Memory(Protocol):
 
 
 class SourceFiles(Protocol):
-    """Files below the source's `path`, and nothing else of this machine."""
+    """Files below the source's `path`, and nothing else of this machine.
+
+    Of one that has gone since it was listed, FileGoneError is raised.
+    """
 
     def names(self, pattern: str | None = None) -> list[str]:
         """Return the files of the path (a file, a folder or a glob), sorted."""

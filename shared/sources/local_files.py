@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 import structlog
 
 from shared.adapter_contract.contract import FileStat
-from shared.errors import IngestionError, SourceUnreachableError
+from shared.errors import FileGoneError, IngestionError, SourceUnreachableError
 from shared.http.unpack import Unpacker
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -23,6 +23,7 @@ _READ_BYTES = 262_144
 _MARKS = frozenset("*?[")
 _ANY_DEPTH = "**"
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM})
+_NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 log = structlog.get_logger()
 
@@ -70,7 +71,8 @@ class PathFiles:
         """Return the size, time and inode that tell whether a file has changed."""
         with self._reading():
             folder, _ = self._place()
-            found = self._inside(folder, name).stat()
+            with self._finding(name):
+                found = self._inside(folder, name).stat()
         return FileStat(found.st_size, found.st_mtime_ns, found.st_ino)
 
     def _place(self) -> tuple[Path, str | None]:
@@ -90,7 +92,8 @@ class PathFiles:
         folder, _ = self._place()
         # Not blocking: a pipe without a writer would hold the run up for ever.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(self._inside(folder, name), flags)
+        with self._finding(name):
+            descriptor = os.open(self._inside(folder, name), flags)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise self._refused(name, "is no file")
@@ -132,6 +135,20 @@ class PathFiles:
             yield
         except (OSError, ValueError) as exc:
             self.give_up(exc)
+
+    @contextmanager
+    def _finding(self, name: str) -> Iterator[None]:
+        """Tell a file that has gone from a folder that is not there."""
+        try:
+            yield
+        except OSError as exc:
+            if exc.errno not in _NOT_THERE:
+                raise
+            raise FileGoneError(
+                f"{name[:200]!r} has gone since it was listed.",
+                reason="no_file",
+                source=self._source,
+            ) from exc
 
     def give_up(self, exc: OSError | ValueError) -> NoReturn:
         """Raise what a failure means: the file may not be read, or is not there."""

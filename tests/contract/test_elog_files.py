@@ -188,7 +188,7 @@ def test_a_file_beside_a_message_is_read_from_its_own_logbook(
     adapter = over_files(stub, io)
     for book in ("Operations", "Other"):
         refs = fetched(adapter, f"{book}/1").attachments
-        assert [ref.filename for ref in refs] == ["pump [7].txt"]
+        assert [ref.filename for ref in refs] == ["pump_[7].txt"]
         assert b"".join(adapter.fetch_attachment(refs[0])) == book.encode()
 
 

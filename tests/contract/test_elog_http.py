@@ -261,10 +261,10 @@ def test_files_are_linked_where_the_server_serves_them(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
     stub.add(
-        message(1, files=(StubFile("pump 7.png", b"png"), StubFile("a.txt", b"a")))
+        message(1, files=(StubFile("pump #7.png", b"png"), StubFile("a.txt", b"a")))
     )
     refs = fetched(over_server(stub, io), "Operations/1").attachments
-    assert [ref.filename for ref in refs] == ["pump 7.png", "a.txt"]
+    assert [ref.filename for ref in refs] == ["pump_#7.png", "a.txt"]
     assert [io.http.get(ref.url or "").body for ref in refs] == [b"png", b"a"]
 
 

@@ -25,6 +25,7 @@ from shared.errors import (
     DatabaseQueryError,
     EmbeddingGenerationError,
     EmbeddingOutageError,
+    FileGoneError,
     GoneError,
     IngestionError,
     InternalError,
@@ -77,6 +78,7 @@ CLASSES = [
     (MessageRejectedError(), "message_rejected", 0, "request", C, False),
     (IngestionError(), "ingestion_failed", 500, "ingestion", C, False),
     (SourceUnreachableError(), "source_unreachable", 502, "network", R, True),
+    (FileGoneError(), "source_unreachable", 502, "network", R, True),
     (MalformedEntryError(), "ingestion_failed", 500, "ingestion", C, False),
     (
         AdapterNotFoundError("x", ["push"]),

@@ -37,7 +37,8 @@ class Message:
         for one in self.entry.files:
             name = f"{prefix}_{_plain(one.filename)}"
             while name in found:
-                stem, dot, suffix = name.rpartition(".")
+                # Read in source (`el_submit_attachment`): before the first dot.
+                stem, dot, suffix = name.partition(".")
                 name = f"{stem}_1{dot}{suffix}"
             found[name] = one
         return found
@@ -159,6 +160,9 @@ def _value(text: str) -> bytes:
 
 
 def _plain(filename: str) -> str:
-    """Return a name that the server stores: no folders, no commas, no ends of lines."""
+    """Return a name that the server stores: without folders, and with `_` for blanks.
+
+    Seen of blanks; believed of commas and ends of lines, which its format forbids.
+    """
     name = filename.replace("\\", "/").rpartition("/")[2]
-    return "".join("_" if one in ",\r\n\0" else one for one in name)
+    return "".join("_" if one in " ,\r\n\0" else one for one in name)

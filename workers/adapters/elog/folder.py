@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from shared.adapter_contract.contract import FileStat, Source, SourceIO
-from shared.errors import IngestionError, SourceUnreachableError
+from shared.errors import FileGoneError, IngestionError, SourceUnreachableError
 from shared.text import decoding
 from workers.adapters.elog import message_block
 from workers.adapters.elog.message_block import Block
@@ -122,14 +122,29 @@ class Folder:
             key = f"listing:{folder}"
             kept = self._io.memory.get(key)
             before: dict[str, Any] = kept if isinstance(kept, dict) else {}
-            now = {file.name: self._row(file, before.get(file.name)) for file in files}
+            now: dict[str, list[Any]] = {}
+            for file in files:
+                try:
+                    now[file.name] = self._row(file, before.get(file.name))
+                except FileGoneError as exc:
+                    self._pass_over(exc)
             if now != before:
                 self._io.memory.put(key, now)
             for file in files:
-                yield file, _messages(now[file.name])
+                yield file, _messages(now.get(file.name))
 
     def blocks(self, file: LogFile) -> list[Block]:
-        """Return the messages of a file, or raise while it is being rewritten."""
+        """Return the messages of a file, or raise while it is being rewritten.
+
+        Of one that has gone since it was listed there are none.
+        """
+        try:
+            return self._blocks(file)
+        except FileGoneError as exc:
+            self._pass_over(exc)
+            return []
+
+    def _blocks(self, file: LogFile) -> list[Block]:
         if self._read is not None and self._read[0] == file.name:
             name, stat, blocks = self._read
             if self._io.files.stat(name) == stat:
@@ -147,7 +162,17 @@ class Folder:
         """Tell whether a file was written to since, or is of a day since."""
         if file.day >= (moment - timedelta(days=1)).date():
             return True
-        return self._io.files.stat(file.name).mtime_ns >= _nanoseconds(moment)
+        try:
+            return self._io.files.stat(file.name).mtime_ns >= _nanoseconds(moment)
+        except FileGoneError as exc:
+            self._pass_over(exc)
+            return False
+
+    def _pass_over(self, gone: FileGoneError) -> None:
+        """Do without a file that has gone, as elogd removes a day that it empties."""
+        if not self.files():
+            # All have gone: the disk is away.
+            raise gone
 
     def _row(self, file: LogFile, before: Any) -> list[Any]:
         """Return size, time and messages of a file, as they are remembered."""
@@ -213,8 +238,8 @@ def _is_row(value: Any) -> bool:
     return False
 
 
-def _messages(row: Sequence[Any]) -> list[tuple[int, str]]:
-    pairs = (one.partition(":") for one in str(row[3]).split())
+def _messages(row: Sequence[Any] | None) -> list[tuple[int, str]]:
+    pairs = (one.partition(":") for one in (str(row[3]).split() if row else ()))
     return [(int(mid), stamp) for mid, _, stamp in pairs]
 
 

@@ -133,6 +133,12 @@ class FileProgress:
             return cls()
         return cls(cursor.get("full") is True, name, mark)
 
+    def is_behind(self, name: str) -> bool:
+        """Tell whether a file was read before this place."""
+        if name == self.name:
+            return self.mark is None
+        return self.name is not None and name < self.name
+
     def cursor(self) -> dict[str, Any]:
         """Return the place as a cursor."""
         found: dict[str, Any] = {"v": CURSOR_FORMAT}

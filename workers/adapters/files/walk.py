@@ -14,7 +14,7 @@ from shared.adapter_contract.contract import (
     RawItem,
     SourceIO,
 )
-from shared.errors import IngestionError
+from shared.errors import FileGoneError, IngestionError
 from workers.adapters.files.file_progress import (
     HEAD_BYTES,
     FileMark,
@@ -81,12 +81,15 @@ class FileWalk:
             message = "There is no file where the source's `path` points to."
             raise IngestionError(message, reason="no_file")
         for name in names:
-            is_here = name == place.name
-            if place.name is not None and not is_here and name < place.name:
+            if place.is_behind(name):
                 continue
-            if is_here and place.mark is None:
-                continue
-            yield from self._of_file(name, place, place.mark if is_here else None)
+            under_way = place.mark if name == place.name else None
+            try:
+                yield from self._of_file(name, place, under_way)
+            except FileGoneError:
+                # Where all have gone, the disk is away.
+                if not self._files.names():
+                    raise
             if self._io.is_cancelled():
                 return
         if self._items:
