@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import flower.options
 import jsonschema
 import pytest
 import yaml
@@ -24,7 +25,11 @@ MANIFESTS: list[dict[str, Any]] = [
     for name in KUSTOMIZATION["resources"]
     for document in yaml.safe_load_all((FOLDER / name).read_text("utf-8"))
 ]
-# What the image's own environment says already, and what Python reads.
+# What the image's own environment says already, and what Python and Flower read.
+FLOWERS = {
+    f"FLOWER_{name.replace('-', '_').upper()}"
+    for name in flower.options.default_options
+}
 FOREIGN = {"PYTHONUNBUFFERED"}
 
 
@@ -191,25 +196,51 @@ def test_every_volume_that_is_mounted_is_there():
                 assert one["secret"]["secretName"] in secrets
 
 
-def test_the_settings_read_every_variable(tmp_path: Path):
-    for name, value in (
+def environment_of(name: str) -> dict[str, str]:
+    """Return what the container of a pod is told; secrets are files of its volumes."""
+    (container,) = pods()[name]["containers"]
+    assert container["envFrom"] == [{"configMapRef": {"name": "logchord"}}], name
+    own = {one["name"]: one["value"] for one in container.get("env", ())}
+    return {**CONFIG, **own}
+
+
+@pytest.mark.parametrize("name", pods())
+def test_each_container_is_told_only_what_is_read_and_is_asked_where_it_listens(
+    name: str, tmp_path: Path
+):
+    for file, value in (
         ("database_url", "postgresql://logchord@there/logchord"),
         ("broker_url", "redis://there:6379/0"),
         ("api-key", "sk-test"),
     ):
-        (tmp_path / name).write_text(value, "utf-8")
+        (tmp_path / file).write_text(value, "utf-8")
     environ = {
         key: f"{tmp_path}/{value.rpartition('/')[2]}"
         if key.endswith("_FILE")
         else value
-        for key, value in CONFIG.items()
-        if key not in FOREIGN
+        for key, value in environment_of(name).items()
     }
-    known = {setting_names.environment_name(name) for name in Settings.model_fields}
-    known |= {f"LOGCHORD_{name.upper()}" for name in Settings.model_fields}
-    known |= set(setting_names.ENVIRONMENT_ALIASES)
+    known = {setting_names.environment_name(one) for one in Settings.model_fields}
+    known |= {f"LOGCHORD_{one.upper()}" for one in Settings.model_fields}
+    known |= {*setting_names.ENVIRONMENT_ALIASES, *FOREIGN}
+    if name == "flower":
+        known |= FLOWERS
     assert {key.removesuffix("_FILE").partition("__")[0] for key in environ} <= known
+
     settings = Settings.load(environ)
     assert settings.database_url
     assert settings.broker_url
     assert settings.metrics_port == 9100
+    listens = {"api": settings.port, "flower": settings.flower_port}
+    (container,) = pods()[name]["containers"]
+    opened = {one["name"]: one["containerPort"] for one in container.get("ports", ())}
+    probes = [container[key] for key in container if key.endswith("Probe")]
+    assert probes or name == "migrate"
+    for probe in probes:
+        if "exec" in probe:
+            asked = re.search(r"127\.0\.0\.1:(\d+)", probe["exec"]["command"][-1])
+            assert asked
+            assert int(asked[1]) == settings.metrics_port
+        else:
+            kind = probe.get("httpGet") or probe["tcpSocket"]
+            assert opened[kind["port"]] == listens[name]
