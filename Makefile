@@ -80,7 +80,7 @@ requirements: ## Which requirements have a passing test in the last results
 	  $(PYTHON) ../shared/tools/requirements.py --junit test-results/junit.xml; \
 	else echo "requirements: the specification's folder ../shared is not beside this clone"; fi
 
-bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-answers bench-agent bench-cards bench-search bench-enrich ## Every measurement there is
+bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-quality bench-answers bench-agent bench-cards bench-search bench-enrich ## Every measurement there is
 
 bench-spine: setup ## Round trips and the fan-out of a search, on a stack of its own
 	@$(BIN)/python -m bench.spine
@@ -96,9 +96,6 @@ bench-analyser: setup ## Texts a second and core that the analyser reads; BENCH=
 
 bench-duplicates: setup ## How well copies are told from other texts; BENCH=--quick is shorter
 	@$(BIN)/python -m bench.duplicates $(BENCH)
-
-bench-vocabulary: setup ## What keeping and asking the vocabulary costs; BENCH=--quick is shorter
-	@$(BIN)/python -m bench.vocabulary $(BENCH)
 
 bench-quality: setup ## How well searches find, by judged collections; BENCH=--quick is shorter
 	@$(BIN)/python -m bench.quality $(BENCH)

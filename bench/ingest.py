@@ -16,20 +16,18 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench import ingest_feed, ingest_path, logbook
+from bench import ingest_path, logbook
 from bench.ingest_path import Rate
 from bench.rig import rig, servers
 
 RESULTS = Path(__file__).parent / "results" / "ingest.json"
-AIM_PER_SECOND, AIM_SLOPE_PERCENT, AIM_AGAIN = 5_000, 70, 30_000
+AIM_PER_SECOND, AIM_SLOPE_PERCENT = 5_000, 70
 SIZES = {
     "full": (10_000, 100_000),
     "large": (10_000, 100_000, 1_000_000),
     "quick": (10_000,),
     "tiny": (500,),
 }
-# As many as a feed shows; ten times what most do.
-_FEED_ENTRIES = 1_000
 PUSHES = ((1, 300), (100, 5_000), (1_000, 20_000))
 _SOURCE = json.dumps({"api": {"adapter": "push"}})
 
@@ -53,7 +51,6 @@ def measure(sizes: Sequence[int], *, pushes: bool) -> list[Rate]:
         # Last, for they hold all their rows: it would be said of the adapter's memory.
         found += [ingest_path.bare_copy(ground, size) for size in sizes]
         found.append(ingest_path.bare_inserts(ground, smallest))
-        found += ingest_feed.read_again(ground, min(smallest, _FEED_ENTRIES))
     if pushes:
         found += _pushes()
     return found

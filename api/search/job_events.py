@@ -17,7 +17,7 @@ from shared.search.jobs.job import StoredJob
 from shared.search.jobs.progress import ENDED, Progress, ProgressEvent
 from shared.search.query.modes import AGENT
 from shared.search.query.sub_queries import sub_queries_of
-from shared.search.response import answer_events, job_for_other_key
+from shared.search.response import answer_events
 from shared.times.rfc3339 import timestamp
 
 log = get_logger()
@@ -29,6 +29,7 @@ LOOK_SECONDS = 1.0
 # Ids rise, and are the same whoever asks and whenever: what workers tell comes after
 # the first two in its order, and what the end is made of far behind.
 _ACCEPTED, _PLANNED, _SNAPSHOT, _RESULTS, _DONE = 1, 2, 1_000_000, 1_000_001, 1_000_009
+_OF_TEXT = frozenset(("results", "deterministic", "llm_chunk", "llm_status", "actions"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,7 @@ def told_before(after: int) -> int:
 
 
 async def stream(
-    look: Callable[[int], JobSnapshot],
-    watch: JobWatch,
-    after: int,
-    shown: Callable[[ProgressEvent], ProgressEvent | None],
+    look: Callable[[int], JobSnapshot], watch: JobWatch, after: int
 ) -> AsyncIterator[str]:
     """Yield what happened after an event, then what happens, until the job has ended.
 
@@ -93,9 +91,8 @@ async def stream(
         while told := await watch.next(until - time.monotonic()):
             if told.name == ENDED:
                 break
-            visible = shown(told)
-            if visible and _PLANNED + visible.number > after:
-                event = _as_event(seen.stored, visible)
+            if _PLANNED + told.number > after:
+                event = _as_event(seen.stored, told)
                 yield event.wire()
                 after, sent_at = event.number, time.monotonic()
         if time.monotonic() - sent_at > HEARTBEAT_SECONDS:
@@ -106,11 +103,16 @@ async def stream(
 def _as_of_now(seen: JobSnapshot) -> JobSnapshot:
     """Return a job whose text, if it has ended, is read with the rights of now.
 
-    Whoever watched it to its end was told it as it came.
+    Whoever watched it to its end was told it as it came. Events are kept for an hour,
+    and an entry may have been closed or deleted since.
     """
     if seen.told is None or seen.stored.ended_at is None:
         return seen
-    return replace(seen, told=job_for_other_key.without_text(seen.told))
+    kept = [one for one in seen.told.events if one.name not in _OF_TEXT]
+    if len(kept) == len(seen.told.events):
+        return seen
+    events = [one._replace(says={}) if one.name == ENDED else one for one in kept]
+    return replace(seen, told=seen.told._replace(events=events))
 
 
 def events_after(seen: JobSnapshot, after: int) -> list[Event]:

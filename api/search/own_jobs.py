@@ -13,7 +13,6 @@ from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import StoredJob
-from shared.search.response import job_for_other_key
 
 if TYPE_CHECKING:
     from api.caller_info import CallerInfo
@@ -36,7 +35,7 @@ def find(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
         time.sleep(_PAUSE_SECONDS)
     hours = ctx.settings.job_retention_hours
     jobs.refuse_expired(found, hours, datetime.now(UTC))
-    return job_for_other_key.for_reader(ctx.pool, caller.scope, found)
+    return found
 
 
 def _stored(ctx: ApiContext, scope: Scope, job_id: UUID) -> StoredJob | None:
@@ -54,5 +53,5 @@ def _is_on_its_way(ctx: ApiContext, scope: Scope, job_id: UUID) -> bool:
     except CapacityError as exc:
         log.warning("job_not_looked_up", job_id=str(job_id), code=exc.error_code)
         return False
-    owner = (scope.tenant, scope.subject)
-    return known is not None and (known.tenant, known.subject) == owner
+    asker = (scope.tenant, scope.subject, scope.key_id)
+    return known is not None and (known.tenant, known.subject, known.key_id) == asker

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from shared.errors import AccessError
 
@@ -27,6 +28,17 @@ class Scope:
     # An installation's admin: a key of no facility in particular.
     everywhere: bool = False
 
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Return the scope that a stored plan holds."""
+        own = values["logbooks"]
+        read = {
+            "groups": tuple(values["groups"]),
+            "logbooks": None if own is None else tuple(own),
+            "allowed": frozenset(values["allowed"]),
+        }
+        return cls(**{**values, **read})
+
     @property
     def watched(self) -> str:
         """Return whose due work the caller may see and release; `*` is all tenants'."""
@@ -47,6 +59,16 @@ class Scope:
                 one for one in (self.subject, *self.groups) if one not in _MARKS
             ],
         }
+
+    def sees_all_of(self, other: Scope) -> bool:
+        """Tell whether every entry that the other scope shows is shown by this one."""
+        mine, theirs = self.params, other.params
+        own, asked = mine["logbooks"], theirs["logbooks"]
+        return (
+            mine["tenant"] == theirs["tenant"]
+            and set(mine["principals"]) >= set(theirs["principals"])
+            and (own is None or (asked is not None and set(own) >= set(asked)))
+        )
 
     def require(self, needed: str) -> None:
         """Raise unless the caller holds this scope; admins hold all of them."""

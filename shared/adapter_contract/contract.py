@@ -72,8 +72,6 @@ class Capabilities:
     scoped_ids: bool = False
     # Entries may be unfinished; they are held back until they are not.
     drafts: bool = False
-    # What may wake the tail; it never carries entries.
-    push: Literal["none", "websocket", "kafka", "mqtt"] = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import tenacity
 
 from shared.adapter_contract.contract import NO_STATUS
 from shared.errors import IngestionError, SourceUnreachableError
-from shared.http import bounded_response, failures, websocket
+from shared.http import bounded_response, failures
 from shared.http.bounded_response import HTTPReply
 from shared.http.connections import Patience
 from shared.http.pace import OUR_OWN, Pace, add_jitter, pause
@@ -132,22 +132,6 @@ class SourceClient:
         opened, answer = self._patiently(begin)
         with opened:
             yield self._pieces(answer, most)
-
-    @contextmanager
-    def talk(
-        self, url: str, *, protocol: str | None = None
-    ) -> Iterator[websocket.WebSocket]:
-        """Open a web socket, once: whoever listens tries again in its own time."""
-        with self._of_source():
-            where = self._asker.admit(url)
-            patience = Patience(
-                websocket.IDLE_SECONDS, float("inf"), self._run.is_cancelled
-            )
-            with (
-                failures.translate_network_errors(where),
-                websocket.opened(self._asker, where, patience, protocol) as talk,
-            ):
-                yield talk
 
     def close(self) -> None:
         """Hang up."""

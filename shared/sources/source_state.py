@@ -47,11 +47,6 @@ _HASH: LiteralString = """
     SELECT config_hash FROM source_state
      WHERE source = %(source)s AND tenant = %(tenant)s
        FOR SHARE"""
-_AWAKE: LiteralString = """
-    SELECT source, tenant, config_hash FROM source_state
-     WHERE paused IS NULL
-     ORDER BY source
-     LIMIT 1000"""
 _FAILED: LiteralString = """
     UPDATE source_state
        SET failures = failures + 1, last_error = %(error)s,
@@ -195,11 +190,6 @@ def await_config_hash(
 def listing(conn: Connection[TupleRow], tenant: str) -> list[SourceState]:
     """Return how every source of a tenant stands, by name."""
     return _read(conn, tenant, None)
-
-
-def awake(conn: Connection[TupleRow]) -> dict[str, tuple[str, str]]:
-    """Return tenant and digest of the settings of every source that is not paused."""
-    return {row[0]: (row[1], row[2]) for row in conn.execute(_AWAKE)}
 
 
 def failed(

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from shared.adapter_contract.push import Talk
 from shared.http.bounded_response import HTTPReply
 from shared.http.paced_client import SourceClient
 from shared.settings.source_sections import SourceSettings
@@ -118,9 +117,3 @@ class _FirstServer:
     ) -> AbstractContextManager[Iterator[bytes]]:
         """Read a large answer piece by piece."""
         return self._io.client(url).stream(url, headers=headers, max_bytes=max_bytes)
-
-    def talk(
-        self, url: str, *, protocol: str | None = None
-    ) -> AbstractContextManager[Talk]:
-        """Open a web socket."""
-        return self._io.client(url).talk(url, protocol=protocol)

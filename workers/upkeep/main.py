@@ -54,7 +54,6 @@ from shared.work.quarantine_budget import Budget
 from workers.runtime import failed_work, worker_metrics
 from workers.runtime.context import budget, database_url
 from workers.upkeep.loops import Loop
-from workers.upkeep.source_listeners import Listeners
 
 if TYPE_CHECKING:
     import redis
@@ -284,17 +283,12 @@ def loops(settings: Settings) -> list[Loop]:
         end_overdue_jobs(conn, client)
         sweep_agent_turns(conn, app)
 
-    listeners = Listeners(settings)
-
     def schedule_due(conn: Connection[TupleRow]) -> None:
         schedule_chores(conn)
-        listeners.turn(conn)
         nudge_chores(conn, app)
         nudge_sources(conn, app)
 
     def arrange(conn: Connection[TupleRow]) -> None:
-        # Whoever had the lock until now listens no more than we did.
-        listeners.stop()
         arrange_chores(conn)
         renew_at_once(conn, facility())
         arrange_sources(conn, settings, os.environ)

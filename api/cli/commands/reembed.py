@@ -35,7 +35,7 @@ _WORDS = {
     "wait": "waiting for writers that began before",
     "walk": "embedding",
     "drain": "waiting for the last of them",
-    "compare": "comparing the two models",
+    "compare": "trying it out",
     "warm": "having the workers of searches load it",
     "switch": "switching searches to it",
 }
@@ -162,24 +162,8 @@ def _tell(out: Output, now: Maintenance) -> int:
             f"{result['entries']} entries were gone through for {result['model']};"
             f" {result['missing']} lack a vector, {result['put_aside']} were put aside."
         )
-        for line in _compared(result.get("compared")):
-            out.data(line)
         out.data(_standing(result))
     return output.DONE
-
-
-def _compared(compared: dict[str, object] | None) -> Iterator[str]:
-    if not compared or not compared["queries"]:
-        return
-    yield (
-        f"On {compared['queries']} stored queries the best ten overlap by"
-        f" {compared['overlap_at_10']}."
-    )
-    took = compared["latency_ms"]
-    assert isinstance(took, dict)
-    for model, spread in took.items():
-        if spread:
-            yield f"  {model}: {spread['p50']} ms, 95 % under {spread['p95']} ms"
 
 
 def _standing(result: dict[str, object]) -> str:

@@ -34,9 +34,8 @@ from shared.search.jobs import close_job, progress
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
-from shared.search.jobs.progress import ProgressEvent
 from shared.search.query.modes import AGENT
-from shared.search.response import job_answer, job_for_other_key
+from shared.search.response import job_answer
 from shared.search.results import paging
 from shared.search.results.hydrate import hydrate
 
@@ -65,7 +64,10 @@ def list_jobs(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: str | None = None,
 ) -> Response:
-    """The newest first; what they found stands at each job's own address."""
+    """The newest first; what they found stands at each job's own address.
+
+    A job that was asked with a key that sees more stands in no list of another key.
+    """
     scope = caller.scope
     binding = Binding("GET /v1/search/jobs", "", scope.key_id or scope.subject, limit)
     after = None
@@ -74,8 +76,9 @@ def list_jobs(
     with connection(ctx.pool) as conn:
         found = jobs.newest(conn, scope, limit=limit + 1, after=after)
     page, more = found[:limit], len(found) > limit
+    own = [one for one in page if jobs.may_read(scope, one)]
     body = {
-        "items": [job_answer.job_line(one) for one in page],
+        "items": [job_answer.job_line(one) for one in own],
         "next_cursor": (
             ctx.signer().make([str(page[-1].id)], binding) if more else None
         ),
@@ -187,11 +190,9 @@ async def get_events(
     last_event_id: Annotated[int, Header(ge=0, le=_MAX_EVENT_ID)] = 0,
 ) -> StreamingResponse:
     """Send what came after `Last-Event-ID`, or the whole job where that is lost."""
-    found = await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
+    await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
     look = partial(_seen, ctx, caller, job_id)
-    is_anothers = job_for_other_key.is_anothers(found, caller.scope)
-    shown = job_for_other_key.progress if is_anothers else _as_told
-    events = _watched(ctx, job_id, look, last_event_id, shown)
+    events = _watched(ctx, job_id, look, last_event_id)
     if "text/event-stream" in request.headers.get("accept", ""):
         events = _soon_again(events)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -224,11 +225,10 @@ async def _watched(
     job_id: UUID,
     look: Callable[[int], JobSnapshot],
     after: int,
-    shown: Callable[[ProgressEvent], ProgressEvent | None],
 ) -> AsyncIterator[str]:
     told = job_events.told_before(after)
     with ctx.searches.events.watch(job_id, told) as watch:
-        async for event in job_events.stream(look, watch, after, shown):
+        async for event in job_events.stream(look, watch, after):
             yield event
 
 
@@ -237,10 +237,6 @@ async def _soon_again(events: AsyncIterator[str]) -> AsyncIterator[str]:
     yield "retry: 500\n\n"
     async for event in events:
         yield event
-
-
-def _as_told(one: ProgressEvent) -> ProgressEvent | None:
-    return one
 
 
 def _position(ctx: ApiContext, found: StoredJob) -> int | None:
@@ -274,8 +270,7 @@ def _body(
     body["queue_position"] = None if told else _position(ctx, found)
     if found.plan["method"] == AGENT:
         body |= _of_agent(ctx, caller, found, body["response"])
-    is_anothers = job_for_other_key.is_anothers(found, caller.scope)
-    return job_for_other_key.uncounted(body) if is_anothers else body
+    return body
 
 
 def _of_agent(
@@ -330,9 +325,6 @@ def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID, after: int) -> JobS
     except CapacityError as exc:
         log.warning("job_progress_unknown", code=exc.error_code)
         told = None
-    if told is not None and job_for_other_key.is_anothers(found, caller.scope):
-        shown = map(job_for_other_key.progress, told.events)
-        told = told._replace(events=[one for one in shown if one])
     return JobSnapshot(
         found,
         told,

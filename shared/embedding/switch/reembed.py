@@ -18,23 +18,15 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.embedding.models.encoder_contract import Encoder
 from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
-from shared.embedding.switch import compare_models, switch_model
-from shared.embedding.switch.compare_models import Side
+from shared.embedding.switch import switch_model
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.entries.reading import entry_estimate
-from shared.errors import (
-    ConfigurationError,
-    EmbeddingGenerationError,
-    InternalError,
-)
-from shared.log import get_logger
+from shared.errors import ConfigurationError, InternalError
 from shared.messaging.stage_names import embed_stage
 from shared.postgres.pool import Pool, connection
 from shared.work import backlog, chore_records, live_processes
 from shared.work.chore_records import Chore, Progress
-
-log = get_logger()
 
 STEP_ENTRIES = 128
 # What any model can embed; what takes over must be able to.
@@ -139,7 +131,7 @@ def prepare(
 
 def _open(site: _Site) -> Effect:
     """Create the table, and from now on have changed entries embedded for it, too."""
-    # This process has no room for three models, and the second is never compared.
+    # This process has no room for three models: it never loads the second.
     is_second = site.model == SECOND
     dimension = SECOND_DIMENSION if is_second else site.encoder(site.model).dimension
 
@@ -205,31 +197,18 @@ def _drain(site: _Site) -> Effect:
     )
 
 
-def _compare(site: _Site) -> Effect:
-    with connection(site.pool) as conn:
-        old, new = vector_tables.find_live_model(conn), _registered(conn, site.model)
-        asked = compare_models.questions(conn)
-    compared = None
-    if old is not None and new.model not in (old.model, SECOND):
-        after = Side(new, site.encoder(new.model))
-        after.encoder.encode([_HARMLESS])
-        try:
-            before = Side(old, site.encoder(old.model))
-            compared = compare_models.compare(site.pool, before, after, asked)
-            log.info("models_compared", old=old.model, new=new.model, **compared)
-        except (ConfigurationError, EmbeddingGenerationError) as exc:
-            # To leave a model that is broken or gone may be why another is wanted.
-            log.warning("models_not_compared", code=exc.error_code, old=old.model)
-    told = {"compared": compared}
+def _try_out(site: _Site) -> Effect:
+    if site.model != SECOND:
+        site.encoder(site.model).encode([_HARMLESS])
     may_go_live = site.came["force"] or not site.came["missing"]
 
     def commit(conn: Connection[TupleRow]) -> Progress:
         if site.came["activate"] and may_go_live:
             switch_model.want_warm(conn, site.model)
             begun_at = chore_records.read_clock(conn).isoformat()
-            return site.goes_on("warm", warm_from=begun_at, **told)
+            return site.goes_on("warm", warm_from=begun_at)
         why = "incomplete" if site.came["activate"] else None
-        return _ended(conn, site, {**told, "not_live": why})
+        return _ended(conn, site, not_live=why)
 
     return commit
 
@@ -262,8 +241,7 @@ def _warm(site: _Site) -> Effect:
 def _switch(site: _Site) -> Effect:
     def commit(conn: Connection[TupleRow]) -> Progress:
         switch_model.switch(conn, site.model)
-        told = {"compared": site.came.get("compared"), "not_live": None}
-        return _ended(conn, site, told)
+        return _ended(conn, site, not_live=None)
 
     return commit
 
@@ -274,7 +252,8 @@ _PHASES: dict[str, Callable[[_Site], Effect]] = {
     "wait": _wait,
     "walk": _walk,
     "drain": _drain,
-    "compare": _compare,
+    # A chore may go on in a worker of the release before, which calls it so.
+    "compare": _try_out,
     "warm": _warm,
     "switch": _switch,
 }
@@ -285,7 +264,9 @@ def phases() -> list[str]:
     return list(_PHASES)
 
 
-def _ended(conn: Connection[TupleRow], site: _Site, told: dict[str, Any]) -> Progress:
+def _ended(
+    conn: Connection[TupleRow], site: _Site, *, not_live: str | None
+) -> Progress:
     done, live = site.chore.done, vector_tables.find_live_model(conn)
     result = {
         "model": site.model,
@@ -293,7 +274,7 @@ def _ended(conn: Connection[TupleRow], site: _Site, told: dict[str, Any]) -> Pro
         "missing": site.came["missing"],
         "put_aside": _one(conn, _ASIDE, {"stage": site.stage}),
         "live": live is not None and live.model == site.model,
-        **told,
+        "not_live": not_live,
     }
     return Progress(None, done, total=done, result=result)
 

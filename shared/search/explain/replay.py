@@ -14,9 +14,8 @@ from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
-from shared.search.query.plan import Plan
 from shared.search.ranking import fold
-from shared.search.response import job_answer, job_for_other_key
+from shared.search.response import job_answer
 from shared.search.response.respond import stability_hash
 
 # The comparison may take so long; with less time it stays unknown.
@@ -123,11 +122,6 @@ def _entries(
     ids = sorted({*before, *after})
     rows = conn.execute(_SEEN, {**scope.params, "ids": ids, "since": since})
     seen = {entry_id: (revision, is_new) for entry_id, revision, is_new in rows}
-    scopes = [Plan.from_values(job.plan).scope for job in (old, new)]
-    if any(job_for_other_key.is_another(one, scope) for one in scopes):
-        # Entries that this caller cannot see are not named, though the old job found
-        # them.
-        ids = [one for one in ids if one in seen]
     for entry_id in ids:
         first, second = before.get(entry_id), after.get(entry_id)
         revision, is_new = seen.get(entry_id, (None, False))

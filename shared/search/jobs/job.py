@@ -185,12 +185,15 @@ _NEWEST: LiteralString = """
 
 
 def find_own_job(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob:
-    """Return the caller's job; anybody else's is as absent as none at all."""
+    """Return the caller's job; anybody else's is as absent as none at all.
+
+    So is one that the owner asked with a key that sees entries which this one does not.
+    """
     with conn.cursor(row_factory=class_row(StoredJob)) as cur:
         found = cur.execute(
             _OWN, {"id": job_id, "tenant": scope.tenant, "subject": scope.subject}
         ).fetchone()
-    if found is None:
+    if found is None or not may_read(scope, found):
         raise NotFoundError
     return found
 
@@ -210,6 +213,11 @@ def newest(
     owner = {"tenant": scope.tenant, "subject": scope.subject}
     with conn.cursor(row_factory=class_row(StoredJob)) as cur:
         return cur.execute(_NEWEST, {**owner, **given}).fetchall()
+
+
+def may_read(scope: Scope, found: StoredJob) -> bool:
+    """Tell whether a caller may see every entry that the job's asker could see."""
+    return scope.sees_all_of(Scope.from_values(found.plan["scope"]))
 
 
 def refuse_expired(job: StoredJob, retention_hours: int, now: datetime) -> None:

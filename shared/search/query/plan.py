@@ -246,7 +246,7 @@ class Plan:
             "words": read_words(raw),
             "detail": read_detail(raw),
             "record": PlanRecord(**select_known_fields(PlanRecord, raw)),
-            "scope": _scope(raw["scope"]),
+            "scope": Scope.from_values(raw["scope"]),
             "filters": Filters.from_values(raw["filters"]),
             "ordering": Ordering(
                 **select_known_fields(Ordering, raw.get("ordering", {}))
@@ -480,12 +480,3 @@ def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:
         message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most} milliseconds."
         raise InvalidRequestError.field("deadline_ms", "range", message)
     return asked
-
-
-def _scope(values: Mapping[str, Any]) -> Scope:
-    listed = {name: _tuple(values[name]) for name in ("groups", "logbooks")}
-    return Scope(**{**values, **listed, "allowed": frozenset(values["allowed"])})
-
-
-def _tuple(listed: list[str] | None) -> tuple[str, ...] | None:
-    return None if listed is None else tuple(listed)

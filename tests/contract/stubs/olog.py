@@ -18,7 +18,6 @@ from urllib.parse import unquote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
-from tests.contract.stubs.web_socket import ServerSocket, accept
 from workers.adapters.kit.stub import StubEntry
 
 _EDITOR = "e.editor"
@@ -49,9 +48,6 @@ class OlogStub:
         self._logs: dict[int, _Log] = {}
         self._groups: dict[int, str] = {}
         self._offset = timedelta()
-        # Who listens, and whether this server is new enough to have a web socket.
-        self.listeners: list[ServerSocket] = []
-        self.has_socket = True
         # `tz` is heeded from the end of 2025 on; before, the server's zone counts.
         self.heeds_tz = True
         self.zone = _SERVER_ZONE
@@ -73,7 +69,6 @@ class OlogStub:
             self._groups[entry.reply_to] = self._groups[entry.number] = group
         created = entry.time + self._offset
         self._logs[entry.number] = _Log(entry, created, entry.author)
-        self.tell("NEW_LOG_ENTRY")
         return str(entry.number)
 
     def edit(self, external_id: str, **changes: Any) -> str:
@@ -97,25 +92,6 @@ class OlogStub:
         """Let a log say its time in words."""
         self._logs[int(external_id)].spoiled = True
 
-    def tell(self, message: str, payload: str | None = None) -> None:
-        """Say something to whoever listens."""
-        body = json.dumps({"messageType": message, "payload": payload})
-        for one in filter(ServerSocket.is_open, self.listeners):
-            one.say(
-                "MESSAGE\ndestination:/Olog/web-socket/messages\nsubscription:0\n"
-                f"content-type:application/json\n\n{body}\0"
-            )
-
-    def is_heard(self) -> bool:
-        """Tell whether anybody listens."""
-        return any(one.is_open() for one in self.listeners)
-
-    def drop(self) -> None:
-        """Lose whoever listens, without a word."""
-        gone, self.listeners = self.listeners, []
-        for one in gone:
-            one.drop()
-
     def set_bytes(self, external_id: str, field_name: str, data: bytes) -> None:
         """Put raw bytes into a string of the answer."""
         self._logs[int(external_id)].raw[field_name] = data
@@ -128,8 +104,6 @@ class OlogStub:
         parts = [unquote(part) for part in request.path.strip("/").split("/")]
         params = {name.lower(): value for name, value in request.query}
         match parts:
-            case ["Olog", "web-socket"] if self.has_socket:
-                return StubAnswer(b"", takes_over=lambda one: accept(one, self._hear))
             case ["Olog", "logs", "search"]:
                 return self._search(params, bare=False)
             case ["Olog", "logs"]:
@@ -144,18 +118,6 @@ class OlogStub:
             case ["Olog", "attachment", name]:
                 return self._file(name)
         return _status(404)
-
-    def _hear(self, client: ServerSocket, frame: str) -> None:
-        """Answer as the message broker within the service does."""
-        command, _, rest = frame.partition("\n")
-        if command == "CONNECT":
-            client.say("CONNECTED\nversion:1.2\nheart-beat:0,0\n\n\0")
-        elif "destination:/Olog/web-socket/messages\n" in rest:
-            # A heart-beat is an empty line.
-            client.say("\n")
-            self.listeners.append(client)
-        else:
-            client.say("ERROR\nmessage:no such destination\n\n\0")
 
     def _search(self, params: Mapping[str, str], *, bare: bool) -> StubAnswer:
         if "query" in params:

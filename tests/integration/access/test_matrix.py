@@ -135,40 +135,8 @@ def events(who: Looking, job: str) -> dict[str, Any]:
     return told
 
 
-def job_of_another_key(who: Looking) -> list[str]:
-    """What the subject's other key has asked tells a narrower one no count of it."""
-    asked = who.world.callers["anna" if who.name == "rf" else who.name]
-    body = {"query": who.world.word, "exhaustive": True, "limit": 100}
-    job = ok(asked.client.post("/v1/search/jobs", json=body))["links"]["self"]
-    asked.got(job, params={"wait_ms": 10_000})
-    told = who.got(job)["response"]
-    heard = events(who, job)
-    found = hits(told["results"])
-    page = who.got(f"{job}/results", params={"limit": 1})
-    listed, ranks = hits(page["items"]), [one["rank"] for one in page["items"]]
-    while page["next_cursor"]:
-        params = {"limit": 1, "cursor": page["next_cursor"]}
-        page = who.got(f"{job}/results", params=params)
-        assert page["removed"] == 0
-        listed += hits(page["items"])
-        ranks += [one["rank"] for one in page["items"]]
-    assert (listed, ranks) == (found, [*range(1, len(found) + 1)])
-    words = [place for one in told["results"] for place in one["ranks"].values()]
-    assert sorted(words) == [*range(1, len(found) + 1)]
-    lists = [who.got(job)["branches"], told["branches"], [heard["branch_done"]]]
-    counts = {one["candidates"] for branches in lists for one in branches}
-    total = {"lower_bound": len(found), "exact": asked is who}
-    assert heard["results"]["total_candidates"] == told["total_candidates"] == total
-    assert counts == ({len(found)} if asked is who else {None})
-    assert told["suppressed"]["count"] == 0
-    assert told["complete"] is (asked is who)
-    return found
-
-
 def replay(who: Looking) -> list[str]:
-    # One of the subject's jobs, be it of another key.
-    asked = who.world.callers["anna" if who.name == "rf" else who.name]
-    again = ok(who.client.post(f"/v1/search/jobs/{asked.job}/replay"))
+    again = ok(who.client.post(f"/v1/search/jobs/{who.job}/replay"))
     path = f"/v1/search/jobs/{again['job_id']}"
     told = who.got(path, params={"wait_ms": 10_000})
     changed = [one["from"] for one in told["replay"]["changed"]]
@@ -267,7 +235,6 @@ SURFACES: Surfaces = {
     "export of a job": job_export,
     "a job read again": stored_job,
     "a submitted job and its events": submitted,
-    "a job of another key": job_of_another_key,
     "replay": replay,
     "why not": why_not,
     "links": links,
@@ -325,6 +292,25 @@ def close_some(world: World, tenant: str, **fields: Any) -> None:
     world.delete(tenant, "dropped")
 
 
+def jobs_are_absent_for_a_key_that_sees_less(world: World) -> None:
+    """Of a subject's two keys the narrower one finds no job of the other's."""
+    wide, narrow = world.callers["anna"], world.callers["rf"]
+    theirs, own = (who.asked()["job_id"] for who in (wide, narrow))
+    # Whoever sees more reads the other's; both are stored once they have been read.
+    for job in (theirs, own):
+        assert wide.got(f"/v1/search/jobs/{job}")["job_id"] == job
+    path = f"/v1/search/jobs/{theirs}"
+    here = [path, *(f"{path}/{name}" for name in ("results", "export", "events"))]
+    asked = [narrow.client.get(one) for one in here]
+    asked.append(narrow.client.get(f"{path}/why-not", params={"entry": "x"}))
+    asked.append(narrow.client.post(f"{path}/replay"))
+    asked.append(narrow.client.delete(path))
+    assert [one.status_code for one in asked] == [404] * len(asked)
+    listed = [one["job_id"] for one in narrow.got("/v1/search/jobs")["items"]]
+    assert own in listed
+    assert theirs not in listed
+
+
 @pytest.mark.requirement("P10", "U21", "SEC2", "S4-19")
 @pytest.mark.timeout(240)
 def test_every_surface_shows_each_caller_theirs_also_while_no_index_worker_runs(
@@ -338,6 +324,7 @@ def test_every_surface_shows_each_caller_theirs_also_while_no_index_worker_runs(
             found = found_by_all(world)
 
         assert found == expected(CLOSED)
+        jobs_are_absent_for_a_key_that_sees_less(world)
 
 
 @pytest.mark.requirement("P10", "U21", "SEC2")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from shared.access import rights
+from shared.access.scope import Scope
 from shared.search.retrieval.modules import match_sql
 
 ROOT = Path(__file__).parents[3]
@@ -40,3 +42,31 @@ def test_what_is_hidden_is_what_is_shown_with_the_rights_turned_round(by_words):
     assert hidden.count(unseen) == 1
     shown = match_sql.statement("", by_words=by_words)
     assert hidden.replace(unseen, rights.SEEN) == shown
+
+
+OPEN = Scope("psi", "anna", groups=("rf",))
+
+
+@pytest.mark.parametrize(
+    ("reader", "asked", "sees_all"),
+    [
+        (OPEN, OPEN, True),
+        (OPEN, Scope("psi", "anna", logbooks=("a",)), True),
+        (Scope("psi", "anna", groups=("rf",), logbooks=("a",)), OPEN, False),
+        (
+            Scope("psi", "anna", logbooks=("a", "b")),
+            Scope("psi", "anna", logbooks=("b",)),
+            True,
+        ),
+        (
+            Scope("psi", "anna", logbooks=()),
+            Scope("psi", "anna", logbooks=("b",)),
+            False,
+        ),
+        (Scope("psi", "anna"), OPEN, False),
+        (Scope("desy", "anna", groups=("rf",)), OPEN, False),
+    ],
+)
+def test_who_sees_all_that_another_sees(reader, asked, sees_all):
+    assert reader.sees_all_of(asked) is sees_all
+    assert Scope.from_values(asdict(asked)) == asked

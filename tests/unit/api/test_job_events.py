@@ -21,7 +21,6 @@ from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
 from shared.search.jobs.progress import ENDED as ENDED_MARK
 from shared.search.jobs.progress import Progress, ProgressEvent
-from shared.search.response import job_for_other_key
 from shared.search.response.answer_events import suggest_actions
 from shared.search.response.job_answer import JobReader, job_body
 from tests.support.ended_searches import unasked
@@ -184,7 +183,7 @@ class Watched(JobWatch):
 
 
 async def _all(look: Any, *told: ProgressEvent) -> list[str]:
-    stream = job_events.stream(lambda _: look(), Watched(*told), 0, lambda one: one)
+    stream = job_events.stream(lambda _: look(), Watched(*told), 0)
     return [text async for text in stream]
 
 
@@ -220,9 +219,7 @@ def test_whoever_was_told_the_whole_text_is_told_the_end_alone() -> None:
     assert job.told is not None
     behind = job.told._replace(events=job.told.events[-1:])
     after = 2 + len(ANSWERED) - 1
-    stream = job_events.stream(
-        lambda _: replace(job, told=behind), Watched(), after, lambda one: one
-    )
+    stream = job_events.stream(lambda _: replace(job, told=behind), Watched(), after)
 
     async def read() -> list[str]:
         return [text async for text in stream]
@@ -251,25 +248,6 @@ def test_what_workers_tell_is_sent_as_it_comes_and_once() -> None:
     assert named == [
         *("accepted", "planned", *(one.name for one in told[:-1]), "done"),
     ]
-
-
-def test_whoever_sees_less_is_told_of_no_text_that_others_were_told() -> None:
-    told = ProgressEvent("deterministic", {"answer": "Secret"}, 3)
-    assert job_for_other_key.progress(told) is None
-    asked = {"turn": 1, "tool_calls": [{"args": {}, "results_found": 3}]}
-    assert job_for_other_key.progress(ProgressEvent("agent_turn", asked, 3)) is None
-    ended = job_for_other_key.progress(ProgressEvent(ENDED_MARK, {"answered": True}, 4))
-    assert ended == ProgressEvent(ENDED_MARK, {}, 4)
-
-
-def test_whoever_sees_less_is_not_told_what_an_agent_asked_for() -> None:
-    body = {"branches": [], "response": None, "turns": [{"turn": 1, "tool_calls": [1]}]}
-    assert job_for_other_key.uncounted(body)["turns"] == [{"turn": 1, "tool_calls": []}]
-    hit = {"entry_id": "1", "ranks": {"ids": 1}, "contrib": {"ids": 0.1}, "rrf": 0.1}
-    ranked = {"window": [{**hit, "sub_queries": ["Secret"]}], "asked": {"fan_out": 1}}
-    seen_by_less = job_for_other_key._ranked(ranked, {"rrf_k": 60, "window": 10}, {"1"})
-    assert "asked" not in seen_by_less
-    assert seen_by_less["window"][0]["sub_queries"] == ()
 
 
 @pytest.mark.requirement("S4-33")

@@ -97,7 +97,6 @@ FOR_EVERY_TENANT = {
     ("shared/sources/runs/sync_config.py", "_KNOWN"),
     ("shared/sources/run_records.py", "_FORGET"),
     ("shared/sources/source_state.py", "_OF_SOURCE"),
-    ("shared/sources/source_state.py", "_AWAKE"),
     ("shared/sources/source_state.py", "_SETTINGS"),
     ("shared/sources/current_settings.py", "_MARKS"),
     # Kept for every facility, and told to each of its own alone.

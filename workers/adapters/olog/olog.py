@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ from shared.adapter_contract.contract import (
 )
 from shared.adapter_contract.entry import AttachmentRef, Entry
 from shared.errors import IngestionError
-from workers.adapters.olog import log_entry, server_zone, socket
+from workers.adapters.olog import log_entry, server_zone
 from workers.adapters.olog.server_zone import FOR_EVER, ServerZone
 
 _CURSOR_FORMAT = 1
@@ -50,11 +50,6 @@ class OlogArgs(AdapterArgs):
         default=True,
         description="Ask once who wrote an entry that has been edited, for the edit"
         " overwrites its owner.",
-    )
-    listen: bool = Field(
-        default=False,
-        description="Hold the server's web socket open (from 5.1.1 on): what is new is"
-        " asked for as soon as it says so.",
     )
 
 
@@ -125,7 +120,6 @@ class Olog:
             attachments="by_id",
             windows=True,
             counts=True,
-            push="websocket",
         ),
         min_overlap_seconds=1,
         max_records_per_page=_MOST_PER_PAGE,
@@ -147,16 +141,6 @@ class Olog:
         walk = self._begin(since, window)
         while not walk.over and not self._io.is_cancelled():
             yield self._next_page(walk, window)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Return the adapter's capabilities; without `listen` it is not pushed to."""
-        told = self.descriptor.capabilities
-        return told if self._args.listen else replace(told, push="none")
-
-    def listen(self) -> Iterator[None]:
-        """Yield whenever the server says that a log is new or was edited."""
-        return socket.words(self._io.http, self._api)
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of one log; its owner is its editor once it was edited."""
