@@ -80,7 +80,7 @@ requirements: ## Which requirements have a passing test in the last results
 	  $(PYTHON) ../shared/tools/requirements.py --junit test-results/junit.xml; \
 	else echo "requirements: the specification's folder ../shared is not beside this clone"; fi
 
-bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-quality bench-answers bench-agent bench-cards bench-search bench-enrich ## Every measurement there is
+bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-quality bench-answers bench-agent bench-cards bench-page bench-search bench-enrich ## Every measurement there is
 
 bench-spine: setup ## Round trips and the fan-out of a search, on a stack of its own
 	@$(BIN)/python -m bench.spine
@@ -108,6 +108,9 @@ bench-agent: setup ## Questions of several parts: how fast, and what is found; B
 
 bench-cards: setup ## What cards and coverage add to a search, and whether cards and chips answer
 	@$(BIN)/python -m bench.cards $(BENCH)
+
+bench-page: setup ## Paints of the page in a slowed browser, and its times beside REST; BENCH=--quick is shorter
+	@$(BIN)/python -m bench.page $(BENCH)
 
 bench-search: setup ## How long searches take, beside the bare engines; BENCH="--entries 100000"
 	@$(BIN)/python -m bench.search $(BENCH)
