@@ -73,7 +73,7 @@ screenshots: setup ## Eight views of the page, light and dark, wide and narrow; 
 	@$(BIN)/python .ci/screenshots.py
 
 client: setup ## Build the Python client, a distribution of its own, into dist/
-	@cd client && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
+	@cd client_package && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
 
 requirements: ## Which requirements have a passing test in the last results
 	@if [ -x ../shared/tools/requirements.py ]; then \

@@ -31,6 +31,8 @@ _TYPES = {
 _FORMATS = {"date-time": "datetime"}
 # What is written there is not told by REST.
 _NOT_ANSWERED = frozenset({"capability", "cli", "client", "mcp"})
+# Two files are told apart by more than their names.
+_TOLD = {"search": "the parts of a search", "searches": "whole searches"}
 _CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 _SYNCHRONOUS = (
@@ -177,13 +179,14 @@ def _index(files: dict[str, list[str]]) -> str:
 
 def _file(names: list[str], schemas: dict[str, Any], where: dict[str, str]) -> str:
     own = where[names[0]]
+    told = _TOLD.get(own, own)
     text = "\n\n".join(_model(name, schemas[name]) for name in names)
     others: dict[str, list[str]] = {}
     for name in sorted(set().union(*(_named(schemas[one]) for one in names))):
         if where[name] != own:
             others.setdefault(where[name], []).append(name)
     head = [
-        f'"""What the API tells of {own}, made from its OpenAPI document."""',
+        f'"""What the API tells of {told}, made from its OpenAPI document."""',
         "from __future__ import annotations",
         "from datetime import datetime",
         "from typing import Any",

@@ -12,11 +12,6 @@ from shared import suggest
 from shared.errors import ConfigurationError
 from shared.settings.sections import Section
 
-# What a pipeline may always search; of other packages' modules those installed.
-BUILT_IN = frozenset(
-    {"keyword", "semantic", "procedure", "tag", "graph", "attachment_name"}
-)
-
 
 class SemanticSettings(Section):
     """Settings of the semantic search module."""
@@ -89,6 +84,10 @@ class SearchModulesSettings(PluginSection):
     def plugins(self) -> dict[str, PluginSettings]:
         """Return the sections of plug-ins in the file, by name."""
         return dict(self.__pydantic_extra__ or {})
+
+
+# What a pipeline may always search; of other packages' modules those installed.
+BUILT_IN = frozenset(SearchModulesSettings.model_fields)
 
 
 class PipelineSettings(Section):

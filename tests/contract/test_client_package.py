@@ -62,7 +62,7 @@ def test_it_is_small_and_has_one_package(wheel: Path):
 def test_it_has_the_version_of_the_server():
     read = [
         tomllib.loads((ROOT / place / "pyproject.toml").read_text("utf-8"))
-        for place in (".", "client")
+        for place in (".", "client_package")
     ]
     assert len({one["project"]["version"] for one in read}) == 1
 

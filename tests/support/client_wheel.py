@@ -13,7 +13,7 @@ def build_client_wheel(folder: Path) -> Path:
     """Return the wheel, built into a folder."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=ROOT / "client",
+        cwd=ROOT / "client_package",
         check=True,
         capture_output=True,
     )

@@ -1,4 +1,4 @@
-"""What the API tells of search, made from its OpenAPI document."""
+"""What the API tells of the parts of a search, made from its OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API tells of searches, made from its OpenAPI document."""
+"""What the API tells of whole searches, made from its OpenAPI document."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from api.context import Ctx
 from api.web import rendering
 from api.web.page_route import PageRoute
 from api.web.search_form import SearchForm
+from shared import entry_fields
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
@@ -21,7 +22,8 @@ _QUERIES = (
     ("OPS-20420", "the entry of this number, first"),
     (
         "author:solvang kind:incident",
-        "fields; also logbook: device: tag: level:",
+        "fields; also logbook: device: tag: "
+        + " ".join(name + ":" for name in entry_fields.NAMES),
     ),
     ("date:2026-02", "a month; also a day, a year, or two with .. between"),
     ("RF trip last night", "times in words, on the facility's clock"),

@@ -21,5 +21,5 @@ def of_filter(name: str) -> str:
 
 
 def say_gate(gate: str) -> str:
-    """Return what a gate says of an entry; a newer server may name one unknown here."""
+    """Word a gate; a newer server may name one that is unknown here."""
     return _SAID.get(gate) or f"kept out by {gate.replace(_FILTER, 'the filter ')}"

@@ -35,7 +35,7 @@ def rrf_contrib(place: int, k: int = 60, weight: float = 1.0) -> float:
 
 
 def contrib_at_place(contrib: float, was: int, place: int, k: int) -> float:
-    """Return what the contribution of one place is worth at another."""
+    """Move the contribution of one place to another."""
     return contrib * (k + was) / (k + place)
 
 
