@@ -30,7 +30,7 @@ DECORATORS = [
 NAMES = [
     "model_config",
     # named in strings: uvicorn's factory, celery's consumer, entry points
-    "create_app", "RecordingConsumer", "get_tool_descriptor",
+    "create_app", "RefusingConsumer", "get_tool_descriptor",
     "get_pipeline_descriptor",
     # as orchestrators of the reference call what we call otherwise
     "*_ariel_*",

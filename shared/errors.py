@@ -339,7 +339,7 @@ class TaskTimeoutError(LogchordError):
 
 
 class MessageRejectedError(LogchordError):
-    """A message on a queue could not be understood and was put aside."""
+    """A message on a queue could not be understood and was dropped."""
 
     code = "message_rejected"
 

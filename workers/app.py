@@ -21,7 +21,6 @@ from shared.version import VERSION
 from shared.work import batches
 from shared.work.live_processes import Identity, Reporter
 from workers.runtime import (
-    celery_consumer,
     memory_limits,
     task,
     worker_kinds,
@@ -40,7 +39,7 @@ warnings.filterwarnings("ignore", message=".*setex.*", category=DeprecationWarni
 settings = Settings.load(os.environ)
 kind = worker_kinds.current()
 app = make_app(settings)
-app.conf.worker_consumer = "workers.runtime.celery_consumer:RecordingConsumer"
+app.conf.worker_consumer = "workers.runtime.celery_consumer:RefusingConsumer"
 if app.conf.broker_url.startswith(("redis://", "rediss://")):
     app.conf.broker_transport = "workers.runtime.celery_consumer:Transport"
 resources = Resources(settings, app, kind.name)
@@ -142,7 +141,6 @@ def _on_shutdown(**_: Any) -> None:
 def _say_farewell() -> None:
     for reporter in _reporter:
         reporter.stop()
-    celery_consumer.recorder().stop()
     resources.close()
     worker_metrics.forget()
 

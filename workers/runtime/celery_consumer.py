@@ -1,4 +1,4 @@
-"""Messages no task can be made of are recorded and acknowledged; the worker lives.
+"""Messages no task can be made of are counted and acknowledged; the worker lives.
 
 Left to the libraries, an item that is no message, or a task's name that is a list,
 ends the worker, and what it had taken is put back for the next one to die of.
@@ -7,7 +7,6 @@ ends the worker, and what it had taken is put back for the next one to die of.
 from __future__ import annotations
 
 import functools
-import os
 import time
 from collections.abc import Callable
 from queue import Empty
@@ -21,10 +20,7 @@ from redis import ResponseError
 
 from shared.errors import LogchordError, MessageRejectedError
 from shared.messaging.fan_out import WATCHED
-from shared.settings.settings import Settings
-from workers.runtime import envelope
-from workers.runtime.context import database_url
-from workers.runtime.record_refusals import Refusals
+from workers.runtime import envelope, refused_messages
 from workers.runtime.task import attempt
 
 # An expired message of a kind is let through this often: see `strategy`.
@@ -54,7 +50,7 @@ class Channel(kombu_redis.Channel):
             self._flush_brpop_reauth()  # type: ignore[no-untyped-call]
         if reason is not None:
             # The item has left the list already; nothing of it is put back.
-            recorder().note(queue, None, None, reason)
+            refused_messages.note(queue, None, None, reason)
         return True
 
     def _pop(self, options: dict[str, Any]) -> Any:
@@ -77,7 +73,8 @@ class Channel(kombu_redis.Channel):
             for queue in self._active_queues:
                 if client.type(queue) not in _TYPES_OF_QUEUES:
                     client.delete(queue)
-                    recorder().note(queue, None, None, "stands in place of the queue")
+                    reason = "stands in place of the queue"
+                    refused_messages.note(queue, None, None, reason)
                     removed = True
         return removed
 
@@ -92,7 +89,7 @@ class Channel(kombu_redis.Channel):
             *(RecursionError, LogchordError),
         ) as exc:
             # An order that nobody can read; the connection is sound.
-            recorder().note(_REMOTE_CONTROL, None, None, type(exc).__name__)
+            refused_messages.note(_REMOTE_CONTROL, None, None, type(exc).__name__)
             return False
 
 
@@ -102,8 +99,8 @@ class Transport(kombu_redis.Transport):
     Channel = Channel
 
 
-class RecordingConsumer(Consumer):
-    """Records messages that it cannot use, and then acknowledges them."""
+class RefusingConsumer(Consumer):
+    """Counts messages that it cannot use, and then acknowledges them."""
 
     def ensure_connected(self, conn: Any) -> Any:
         """Ask for the broker every second, however long it has been away.
@@ -116,7 +113,7 @@ class RecordingConsumer(Consumer):
         return super().ensure_connected(conn)
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Any], None]:
-        """Return a handler for every message that records bad ones and never fails."""
+        """Return a handler for every message that counts bad ones and never fails."""
         handle = super().create_task_handler(*args, **kwargs)
 
         def take(message: Any) -> None:
@@ -136,26 +133,26 @@ class RecordingConsumer(Consumer):
         return checked
 
     def on_decode_error(self, message: Any, exc: Exception) -> None:
-        """Record a body that is not what its content type says."""
+        """Refuse a body that is not what its content type says."""
         self._refuse(message, f"cannot be decoded: {type(exc).__name__}")
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
-        """Record a message that is no task at all."""
+        """Refuse a message that is no task at all."""
         self._refuse(message, "is not a task")
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Record a task that this release does not know."""
+        """Refuse a task that this release does not know."""
         self._refuse(message, "names an unknown task")
 
     def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Record a task whose envelope is malformed, or not allowed."""
+        """Refuse a task whose envelope is malformed, or not allowed."""
         self._refuse(message, f"is malformed: {type(exc).__name__}")
 
     def _refuse(self, message: Any, reason: str) -> None:
         info = message.delivery_info
         queue = info.get("routing_key") if isinstance(info, dict) else None
         headers = message.headers if isinstance(message.headers, dict) else {}
-        recorder().note(queue, headers.get("task"), headers.get("id"), reason)
+        refused_messages.note(queue, headers.get("task"), headers.get("id"), reason)
         if not message.acknowledged:
             message.reject()
 
@@ -202,9 +199,3 @@ def _refusal(step: Callable[..., object], *args: object) -> str | None:
     if isinstance(error, MessageRejectedError) and error.technical:
         return error.technical
     return "cannot be taken"
-
-
-@functools.cache
-def recorder() -> Refusals:
-    """Return the recorder of refused messages for this process."""
-    return Refusals(database_url(Settings.load(os.environ)))

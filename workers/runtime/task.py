@@ -28,9 +28,14 @@ from shared.errors import (
 from shared.log import get_logger
 from shared.messaging import task_names
 from shared.postgres.pool import connection
-from shared.work import due_work, refused_messages, stage_pauses
+from shared.work import due_work, stage_pauses
 from shared.work.due_work import MAX_STRIKES, Claim
-from workers.runtime import failed_work, memory_limits, worker_metrics
+from workers.runtime import (
+    failed_work,
+    memory_limits,
+    refused_messages,
+    worker_metrics,
+)
 from workers.runtime.context import Context, Resources
 
 log = get_logger()
@@ -200,7 +205,7 @@ def _body(function: Function, name: str, resources: Resources) -> Callable[..., 
         try:
             given = read(args, kwargs)
         except (TypeError, ValidationError) as exc:
-            error: LogchordError | None = _refuse(ctx, self.request, exc)
+            error: LogchordError | None = _refuse(self.request, exc)
         else:
             error = attempt(function, ctx, *given)
         if error is not None:
@@ -213,15 +218,12 @@ def _body(function: Function, name: str, resources: Resources) -> Callable[..., 
     return run
 
 
-def _refuse(
-    ctx: Context, request: Any, exc: TypeError | ValidationError
-) -> LogchordError:
-    """Record a message whose arguments are not those of its task."""
-    error = MessageRejectedError(technical=_why(exc))
-    unrecorded = attempt(_record, ctx, request, error)
-    if unrecorded is not None:
-        log.error("message_not_recorded", code=unrecorded.error_code)
-    return error
+def _refuse(request: Any, exc: TypeError | ValidationError) -> LogchordError:
+    """Count a message whose arguments are not those of its task."""
+    reason = _why(exc)
+    queue = (request.delivery_info or {}).get("routing_key")
+    refused_messages.note(queue, request.task, request.id, reason)
+    return MessageRejectedError(technical=reason)
 
 
 def _why(exc: TypeError | ValidationError) -> str:
@@ -230,14 +232,6 @@ def _why(exc: TypeError | ValidationError) -> str:
         return "the arguments are not those of this task"
     found = exc.errors(include_input=False, include_url=False, include_context=False)
     return "; ".join(f"{item['loc']}: {item['type']}" for item in found[:3])
-
-
-def _record(ctx: Context, request: Any, error: LogchordError) -> None:
-    queue = (request.delivery_info or {}).get("routing_key")
-    reason = error.technical or error.error_code
-    one = refused_messages.refused(queue, request.task, request.id, reason)
-    with connection(ctx.pool) as conn:
-        refused_messages.record(conn, [(one, 1)])
 
 
 def _reader(function: Function) -> Callable[..., list[Any]]:

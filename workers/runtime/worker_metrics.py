@@ -33,6 +33,11 @@ BRANCH_SECONDS = Histogram(
     ["branch", "status"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 )
+REFUSED = Counter(
+    "logchord_messages_refused_total",
+    "Messages that no task can be made of, by queue.",
+    ["queue"],
+)
 JOBS = Counter("logchord_jobs_total", "Searches ended here, by state.", ["state"])
 ANSWERS = Counter(
     "logchord_answers_total",
@@ -100,6 +105,11 @@ def task_done(name: str, error: LogchordError | None, seconds: float) -> None:
     """Count one task by how it ended."""
     TASKS.labels(name, error.error_code if error else "ok").inc()
     TASK_SECONDS.labels(name).observe(seconds)
+
+
+def message_refused(queue: str) -> None:
+    """Count a message that no task can be made of."""
+    REFUSED.labels(queue).inc()
 
 
 def agent_turn_done(state: str) -> None:

@@ -82,7 +82,6 @@ FOR_EVERY_TENANT = {
     ("shared/work/quarantine.py", "_END_ROW"),
     ("shared/work/quarantine.py", "_RELEASE_ROW"),
     # A message that cannot be read does not say whose it is.
-    ("shared/work/refused_messages.py", "_RECORD"),
     # How far a stage is behind is a number of the installation.
     ("shared/work/lag.py", "_COUNTS_OF_KNOWN"),
     ("shared/work/lag.py", "_LIVE_OF_KNOWN"),
