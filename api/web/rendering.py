@@ -21,6 +21,7 @@ from api.search.routes import capabilities
 from api.server.json_response import as_json
 from api.web import page_filters
 from api.web.clock_times import ClockTimes
+from api.web.page_visit import VIA
 from shared.version import VERSION
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ def place_of(request: Request) -> str:
     raw: bytes = request.scope["raw_path"]
     path = raw.decode("ascii", "replace").removeprefix(settings.base_path)
     query = request.scope["query_string"].decode("latin-1")
+    # Which link led here is written last, and told once.
+    query = query.partition(f"&{VIA}=")[0]
     return path + (f"?{query}" if query else "")
 
 

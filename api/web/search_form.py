@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from api.search.schemas.search import SearchRequest
+from api.web.page_visit import VIA
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filters, time_range
 from shared.search.query.modes import AUTO, RAG
@@ -26,7 +27,9 @@ FACETS = (
 )
 FROM, TO = "from", "to"
 _TIMES = {FROM: time_range.FROM, TO: time_range.TO}
-_OWN = frozenset({"q", "mode", "sort", "page", "rows", "open", "collapse", FROM, TO})
+_OWN = frozenset(
+    {"q", "mode", "sort", "page", "rows", "open", "collapse", FROM, TO, VIA}
+)
 _SORTS = ("relevance", "newest", "oldest")
 
 

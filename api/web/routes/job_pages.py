@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.routes.search_again import get_why_not, post_replay
 from api.search.routes.search_jobs import cancel_job, get_job, list_jobs
-from api.web import answer_card, rendering
+from api.web import answer_card, page_visit, rendering
 from api.web.page_route import PageRoute, read_form
 from api.web.search_form import SearchForm
 from shared.access.scope import Scope
@@ -51,6 +52,8 @@ async def get_job_page(
     body = rendering.body_of(await get_job(job_id, caller, ctx))
     again = SearchForm.of_request(body["request"])
     told = body["response"]
+    if told is not None:
+        ctx.telemetry.note_job(job_id, json.dumps(told))
     if part and told is None:
         return Response(status_code=204 if body["ended_at"] else 202)
     values: dict[str, Any] = {
@@ -106,6 +109,11 @@ def get_why_not_page(
     """Say which gate an entry did not pass in a search."""
     named = _name_of(entry, ctx.settings.base_path)
     body = rendering.body_of(get_why_not(job, caller, ctx, named))
+    if not rendering.is_twin(request):
+        visit = page_visit.find_visit(request)
+        ctx.telemetry.note_action(
+            caller.scope.tenant, "rescue_action", visit, job_id=job, action="why_not"
+        )
     return rendering.show(request, "why_not.html", body, asked=entry, job_id=job)
 
 

@@ -200,7 +200,7 @@ def test_a_misspelt_question_is_offered_as_entries_spell_it(
     page = search(client, "comprssor restarted", mode="keyword")
 
     meant = page.one("p", cls="meant").one("a")
-    assert meant["href"] == "/search?q=compressor+restarted&mode=keyword"
+    assert meant["href"] == "/search?q=compressor+restarted&mode=keyword&via=meant"
     spelt = show(client, meant["href"])
     assert [*spelt.every("li", cls="hit")]
     assert not [*spelt.every("p", cls="meant")]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
@@ -120,7 +123,13 @@ def test_a_job_is_asked_again_as_it_was_or_not_at_all(
     monkeypatch.setattr(job_pages, "get_job", get_job)
     asker = Scope("main", "anna", allowed=frozenset({"search"}))
 
-    page = read_page(browse(f"/jobs/{job_id}", scope=asker).text)
+    noted: list[Any] = []
+    telemetry = SimpleNamespace(note_job=lambda *told: noted.append(told))
 
+    page = read_page(browse(f"/jobs/{job_id}", scope=asker, telemetry=telemetry).text)
+
+    assert [(str(one), json.loads(said)) for one, said in noted] == [
+        (job_id, body["response"])
+    ]
     found = [one["href"] for one in page.every("a") if one.text == "Ask it again"]
     assert found == links
