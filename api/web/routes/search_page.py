@@ -58,7 +58,7 @@ async def get_search_page(
     q: Annotated[str, Query(max_length=20_000)] = "",
 ) -> Response:
     """Show what a search finds, and what its answer rests on."""
-    form = SearchForm.read(request.query_params)
+    form = SearchForm.read(request.query_params, rendering.list_modes(request))
     if form.is_blank and not q:
         return RedirectResponse(ctx.settings.base_path + "/", 303)
     fault = fault_of(request, caller, ctx)
@@ -120,7 +120,7 @@ async def get_search_page(
 async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
     """Have a model word the answer of a search, and lead to the job that it is."""
     await read_form(request)
-    form = SearchForm.read(request.query_params)
+    form = SearchForm.read(request.query_params, rendering.list_modes(request))
     plan = await planned(form.request().question(None), caller, ctx)
     job = await ctx.searches.submit(plan, caller)
     return RedirectResponse(f"{ctx.settings.base_path}/jobs/{job.job_id}", 303)

@@ -120,7 +120,7 @@ const KEYS = {
     const entry = one(".entry", shown());
     const link = current();
     if (entry) copy(quoteOf(entry), one("button.copy", entry));
-    else if (link) copy(`[${link.textContent.trim()}](${link.href})`);
+    else if (link) copy(`[${link.textContent.trim()}](${new URL(link.dataset.cite, link)})`);
   },
   "?": () => { location.href = `${base}/help#keys`; },
 };
