@@ -12,7 +12,7 @@ from uuid import UUID
 from api.entries.entry_bodies import bodies
 from shared.cards import incident
 from shared.entries.reading import read_entries
-from shared.entries.reading.read_entries import EntryView, ListingFilter
+from shared.entries.reading.read_entries import ListingFilter
 from shared.search.query.filters import filters, time_range
 from shared.settings.text_expectations import find_expectations
 from shared.sources import source_state
@@ -60,7 +60,13 @@ def build_digest(
     found = read_entries.list_entries(conn, scope, wanted, limit=MOST_ENTRIES + 1)
     entries = found[:MOST_ENTRIES]
     shown = bodies(ctx, conn, scope, entries)
-    states = _states(ctx, conn, scope, entries)
+    incidents = [one for one in entries if one.kind == "incident"]
+    states = load_states(
+        ctx,
+        conn,
+        scope,
+        [(one.source, one.thread_id, one.entry_id) for one in incidents],
+    )
     sections = _Sections()
     for entry, body in zip(entries, shown, strict=True):
         state = states.get(entry.entry_id)
@@ -90,15 +96,18 @@ def build_digest(
     }
 
 
-def _states(
+def load_states(
     ctx: ApiContext,
     conn: Connection[TupleRow],
     scope: Scope,
-    entries: Sequence[EntryView],
+    incidents: Sequence[tuple[str, UUID | None, UUID]],
 ) -> dict[UUID, str]:
-    """Return how each incident stands, by its entry; a thread is read once."""
-    incidents = [one for one in entries if one.kind == "incident"][:_MOST_INCIDENTS]
-    names = sorted({one.source for one in incidents})
+    """Return how incidents stand, by entry; a thread is read once.
+
+    Each is given by its source, its thread if it is in one, and its entry.
+    """
+    incidents = incidents[:_MOST_INCIDENTS]
+    names = sorted({source for source, _, _ in incidents})
     sources = source_state.current_settings(conn, ctx.settings.sources, names)
     settings = ctx.settings.model_copy(update={"sources": sources})
 
@@ -107,14 +116,14 @@ def _states(
 
     states: dict[UUID, str] = {}
     told: dict[UUID, str] = {}
-    for one in incidents:
-        thread = one.thread_id or one.entry_id
+    for _, thread_id, entry_id in incidents:
+        thread = thread_id or entry_id
         if thread not in told:
             told[thread] = incident.of_thread(
-                *(conn, scope, one.thread_id, one.entry_id, zone_of),
+                *(conn, scope, thread_id, entry_id, zone_of),
                 ctx.searches.facility.incidents,
             ).state
-        states[one.entry_id] = told[thread]
+        states[entry_id] = told[thread]
     return states
 
 

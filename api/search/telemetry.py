@@ -10,8 +10,8 @@ import json
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -21,7 +21,7 @@ from shared.log import get_logger
 from shared.postgres import statement_deadline
 from shared.postgres.pool import Pool, connection
 from shared.search.quality import search_events, unwritten_words
-from shared.search.quality.search_events import EventKeys, SearchEvent
+from shared.search.quality.search_events import Detail, EventKeys, SearchEvent
 from shared.search.query import entities
 from shared.text.facility.devices import DEVICE
 
@@ -33,7 +33,7 @@ log = get_logger()
 
 # The rest of a burst is dropped: memory is worth more than a statistic, and an
 # answer may be a megabyte.
-MOST_WAITING, MOST_SESSIONS = 100, 10_000
+MOST_WAITING, MOST_SESSIONS, MOST_JOBS = 100, 10_000, 1_000
 _WRITE_MS = 2_000
 _STOP_SECONDS = 3.0
 
@@ -46,6 +46,21 @@ class AskedQuestion:
     query: str
     session_id: str | None
     answer: str
+    at: datetime
+    # The way out of the answer before it that led here; None: it was asked anew.
+    rescue: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageAction:
+    """What somebody did on a page that is no question: opened a hit, asked why not."""
+
+    tenant: str
+    type: search_events.EventType
+    query: str
+    session_id: str | None
+    job_id: UUID | None
+    details: Mapping[str, Detail]
     at: datetime
 
 
@@ -75,23 +90,72 @@ class Telemetry:
         self._pool = pool
         self._secret = secret
         self._facility = facility
-        self._waiting: queue.Queue[AskedQuestion | None] = queue.Queue()
+        self._waiting: queue.Queue[AskedQuestion | PageAction | None] = queue.Queue()
         self._sessions: OrderedDict[str, _SessionQuestion] = OrderedDict()
+        self._jobs: OrderedDict[UUID, AskedQuestion] = OrderedDict()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def note_answer(
-        self, tenant: str, query: str, session_id: str | None, answer: str
+        self,
+        tenant: str,
+        query: str,
+        session_id: str | None,
+        answer: str,
+        rescue: str | None = None,
     ) -> None:
         """Queue an answered question to be noted; drop it if the queue is full."""
+        now = datetime.now(UTC)
+        self._note(AskedQuestion(tenant, query, session_id, answer, now, rescue))
+
+    def expect_job(
+        self,
+        job_id: UUID,
+        tenant: str,
+        query: str,
+        session_id: str | None,
+        rescue: str | None,
+    ) -> None:
+        """Remember whose question a job answers, until somebody looks at its end."""
         if not self.is_on:
             return
-        asked = AskedQuestion(tenant, query, session_id, answer, datetime.now(UTC))
+        now = datetime.now(UTC)
+        with self._lock:
+            self._jobs[job_id] = AskedQuestion(
+                tenant, query, session_id, "", now, rescue
+            )
+            if len(self._jobs) > MOST_JOBS:
+                self._jobs.popitem(last=False)
+
+    def note_job(self, job_id: UUID, answer: str) -> None:
+        """Queue an expected job's answer to be noted, the first time it is seen."""
+        with self._lock:
+            asked = self._jobs.pop(job_id, None)
+        if asked is not None:
+            self._note(replace(asked, answer=answer, at=datetime.now(UTC)))
+
+    def note_action(
+        self,
+        tenant: str,
+        kind: search_events.EventType,
+        session_id: str | None,
+        *,
+        query: str = "",
+        job_id: UUID | None = None,
+        **details: Detail,
+    ) -> None:
+        """Queue what somebody did on a page to be noted."""
+        now = datetime.now(UTC)
+        self._note(PageAction(tenant, kind, query, session_id, job_id, details, now))
+
+    def _note(self, noted: AskedQuestion | PageAction) -> None:
+        if not self.is_on:
+            return
         with self._lock:
             self._begin()
             is_full = self._waiting.qsize() >= MOST_WAITING
             if not is_full:
-                self._waiting.put(asked)
+                self._waiting.put(noted)
         if is_full:
             log.warning("search_events_dropped", events=1)
 
@@ -113,14 +177,31 @@ class Telemetry:
             self._thread.start()
 
     def _run(self) -> None:
-        while (asked := self._waiting.get()) is not None:
+        while (noted := self._waiting.get()) is not None:
             try:
-                self._write(asked)
+                if isinstance(noted, PageAction):
+                    self._write_action(noted)
+                else:
+                    self._write(noted)
             except (DatabaseConnectionError, DatabaseQueryError) as exc:
                 log.warning("search_events_dropped", code=exc.error_code)
             except (AttributeError, LookupError, TypeError, ValueError) as exc:
                 # An answer of another shape than is known: the next may be written.
                 log.warning("search_events_dropped", failure=type(exc).__name__)
+
+    def _write_action(self, done: PageAction) -> None:
+        keys = self.keys_of(done.tenant)
+        event = SearchEvent(
+            done.type,
+            done.at,
+            keys.of_query(done.query),
+            keys.of_session(done.session_id),
+            done.job_id,
+            done.details,
+        )
+        with connection(self._pool) as conn:
+            statement_deadline.limit_time(conn, _WRITE_MS)
+            search_events.store_events(conn, done.tenant, [event])
 
     def _write(self, asked: AskedQuestion) -> None:
         answer = json.loads(asked.answer)
@@ -138,6 +219,12 @@ class Telemetry:
         is_reformulated = before is not None and before.query_key != query_key
         if is_reformulated:
             kinds.insert(0, "reformulation")
+        if asked.rescue:
+            kinds.insert(0, "rescue_action")
+        told: dict[str, Mapping[str, Detail]] = {
+            "answer_frame": details,
+            "rescue_action": {"action": asked.rescue},
+        }
         events = [
             SearchEvent(
                 kind,
@@ -146,7 +233,7 @@ class Telemetry:
                 query_key,
                 session_key,
                 job_id,
-                details if kind == "answer_frame" else {},
+                told.get(kind, {}),
             )
             for place, kind in enumerate(kinds)
         ]

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from api.entries import shift_times
+from api.entries.shift_digest import load_states
 from api.search.unified_search import require_unified_search
 from shared.errors import LogchordError
 from shared.log import get_logger
+from shared.postgres.pool import connection
 
 if TYPE_CHECKING:
     from api.caller_info import CallerInfo
@@ -21,17 +28,40 @@ log = get_logger()
 
 MOST_CHIPS, MOST_FOLLOW_UPS = 3, 2
 _MOST_TRIED = 8
+_MOST_CALLERS = 1000
+_DAY = timedelta(days=1)
 _BUCKET_SECONDS = 300
 _THINGS = frozenset({"device", "system", "pv"})
 
 
-async def find_chips(
-    ctx: ApiContext, caller: CallerInfo, entries: Sequence[Mapping[str, Any]]
-) -> list[str]:
-    """Return up to three questions about these entries that have answers."""
-    suggested = list(dict.fromkeys(suggest_questions(entries)))[:_MOST_TRIED]
-    tried = rotate_questions(suggested, caller.scope, int(time.time()))
-    return (await _find_viable(ctx, caller, tried))[:MOST_CHIPS]
+class ChipCache:
+    """Keeps the chips of each caller until their five minutes are over."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[int, list[str]]] = OrderedDict()
+
+    async def find_chips(
+        self, ctx: ApiContext, caller: CallerInfo, entries: Sequence[Mapping[str, Any]]
+    ) -> list[str]:
+        """Return up to three questions about these entries that have answers."""
+        now = datetime.now(UTC)
+        bucket = int(now.timestamp()) // _BUCKET_SECONDS
+        key = json.dumps([caller.scope.params, caller.scope.key_id], default=str)
+        of_bucket, kept = self._kept.get(key, (bucket, []))
+        # An entry that was deleted since suggests nothing any more.
+        if kept and of_bucket == bucket and {*kept} <= {*_everything_about(entries)}:
+            return kept
+        groups = await asyncio.to_thread(_suggest, ctx, caller, entries, now)
+        at = int(now.timestamp())
+        rotated = (rotate_questions(one, caller.scope, at) for one in groups)
+        tried = [*dict.fromkeys(chain.from_iterable(rotated))][:_MOST_TRIED]
+        found = (await _find_viable(ctx, caller, tried))[:MOST_CHIPS]
+        # Where there are fewer, entries may still be on their way into the index.
+        if len(found) == MOST_CHIPS:
+            self._kept[key] = bucket, found
+            if len(self._kept) > _MOST_CALLERS:
+                self._kept.popitem(last=False)
+        return found
 
 
 async def _find_viable(
@@ -79,9 +109,54 @@ def rotate_questions(questions: Sequence[str], whose: Scope, at: int) -> list[st
     return [*questions[first:], *questions[:first]]
 
 
-def suggest_questions(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield questions that newest entries suggest: of incidents, then of devices."""
-    incidents = [one for one in entries if one["kind"] == "incident"]
+def _suggest(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    entries: Sequence[Mapping[str, Any]],
+    now: datetime,
+) -> list[list[str]]:
+    """Read which incidents of this shift are open, and suggest questions."""
+    shift = shift_times.begin_of_shift(ctx.searches.calendar)
+    of_shift = [
+        one
+        for one in entries
+        if one["kind"] == "incident" and shift is not None and _time_of(one) >= shift
+    ]
+    is_open: set[str] = set()
+    if of_shift:
+        named = [
+            (one["source"], _uuid(one["thread_id"]), UUID(one["entry_id"]))
+            for one in of_shift
+        ]
+        with connection(ctx.pool) as conn:
+            states = load_states(ctx, conn, caller.scope, named)
+        is_open = {str(one) for one, state in states.items() if state != "resolved"}
+    return suggest_questions(entries, is_open, now)
+
+
+def suggest_questions(
+    entries: Sequence[Mapping[str, Any]], is_open: Collection[str], now: datetime
+) -> list[list[str]]:
+    """Return questions in groups: of open incidents, of the last day, of the rest.
+
+    `is_open`: the ids of this shift's incidents that are not resolved.
+    """
+    ours = [one for one in entries if one["entry_id"] in is_open]
+    of_day = [one for one in entries if _time_of(one) >= now - _DAY]
+    rest = [one for one in entries if one["kind"] == "incident"]
+    return [
+        [*_about_incidents(ours)],
+        [*_about_devices(of_day)],
+        [*_about_incidents(rest), *_about_devices(entries)],
+    ]
+
+
+def _everything_about(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from _about_incidents(entries)
+    yield from _about_devices(entries)
+
+
+def _about_incidents(incidents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for one in incidents:
         for name in _names(one):
             yield f"when did {name} last trip"
@@ -89,10 +164,21 @@ def suggest_questions(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for one in incidents:
         if one["title"]:
             yield one["title"]
+
+
+def _about_devices(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for one in entries:
         for name in _names(one):
             yield f"what happened with {name}"
             break
+
+
+def _time_of(entry: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(entry["entry_time"])
+
+
+def _uuid(text: str | None) -> UUID | None:
+    return UUID(text) if text else None
 
 
 def _questions_about(name: str) -> Sequence[str]:

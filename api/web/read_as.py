@@ -51,7 +51,15 @@ def list_readings(
             for name, values in form.filters.items()
             for value in values
         ),
+        *(
+            Reading(name, str(value), form.changed(parameters=_but(form, name)))
+            for name, value in form.parameters.items()
+        ),
     ]
+
+
+def _but(form: SearchForm, name: str) -> Mapping[str, Any]:
+    return {key: one for key, one in form.parameters.items() if key != name}
 
 
 def _kind(form: SearchForm, plan: Plan) -> Iterator[Reading]:

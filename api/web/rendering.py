@@ -21,6 +21,7 @@ from api.search.routes import capabilities
 from api.server.json_response import as_json
 from api.web import page_filters
 from api.web.clock_times import ClockTimes
+from api.web.page_visit import VIA
 from shared.version import VERSION
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def frame(request: Request, template: str) -> dict[str, Any]:
         "theme": _chosen(request, "theme", THEMES),
         "keys": _chosen(request, "keys", KEYS) or "on",
         "nav": _NAV,
-        "modes": _modes(request),
+        "modes": list_modes(request),
         "csrf": lambda: csrf_token(_context(request).secret(), request),
     }
 
@@ -132,6 +133,8 @@ def place_of(request: Request) -> str:
     raw: bytes = request.scope["raw_path"]
     path = raw.decode("ascii", "replace").removeprefix(settings.base_path)
     query = request.scope["query_string"].decode("latin-1")
+    # Which link led here is written last, and told once.
+    query = query.partition(f"&{VIA}=")[0]
     return path + (f"?{query}" if query else "")
 
 
@@ -188,13 +191,13 @@ def _chosen(request: Request, name: str, among: frozenset[str]) -> str | None:
     return chosen if chosen in among else None
 
 
-def _modes(request: Request) -> list[str]:
+def list_modes(request: Request) -> list[dict[str, Any]]:
     """Return the modes that a question can be asked in here, those of others too."""
     state = request.app.state
     if not hasattr(state, "page_modes"):
         told = capabilities.list_modes(limits_of(state.settings))
-        state.page_modes = [one["name"] for one in told if one["enabled"]]
-    found: list[str] = state.page_modes
+        state.page_modes = [one for one in told if one["enabled"]]
+    found: list[dict[str, Any]] = state.page_modes
     return found
 
 

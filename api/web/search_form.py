@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from api.search.schemas.search import SearchRequest
+from api.web.page_visit import VIA
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filters, time_range
+from shared.search.query.modes import ALIASES as MODE_ALIASES
 from shared.search.query.modes import AUTO, RAG
+from shared.search.retrieval.search_parameters import Value
 from shared.text import door
 
 if TYPE_CHECKING:
@@ -26,8 +29,16 @@ FACETS = (
 )
 FROM, TO = "from", "to"
 _TIMES = {FROM: time_range.FROM, TO: time_range.TO}
-_OWN = frozenset({"q", "mode", "sort", "page", "rows", "open", "collapse", FROM, TO})
+_OWN = frozenset(
+    {"q", "mode", "sort", "page", "rows", "open", "collapse", FROM, TO, VIA}
+)
+# Parameters that are fields of a request; any other is one among its `parameters`.
+_FIELDS = ("deadline_ms", "similarity_threshold")
 _SORTS = ("relevance", "newest", "oldest")
+
+
+# A parameter of the mode, as `/v1/capabilities` describes it.
+PARAMETER = "p."
 
 
 def is_filter(name: str) -> bool:
@@ -37,7 +48,8 @@ def is_filter(name: str) -> bool:
 
 def is_taken(name: str) -> bool:
     """Tell whether the search page knows a parameter."""
-    return name in _OWN or filters.is_known(name)
+    is_own = name in _OWN or name.startswith(PARAMETER)
+    return is_own or filters.is_known(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +67,15 @@ class SearchForm:
     collapse: str = ""
     # The entry that stands beside the list, by its permalink without `/e/`.
     open: str = ""
+    # What the mode is given beside the question, by the name of each.
+    parameters: Mapping[str, Value] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, params: QueryParams) -> Self:
-        """Read an address, or refuse its wrong parts."""
+    def read(cls, params: QueryParams, modes: Iterable[Mapping[str, Any]] = ()) -> Self:
+        """Read an address, or refuse its wrong parts.
+
+        `modes`: those that can be asked in here, each with its parameters.
+        """
         given = {
             name: [door.admit(one, name) for one in params.getlist(name) if one]
             for name in dict.fromkeys(filter(is_filter, params.keys()))
@@ -71,9 +88,10 @@ class SearchForm:
         if sort not in _SORTS:
             message = f"sort: one of {', '.join(_SORTS)}."
             raise InvalidRequestError.field("sort", "value", message)
+        mode = params.get("mode") or AUTO
         return cls(
             q=params.get("q", ""),
-            mode=params.get("mode") or AUTO,
+            mode=mode,
             sort=sort,
             since=params.get(FROM, ""),
             until=params.get(TO, ""),
@@ -82,6 +100,7 @@ class SearchForm:
             rows="condensed" if params.get("rows") == "condensed" else "normal",
             collapse="thread" if params.get("collapse") == "thread" else "",
             open=params.get("open", ""),
+            parameters=_read_parameters(params, mode, modes),
         )
 
     @classmethod
@@ -98,6 +117,10 @@ class SearchForm:
             until="".join(until),
             filters=taken,
             collapse=request.get("collapse") or "",
+            parameters={
+                **(request.get("parameters") or {}),
+                **{name: request[name] for name in _FIELDS if request.get(name)},
+            },
         )
         # Some questions of programs cannot be written in an address of the page.
         is_whole = made._filters() == asked and all(map(is_filter, taken))
@@ -122,11 +145,22 @@ class SearchForm:
             "rows": None if self.rows == "normal" else self.rows,
             "collapse": self.collapse,
             "open": self.open,
+            **{
+                PARAMETER + name: str(value).lower()
+                if isinstance(value, bool)
+                else value
+                for name, value in self.parameters.items()
+            },
         }
 
     def changed(self, **changes: Any) -> dict[str, Any]:
-        """Return the address of the same search but for this, from its first page."""
-        return replace(self, **{"page": 1, "open": "", **changes}).query
+        """Return the address of the same search but for this, from its first page.
+
+        Each mode has parameters of its own.
+        """
+        kept = {} if "mode" in changes else self.parameters
+        start = {"page": 1, "open": "", "parameters": kept}
+        return replace(self, **{**start, **changes}).query
 
     def with_filter(self, name: str, value: str) -> dict[str, Any]:
         """Return the address with one more value of a filter."""
@@ -155,6 +189,11 @@ class SearchForm:
             fields["sort"] = self.sort
         if self.collapse:
             fields["collapse"] = self.collapse
+        others: dict[str, Value] = {}
+        for name, value in self.parameters.items():
+            (fields if name in _FIELDS else others)[name] = value
+        if others:
+            fields["parameters"] = others
         if self.mode in {AUTO, RAG} and has_answers:
             fields["synthesize"] = "deterministic"
         return SearchRequest.model_validate(fields)
@@ -186,6 +225,30 @@ class SearchForm:
             },
             **{_TIMES[name]: one for name, one in times.items() if one},
         }
+
+
+def _read_parameters(
+    params: QueryParams, mode: str, modes: Iterable[Mapping[str, Any]]
+) -> dict[str, Value]:
+    """Return the mode's own parameters; a form may hold those of the one before it."""
+    name = MODE_ALIASES.get(mode, mode)
+    described = next((one["parameters"] for one in modes if one["name"] == name), ())
+    given = {one["name"]: params.get(PARAMETER + one["name"], "") for one in described}
+    return {
+        one["name"]: _value_of(door.admit(text, one["name"]), one["type"])
+        for one in described
+        if (text := given[one["name"]])
+    }
+
+
+def _value_of(text: str, kind: str) -> Value:
+    """Return a value as its parameter takes it; whatever is none is refused later."""
+    if kind == "bool":
+        return {"true": True, "false": False}.get(text, text)
+    try:
+        return int(text) if kind == "int" else float(text) if kind == "float" else text
+    except ValueError:
+        return text
 
 
 def _values_of(value: Any) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+from pydantic.alias_generators import to_camel
 
 from api.agentic import agentic_search
 from tests.support.agent_runner import call, calls
@@ -128,6 +129,14 @@ def test_an_answer_to_known_hits_is_streamed_by_job_and_by_entries(
         if "query" in body:
             assert by_name["llm_status"]["status"] == "ok", by_name
             assert "[#OPS-2@1]" in by_name["llm_status"]["answer"]
+
+    # The other prefix says the same in names of its own.
+    camel = {"query": QUESTION, "entryIds": [entry_id]}
+    alias = "/v1/advisory-ai/search/synthesize"
+    spelt = {name: data for _, name, data in world.events("POST", alias, json=camel)}
+    assert [*spelt] == [*by_name]
+    for name, data in by_name.items():
+        assert {to_camel(key) for key in data} == spelt[name].keys(), name
 
     refused = world.client.post("/v1/search/synthesize", json={"query": "x"})
     assert refused.status_code == 422

@@ -29,6 +29,7 @@ from tests.support.stub_servers.chat_server import (
     send_part,
 )
 from tests.support.waiting import until
+from tests.web.test_accessible import problems
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,11 @@ def test_an_answer_that_is_cut_off_goes_on_in_the_browser(
         page.goto(f"{proxy.url}/search?q={quote(QUESTION)}")
         # The whole answer stands before any word of a model.
         expect(page.locator(".answer > .said").first).to_contain_text("sagged to 3 bar")
+        # What grows is no live region; one line tells of it once it is whole.
+        growing = page.locator(".worded")
+        expect(growing).to_have_attribute("aria-busy", "true")
+        assert growing.locator("[aria-live], [role=status]").count() == 0
+        assert page.locator(":is([aria-live], [role=status]) .worded").count() == 0
         sentence = "The compressed air had sagged to 3 bar."
         expect(page.locator(".worded .holds")).to_have_text(sentence)
         expect(page.locator(".worded .said")).to_contain_text("Pump 9 had stopped")
@@ -111,6 +117,7 @@ def test_an_answer_that_is_cut_off_goes_on_in_the_browser(
 
         title = page.locator(".answer h2")
         expect(title).to_contain_text("worded by a model, 50 %", timeout=10_000)
+        assert problems(page) == []
         expect(page.locator(".answer .said")).to_have_count(1)
         expect(page.locator(".answer .said")).to_contain_text(sentence[:-1])
         assert "40 bar" not in page.locator(".answer").inner_text()
@@ -140,5 +147,7 @@ def test_whoever_stops_an_answer_on_the_page_stops_the_model(
         assert world.server.hung_up.wait(5)
         expect(page.locator(".answer .said").first).to_contain_text("sagged to 3 bar")
         expect(page.locator(".worded .said")).to_have_count(0)
+        # Whatever came of it, nothing says that it is still busy.
+        assert page.locator("[aria-busy=true]").count() == 0
     finally:
         context.close()

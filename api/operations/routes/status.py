@@ -64,7 +64,7 @@ log = get_logger()
 
 # Millions of vectors take longer to count than a status may take.
 VECTORS_MS = 2_000
-_INDEXING = (stage_names.METADATA_STAGE, stage_names.INDEX_STAGE)
+INDEXING_STAGES = (stage_names.METADATA_STAGE, stage_names.INDEX_STAGE)
 
 
 @router.get(
@@ -158,7 +158,7 @@ def _index(
         "entries": entries,
         "indexed": max(0, entries - lacking) if ctx.opensearch else None,
         **drift_out(seen),
-        "watermark": timestamp(lag.find_watermark(conn, _INDEXING)),
+        "watermark": timestamp(lag.find_watermark(conn, INDEXING_STAGES)),
     }
 
 

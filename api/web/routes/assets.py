@@ -11,7 +11,7 @@ from api.web import rendering
 
 router = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
-Asset = Literal["logchord.css", "logchord.js", "follow.js", "icon.svg"]
+Asset = Literal["logchord.css", "logchord.js", "icon.svg"]
 _MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from api.context import Caller, Ctx, needs
 from api.entries.entry_bodies import MAX_REVISION
 from api.entries.routes.permalink import get_permalink, parse_permalink
-from api.web import rendering
+from api.web import page_visit, rendering
 from api.web.entry_view import load_page
 from api.web.page_route import PageBesideData, PageRoute
 from shared.entries.identity import permalink
@@ -59,6 +59,9 @@ async def get_entry_page(
         return await asyncio.to_thread(
             get_permalink, source, external_id, request, caller, ctx
         )
+    if page_visit.comes_from_search(request, ctx):
+        visit = page_visit.find_visit(request)
+        ctx.telemetry.note_action(caller.scope.tenant, "click", visit, query=q)
     template = "_entry_pane.html" if part else "entry.html"
     text = rendering.render(request, template, entry=entry, body=entry.body)
     return HTMLResponse(text, headers=rendering.HEADERS)

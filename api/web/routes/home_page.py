@@ -14,7 +14,7 @@ from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import shift_times
 from api.entries.routes.entries import list_entries
 from api.web import rendering
-from api.web.chips import find_chips
+from api.web.chips import ChipCache
 from api.web.newest_entries import load_newest
 from api.web.page_route import PageRoute
 from api.web.search_form import SearchForm
@@ -77,6 +77,10 @@ async def _parts(
     """Yield the page up to its chips; then these, as soon as they were tried."""
     head, _, tail = text.partition(_CHIPS)
     yield head
-    found = await find_chips(ctx, caller, entries)
+    state = request.app.state
+    if not hasattr(state, "page_chips"):
+        state.page_chips = ChipCache()
+    kept: ChipCache = state.page_chips
+    found = await kept.find_chips(ctx, caller, entries)
     yield rendering.render(request, "_chips.html", chips=found)
     yield tail

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
+from api.search import own_jobs
 from api.search.routes.search_again import get_why_not, post_replay
 from api.search.routes.search_jobs import cancel_job, get_job, list_jobs
-from api.web import answer_card, rendering
+from api.web import answer_card, page_visit, rendering
 from api.web.page_route import PageRoute, read_form
 from api.web.search_form import SearchForm
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError
+from shared.search.query.plan import Plan
+from shared.search.response import score_trace
 
 router = APIRouter(
     include_in_schema=False,
@@ -51,6 +56,8 @@ async def get_job_page(
     body = rendering.body_of(await get_job(job_id, caller, ctx))
     again = SearchForm.of_request(body["request"])
     told = body["response"]
+    if told is not None:
+        ctx.telemetry.note_job(job_id, json.dumps(told))
     if part and told is None:
         return Response(status_code=204 if body["ended_at"] else 202)
     values: dict[str, Any] = {
@@ -62,9 +69,14 @@ async def get_job_page(
     if part:
         text = rendering.render(request, "_answer.html", body=told, **values)
         return HTMLResponse(text, headers=rendering.HEADERS)
+    plan = await asyncio.to_thread(_plan_of, ctx, caller, job_id)
     flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
     return rendering.show(
-        request, "job.html", body, flower=flower, again=again, **values
+        *(request, "job.html", body),
+        flower=flower,
+        again=again,
+        plan=plan,
+        **values,
     )
 
 
@@ -84,6 +96,13 @@ async def post_job_form(
         message = "action: one of stop, replay."
         raise InvalidRequestError.field("action", "value", message)
     return RedirectResponse(f"{ctx.settings.base_path}/jobs/{shown}", 303)
+
+
+def _plan_of(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
+    """Return what a job does or has done, as `debug` tells it of a search."""
+    return score_trace.planned(
+        Plan.from_values(own_jobs.find(ctx, caller, job_id).plan)
+    )
 
 
 def _card_of(
@@ -106,6 +125,11 @@ def get_why_not_page(
     """Say which gate an entry did not pass in a search."""
     named = _name_of(entry, ctx.settings.base_path)
     body = rendering.body_of(get_why_not(job, caller, ctx, named))
+    if not rendering.is_twin(request):
+        visit = page_visit.find_visit(request)
+        ctx.telemetry.note_action(
+            caller.scope.tenant, "rescue_action", visit, job_id=job, action="why_not"
+        )
     return rendering.show(request, "why_not.html", body, asked=entry, job_id=job)
 
 

@@ -18,7 +18,7 @@ from api.entries import shift_times
 from api.search.routes.search import fault_of, planned
 from api.search.unified_search import require_unified_search
 from api.server.json_response import as_json
-from api.web import answer_card, entry_view, histogram, read_as, rendering
+from api.web import answer_card, entry_view, histogram, page_visit, read_as, rendering
 from api.web.chips import find_follow_ups
 from api.web.nearer_words import find_meant
 from api.web.page_route import PageRoute, read_form
@@ -58,21 +58,28 @@ async def get_search_page(
     q: Annotated[str, Query(max_length=20_000)] = "",
 ) -> Response:
     """Show what a search finds, and what its answer rests on."""
-    form = SearchForm.read(request.query_params)
+    form = SearchForm.read(request.query_params, rendering.list_modes(request))
     if form.is_blank and not q:
         return RedirectResponse(ctx.settings.base_path + "/", 303)
     fault = fault_of(request, caller, ctx)
     asked = form.request(has_answers=ctx.settings.synthesis.enabled)
     plan = await planned(asked.question(fault), caller, ctx)
     reply = await ctx.searches.ask(plan, caller, None)
+    is_twin = rendering.is_twin(request)
+    visit = None if is_twin else page_visit.begin_visit(request, ctx)
+    asked_as = (caller.scope.tenant, plan.query, visit)
+    rescue = page_visit.find_rescue(request)
     if isinstance(reply, Job):
         # It may take longer than anybody waits: its own page follows it.
-        twin = rendering.TWIN if rendering.is_twin(request) else ""
+        ctx.telemetry.expect_job(reply.job_id, *asked_as, rescue)
+        twin = rendering.TWIN if is_twin else ""
         place = f"{ctx.settings.base_path}/jobs/{reply.job_id}{twin}"
-        return RedirectResponse(place, 303)
-    ctx.telemetry.note_answer(caller.scope.tenant, plan.query, None, reply)
+        led = RedirectResponse(place, 303)
+        page_visit.keep_visit(led, visit, ctx)
+        return led
+    ctx.telemetry.note_answer(*asked_as, reply, rescue)
     body: dict[str, Any] = json.loads(reply)
-    if rendering.is_twin(request):
+    if is_twin:
         return as_json({**body, "facets": await _counted(form, caller, ctx) or {}})
     first = (form.page - 1) * PAGE_HITS
     shown = body["results"][first : first + PAGE_HITS]
@@ -100,17 +107,20 @@ async def get_search_page(
         words_at=_place_of_words(form, body, caller, ctx),
         opened=opened,
         empty=_kind_of_empty(body),
+        is_grounded=(body["context_answer"] or {}).get("status") == "grounded",
         facets_here=_FACETS,
     )
     parts = _parts(request, text, form, body, caller, ctx)
-    return StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
+    answer = StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
+    page_visit.keep_visit(answer, visit, ctx)
+    return answer
 
 
 @router.post("/search/words")
 async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
     """Have a model word the answer of a search, and lead to the job that it is."""
     await read_form(request)
-    form = SearchForm.read(request.query_params)
+    form = SearchForm.read(request.query_params, rendering.list_modes(request))
     plan = await planned(form.request().question(None), caller, ctx)
     job = await ctx.searches.submit(plan, caller)
     return RedirectResponse(f"{ctx.settings.base_path}/jobs/{job.job_id}", 303)

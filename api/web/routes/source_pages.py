@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.context import Caller, Ctx, needs
+from api.operations.routes.status import INDEXING_STAGES
 from api.sources.routes import runs, sources
 from api.sources.schemas.sources import TriggerIn
 from api.web import rendering
 from api.web.page_route import PageRoute, read_form
 from shared.errors import InvalidRequestError
+from shared.postgres.pool import connection
+from shared.times.rfc3339 import timestamp
+from shared.work import lag
 
 router = APIRouter(
     include_in_schema=False,
@@ -22,7 +26,7 @@ router = APIRouter(
     dependencies=[Depends(needs("read"))],
 )
 
-_ACTIONS: Mapping[str, Callable[..., Any]] = {
+ACTIONS: dict[str, Callable[..., Any]] = {
     "trigger": lambda name, who, ctx: sources.trigger_source(
         name, TriggerIn(), who, ctx
     ),
@@ -47,7 +51,10 @@ def get_source_page(
     """Show one source and its last runs."""
     body = rendering.body_of(sources.get_source(source, caller, ctx))
     listed = rendering.body_of(runs.list_runs(caller, ctx, source=source, limit=10))
-    return rendering.show(request, "source.html", {**body, "runs": listed["items"]})
+    with connection(ctx.pool) as conn:
+        searched_to = lag.find_watermark(conn, INDEXING_STAGES)
+    body = {**body, "runs": listed["items"], "watermark": timestamp(searched_to)}
+    return rendering.show(request, "source.html", body)
 
 
 @router.post("/sources/{source}", dependencies=[Depends(needs("admin"))])
@@ -56,9 +63,9 @@ async def post_source_form(
 ) -> Response:
     """Run, pause or resume a source, and show it again."""
     form = await read_form(request)
-    act = _ACTIONS.get(str(form.get("action", "")))
+    act = ACTIONS.get(str(form.get("action", "")))
     if act is None:
-        message = f"action: one of {', '.join(_ACTIONS)}."
+        message = f"action: one of {', '.join(ACTIONS)}."
         raise InvalidRequestError.field("action", "value", message)
     await asyncio.to_thread(act, source, caller, ctx)
     return RedirectResponse(ctx.settings.base_path + rendering.place_of(request), 303)

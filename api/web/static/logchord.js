@@ -1,21 +1,26 @@
-// Keys, the pane beside a list, and copying. All of it is comfort: without this file
-// every page reads and every form sends the same.
+// Copying, the pane beside a list, keys, and pages that follow by themselves. All of it is
+// comfort: without this file every page reads, loaded again, and every form sends the same.
 
-const body = document.body;
-const base = body.dataset.base;
+const { base, keys } = document.body.dataset;
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 const one = (selector, inside = document) => inside.querySelector(selector);
-const wide = matchMedia("(min-width: 1100px)");
+const say = (text) => { one("#said").textContent = text; };
 
-// ---- Copying ----------------------------------------------------------------------
+// Which link led here was told once; whoever copies the address took none.
+function showPlace(change, name, value) {
+  const here = new URL(location.href);
+  if (value) here.searchParams.set(name, value);
+  else here.searchParams.delete(name);
+  history[change](history.state, "", here);
+}
 
-const absolute = (link) => new URL(link.getAttribute("href"), location.href).href;
+document.documentElement.classList.add("scripted");
+if (location.search.includes("via=")) showPlace("replaceState", "via", null);
 
 function quoteOf(entry) {
-  const title = one("#title, h1", entry)?.textContent.trim() ?? "";
-  const said = one(".s:target", entry) ?? one(".s", entry);
-  const link = one("a.permalink", entry);
-  return `> ${said?.textContent.trim() ?? title}\n\n[${title}](${absolute(link)})\n`;
+  const [title, said] = [one("#title", entry), one(".s:target", entry) ?? one(".s", entry)]
+    .map((part) => part?.textContent.trim());
+  return `> ${said ?? title}\n\n[${title}](${one("a.permalink", entry).href})\n`;
 }
 
 function quoteOfAnswer(answer) {
@@ -24,9 +29,7 @@ function quoteOfAnswer(answer) {
     all(".quote", copy).forEach((quote) => quote.remove());
     return copy.textContent.trim();
   });
-  const sources = all(".sources li", answer).map(
-    (item, n) => `[${n + 1}]: ${absolute(one("a", item))}`,
-  );
+  const sources = all(".sources li a", answer).map((link, n) => `[${n + 1}]: ${link.href}`);
   return `${said.join("\n\n")}\n\n${sources.join("\n")}\n`;
 }
 
@@ -39,60 +42,39 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = before; }, 1500);
 }
 
-function say(text) {
-  const line = one("#said");
-  if (line) line.textContent = text;
-}
-
-document.documentElement.classList.add("scripted");
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button.copy");
   const answer = button?.closest(".answer");
-  if (!button) return;
-  copy(answer ? quoteOfAnswer(answer) : quoteOf(button.closest(".entry")), button);
+  if (button) copy(answer ? quoteOfAnswer(answer) : quoteOf(button.closest(".entry")), button);
 });
 
-// ---- The pane beside the list -----------------------------------------------------
-
 const pane = one("#pane");
+function emptyPane() {
+  pane.hidden = true;
+  pane.replaceChildren();
+  all(".hit.current").forEach((hit) => hit.classList.remove("current"));
+}
 
 async function openBeside(link, push = true) {
-  const place = link.dataset.open;
   const address = new URL(link.href);
   address.searchParams.set("part", "pane");
   const answer = await fetch(address, { headers: { accept: "text/html" } });
   // Whatever went wrong is shown by the page itself.
   if (!answer.ok || answer.redirected) { location.href = link.href; return; }
+  emptyPane();
   pane.innerHTML = await answer.text();
   pane.hidden = false;
-  pane.scrollTop = 0;
   one(".side").scrollTop = 0;
-  all(".hit.current").forEach((hit) => hit.classList.remove("current"));
   link.closest(".hit")?.classList.add("current");
   say(`${link.textContent.trim()}, beside the list`);
-  if (!push) return;
-  const here = new URL(location.href);
-  here.searchParams.set("open", place);
-  history.pushState({ ...history.state, open: place }, "", here);
-}
-
-function closePane() {
-  if (!pane || pane.hidden) return false;
-  pane.hidden = true;
-  pane.replaceChildren();
-  one(".hit.current .open")?.focus();
-  all(".hit.current").forEach((hit) => hit.classList.remove("current"));
-  const here = new URL(location.href);
-  here.searchParams.delete("open");
-  history.pushState({ ...history.state, open: null }, "", here);
-  return true;
+  if (push) showPlace("pushState", "open", link.dataset.open);
 }
 
 if (pane) {
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a.open");
     const plain = !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.button;
-    if (!link || !wide.matches || !plain) return;
+    if (!link || !plain || !matchMedia("(min-width: 1100px)").matches) return;
     event.preventDefault();
     openBeside(link);
   });
@@ -100,109 +82,219 @@ if (pane) {
     const place = new URL(location.href).searchParams.get("open");
     const link = place && one(`a.open[data-open="${CSS.escape(place)}"]`);
     if (link) openBeside(link, false);
-    else { pane.hidden = true; pane.replaceChildren(); }
+    else emptyPane();
   });
 }
 
-// ---- Keys -------------------------------------------------------------------------
-
-const rows = () => all("a.open, .row-title a");
 const shown = () => (pane && !pane.hidden ? pane : one("main"));
-const current = () => {
-  const row = document.activeElement?.closest(".hit, .row");
-  return row && one("a.open, .row-title a", row);
-};
+const current = () => one(".hit:focus-within a.open, .row:focus-within .row-title a");
 
 function move(step) {
-  const links = rows();
-  if (!links.length) return;
-  const at = links.indexOf(current());
-  const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
-  next.focus();
-  next.closest("li, article").scrollIntoView({ block: "nearest" });
+  const links = all("a.open, .row-title a");
+  const at = Math.min(Math.max(links.indexOf(current()) + step, 0), links.length - 1);
+  links[at]?.focus();
+  links[at]?.closest("li, article").scrollIntoView({ block: "nearest" });
 }
 
 const KEYS = {
   "/": () => {
     const box = one("#q");
-    if (!box) { location.href = `${base}/`; return; }
-    box.focus();
-    box.select();
+    if (!box) location.href = `${base}/`;
+    box?.focus();
+    box?.select();
   },
   j: () => move(1),
   k: () => move(-1),
   o: () => one("a.original", shown())?.click(),
   t: () => {
-    const thread = one("#thread", shown());
-    const first = thread && one("a", thread);
-    thread?.scrollIntoView({ block: "start" });
-    first?.focus();
+    one("#thread", shown())?.scrollIntoView({ block: "start" });
+    one("#thread a", shown())?.focus();
   },
   w: () => {
-    const row = document.activeElement?.closest(".hit") ?? one(".hit.current, .hit");
-    const why = row && one(".why", row);
-    if (why) { why.open = !why.open; one("summary", why).focus(); }
+    const [summary] = [":focus-within", ".current", ""]
+      .flatMap((which) => all(`.hit${which} .why summary`));
+    summary?.click();
+    summary?.focus();
   },
   c: () => {
     const entry = one(".entry", shown());
-    if (entry) { copy(quoteOf(entry), one("button.copy", entry)); return; }
     const link = current();
-    if (link) copy(`[${link.textContent.trim()}](${absolute(link)})`);
+    if (entry) copy(quoteOf(entry), one("button.copy", entry));
+    else if (link) copy(`[${link.textContent.trim()}](${new URL(link.dataset.cite, link)})`);
   },
   "?": () => { location.href = `${base}/help#keys`; },
 };
 
-function isTyping(target) {
-  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
-}
-
 addEventListener("keydown", (event) => {
+  const isTyping = event.target.matches("input, textarea, select");
   if (event.key === "Escape") {
-    const cite = one(".cite:focus-within, .cite:hover");
-    if (cite && !cite.classList.contains("dismissed")) {
-      cite.classList.add("dismissed");
-    } else if (!closePane() && isTyping(event.target)) event.target.blur();
+    const cite = one(".cite:focus-within:not(.dismissed), .cite:hover:not(.dismissed)");
+    if (cite) cite.classList.add("dismissed");
+    else if (pane && !pane.hidden) {
+      one(".hit.current .open")?.focus();
+      emptyPane();
+      showPlace("pushState", "open", null);
+    } else if (isTyping) event.target.blur();
     return;
   }
-  if (body.dataset.keys !== "on" || isTyping(event.target)) return;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const act = KEYS[event.key];
-  if (!act) return;
+  // Among pictures the arrows lead on.
+  const picture = document.activeElement.closest(".gallery .picture");
+  const step = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" };
+  const next = picture?.[step[event.key]];
+  if (next) { event.preventDefault(); next.focus(); return; }
+  const isChord = event.ctrlKey || event.metaKey || event.altKey;
+  if (keys !== "on" || isTyping || isChord || !KEYS[event.key]) return;
   event.preventDefault();
-  act();
+  KEYS[event.key]();
 });
 
 // A quote that was dismissed comes back for whoever has left it and comes back to it.
-for (const kind of ["mouseover", "focusin"]) {
-  addEventListener(kind, () => {
-    for (const cite of all(".cite.dismissed:not(:hover, :focus-within)")) {
-      cite.classList.remove("dismissed");
-    }
+const showAgain = () => all(".cite.dismissed:not(:hover, :focus-within)")
+  .forEach((cite) => cite.classList.remove("dismissed"));
+["mouseover", "focusin"].forEach((kind) => addEventListener(kind, showAgain));
+
+// A browser comes again by itself where a stream is cut; where it was answered with
+// something else, a log-in or an error, it never does.
+function hear(address, acts) {
+  const stream = new EventSource(address);
+  for (const [name, act] of Object.entries(acts)) {
+    stream.addEventListener(name, ({ data }) => act(JSON.parse(data)));
+  }
+  stream.addEventListener("done", () => stream.close());
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => hear(address, acts), 5000);
   });
 }
 
-// ---- Pictures ---------------------------------------------------------------------
-
-addEventListener("keydown", (event) => {
-  const picture = document.activeElement?.closest(".gallery .picture");
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (!picture || !step) return;
-  const pictures = all(".picture", picture.parentElement);
-  const next = pictures[pictures.indexOf(picture) + step];
-  if (next) { event.preventDefault(); next.focus(); }
-});
-
-// ---- The clock --------------------------------------------------------------------
-
-const clock = one(".clock time");
-
-function tick() {
-  const at = new Date();
-  const shownIn = (timeZone) => new Intl.DateTimeFormat("en-GB", {
-    timeZone, hour: "2-digit", minute: "2-digit", timeZoneName: "short",
-  }).format(at);
-  const zone = clock.dataset.zone;
-  clock.textContent = zone === "UTC" ? shownIn("UTC") : `${shownIn(zone)} / ${shownIn("UTC")}`;
+function followLive(list) {
+  const [line, pause, news] = ["#connection", "#pause", "#new-count"].map((name) => one(name));
+  let isPaused = Boolean(list.dataset.paused);
+  let waiting = null;
+  let heard = Date.now();
+  const nameOf = (row) => row.id + row.dataset.revision;
+  const show = (html) => {
+    const known = new Set(all("li", list).map(nameOf));
+    list.innerHTML = html;
+    all("li", list).forEach((row) => row.classList.toggle("fresh", !known.has(nameOf(row))));
+    waiting = null;
+    news.textContent = "";
+  };
+  const beat = ({ at }) => {
+    heard = Date.now();
+    line.classList.remove("dead");
+    line.textContent = `${isPaused ? "paused; " : ""}as of ${at}`;
+  };
+  const press = (event) => {
+    event.preventDefault();
+    isPaused = !isPaused;
+    pause.textContent = isPaused ? "Follow" : "Pause";
+    if (!isPaused && waiting !== null) show(waiting);
+  };
+  hear(`${base}/live/events`, {
+    beat,
+    rows: (told) => {
+      beat(told);
+      waiting = told.html;
+      if (isPaused) news.textContent = "there is something new";
+      else show(waiting);
+    },
+  });
+  setInterval(() => {
+    const seconds = Math.round((Date.now() - heard) / 1000);
+    if (seconds < 25) return;
+    line.classList.add("dead");
+    line.textContent = `no connection for ${seconds} s; what you see may be old`;
+  }, 1000);
+  pause.addEventListener("click", press);
 }
 
-if (clock?.dataset.zone) { tick(); setInterval(tick, 15000); }
+function followJob(events) {
+  const told = one("#job-said");
+  const table = one("#branches tbody");
+  const rowOf = new Map();
+  const tell = (data, status, ...cells) => {
+    const name = `${data.name} ${data.sub_query}`;
+    if (!rowOf.has(name)) rowOf.set(name, table.insertRow());
+    const row = rowOf.get(name);
+    row.replaceChildren();
+    for (const cell of [data.name, status, ...cells]) row.insertCell().textContent = cell ?? "";
+    told.textContent = `${data.name}: ${status}`;
+  };
+  hear(events, {
+    accepted: ({ queue_position: before }) => {
+      // All is told from its beginning: what the page was made with comes again.
+      rowOf.clear();
+      table.replaceChildren();
+      told.textContent = before ? `${before} come before it.` : "";
+    },
+    branch_started: (data) => tell(data, "running", "", ""),
+    branch_done: (data) => {
+      const why = data.reason || data.error_code;
+      const status = why ? `${data.status} (${why})` : data.status;
+      tell(data, status, data.candidates, `${Math.round(data.took_ms ?? 0)} ms`);
+    },
+    done: () => location.reload(),
+  });
+}
+
+// Where it was asked before, on a page that is loaded again, it is not asked twice.
+async function askModel(form) {
+  const known = history.state?.words;
+  if (known && (await fetch(`${known}?part=answer`)).ok) { hearWords(form, known); return; }
+  const fields = { method: "POST", body: new URLSearchParams(new FormData(form)) };
+  const sent = await fetch(form.action, fields);
+  // What is refused is told to whoever presses the button.
+  if (!sent.ok) return;
+  const place = new URL(sent.url).pathname;
+  history.replaceState({ ...history.state, words: place }, "");
+  hearWords(form, place);
+}
+
+function hearWords(form, place) {
+  const card = form.closest(".answer");
+  const csrf = one("[name=csrf]", form).value;
+  const box = one("#worded", card).content.firstElementChild;
+  const tail = document.createElement("span");
+  one("button", box).addEventListener("click", () => {
+    fetch(place, { method: "POST", body: new URLSearchParams({ csrf, action: "stop" }) });
+  });
+  form.replaceWith(box);
+  let said = "";
+  let judged = 0;
+  const begin = () => { said = ""; judged = 0; one(".said", box).replaceChildren(tail); };
+  begin();
+  hear(`${base}/v1/search${place.slice(base.length)}/events`, {
+    accepted: begin,
+    llm_chunk: ({ text, sentences }) => {
+      said = (said + text).replace(/\s*\[[#\d][^\]]*\]/g, "").replace(/\s+/g, " ");
+      for (const sentence of sentences ?? []) {
+        const piece = document.createElement(sentence.holds ? "span" : "s");
+        piece.className = sentence.holds ? "holds" : "fails";
+        piece.textContent = sentence.text;
+        if (sentence.flaw) piece.title = `not borne out: ${sentence.flaw}`;
+        tail.before(piece, " ");
+        const at = said.indexOf(sentence.text, judged);
+        if (at >= 0) judged = at + sentence.text.length;
+      }
+      tail.textContent = said.slice(judged);
+    },
+    done: async () => {
+      box.ariaBusy = "false";
+      const told = await fetch(`${place}?part=answer`);
+      if (told.status === 200) card.outerHTML = await told.text();
+      else box.textContent = "No model has worded it.";
+      say(`answer ready, ${one("#answer .quiet").textContent}`);
+    },
+  });
+}
+
+setInterval(() => {
+  const clock = one(".clock time");
+  const told = (timeZone) => new Date().toLocaleTimeString("en-GB", {
+    timeZone, hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+  });
+  clock.textContent = [...new Set([clock.dataset.zone, "UTC"])].map(told).join(" / ");
+}, 15000);
+if (one("#rows")) followLive(one("#rows"));
+if (one("#job")?.dataset.events) followJob(one("#job").dataset.events);
+if (one("form.words")) askModel(one("form.words"));

@@ -18,6 +18,7 @@ from shared.entries.draft import FUTURE
 from shared.entries.reading.filter_sql import ANYTHING, narrowed_by
 from shared.entry_fields import EntryFields
 from shared.errors import GoneError, NotFoundError
+from shared.times.rfc3339 import timestamp
 
 Sort = Literal["newest", "oldest", "received"]
 
@@ -36,8 +37,8 @@ _CURRENT: LiteralString = (
     + entry_fields.columns("e.")
     + """, e.tags, e.metadata, coalesce(m.entities, '[]'::jsonb) AS entities,
            e.thread_id, e.reply_to, m.language, e.revision, e.doc_version,
-           e.content_hash, e.deleted_at, e.text_flags, e.flags, e.origin, e.readers,
-           e.visible_from,
+           e.content_hash, e.deleted_at, e.delete_reason, e.text_flags, e.flags,
+           e.origin, e.readers, e.visible_from,
            CASE WHEN m.revision = e.revision THEN m.flags ELSE '{}' END
            || CASE WHEN EXISTS (
                   SELECT FROM embedding_cut c
@@ -189,6 +190,7 @@ class EntryView(EntryFields):
     doc_version: int
     content_hash: bytes
     deleted_at: datetime | None
+    delete_reason: str | None
     text_flags: list[str]
     flags: list[str]
     origin: str
@@ -285,7 +287,8 @@ def require_entry(entry: EntryView | None) -> EntryView:
     if entry is None:
         raise NotFoundError
     if entry.deleted_at is not None:
-        raise GoneError
+        deleted = timestamp(entry.deleted_at)
+        raise GoneError(details={"deleted_at": deleted, "reason": entry.delete_reason})
     return entry
 
 

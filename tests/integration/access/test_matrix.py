@@ -7,6 +7,7 @@ entries were closed while no index worker runs.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -217,6 +218,53 @@ def plain(who: Looking) -> list[str]:
     return [one["source"].rpartition("/")[2] for one in found]
 
 
+# As a link of a page names an entry of this world.
+_LINK = re.compile(r"/e/api/([a-z-]+-[0-9a-f]{8})")
+
+
+def page(path: str, *, has_all: bool = True) -> Callable[[Looking], list[str]]:
+    """Look at a page as a browser does; `has_all`: it lists all that may be seen."""
+
+    def linked(who: Looking) -> list[str]:
+        shown = who.client.get(
+            path.format(word=who.world.word, job=who.job, thread=who.thread),
+            headers={"accept": "text/html"},
+        )
+        assert shown.status_code == 200, shown.text
+        found = sorted(set(_LINK.findall(shown.text)))
+        if has_all:
+            return found
+        listed = results(sort="newest")(who)
+        assert set(found) <= set(listed)
+        return listed
+
+    return linked
+
+
+def entry_pages(who: Looking) -> list[str]:
+    found = []
+    for external_id in who.world.names.values():
+        address = f"/e/api/{external_id}?more=similar"
+        answer = who.client.get(address, headers={"accept": "text/html"})
+        assert answer.status_code in {200, 404, 410}
+        found += [external_id] if answer.status_code == 200 else []
+        who.told[:] = [one for one in who.told if one is not answer.text]
+    return found
+
+
+def digest(who: Looking) -> list[str]:
+    told = who.got("/v1/digest", params={"since": "2026-01-01"})["sections"]
+    items = [one for name, part in told.items() if name != "devices" for one in part]
+    return [_LINK.fullmatch(one["permalink"])[1] for one in items]  # type: ignore[index]
+
+
+def suggestions(who: Looking) -> list[str]:
+    """Of a question nothing is told but whether it has an answer."""
+    asked = {"queries": [who.world.word, f"what happened with {who.world.word}"]}
+    ok(who.client.post("/v1/search/suggestions/evaluate", json=asked))
+    return results(sort="newest")(who)
+
+
 Surfaces = Mapping[str, Callable[[Looking], list[str]]]
 SURFACES: Surfaces = {
     "words": results(),
@@ -243,6 +291,16 @@ SURFACES: Surfaces = {
     "thread": thread,
     "changes": changes,
     "plain search": plain,
+    "digest": digest,
+    "suggestions": suggestions,
+    "first page": page("/"),
+    "search page": page("/search?q={word}&mode=keyword"),
+    "search page by meaning": page("/search?q=what+of+{word}", has_all=False),
+    "live page": page("/live"),
+    "digest page": page("/digest?since=2026-01-01"),
+    "thread page": page("/threads/{thread}"),
+    "job page": page("/jobs/{job}"),
+    "entry pages": entry_pages,
 }
 
 # Of a thread nothing is like another: these are looked at where there is none.

@@ -76,6 +76,8 @@ def test_a_device_card_says_when_it_tripped_last_and_that_it_is_fixed(
     }
     cited = [one for one in card.lines if one.start is not None]
     assert {one.entry_id for one in cited} >= {*texts}
+    named = {str(entry_id): f"/e/api/{name}" for name, entry_id in ids.items()}
+    assert all(one.permalink == named[one.entry_id] for one in card.lines)
     for one in cited:
         if one.entry_id in texts:
             assert texts[one.entry_id][one.start : one.end] == one.text
@@ -111,6 +113,9 @@ def test_a_card_needs_the_question_or_forty_per_cent_of_the_best(
     )
     assert [*cards(asking, "vacuum leak")] == ["entity:device:hcm3"]
     assert cards(asking, "vacuum leak")["entity:device:hcm3"].why == "shared"
+    # Three of ten are not enough.
+    asking.write(draft("h3", "QF9 vacuum leak", 13))
+    assert [*cards(asking, "vacuum leak")] == []
     named = cards(asking, "QF2 leak")
     assert named["entity:device:qf2"].why == "named"
 

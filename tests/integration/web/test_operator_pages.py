@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -9,6 +11,10 @@ from tests.support.fixtures.system import System
 from tests.support.read_page import Element, read_page
 
 HTML = {"accept": "text/html"}
+# What is another thing a moment later.
+PASSING = frozenset(
+    {"as_of", "to", "watermark", "lag_seconds", "seen_at", "oldest_seconds"}
+)
 
 
 def show(client: httpx.Client, path: str, status: int = 200) -> Element:
@@ -43,16 +49,37 @@ def test_every_page_is_there_with_one_head(
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/index", "/live", "/digest", "/jobs", "/sources", "/sources/api", "/status"],
+    ("path", "route"),
+    [
+        ("/index.json", "/v1/entries?limit=30"),
+        ("/live.json", "/v1/entries?limit=20"),
+        ("/digest.json?since=2026-01-01", "/v1/digest?since=2026-01-01"),
+        ("/jobs.json", "/v1/search/jobs"),
+        ("/sources.json", "/v1/sources"),
+        ("/sources/api.json", "/v1/sources/api"),
+        ("/status.json", "/v1/status"),
+        ("/quarantine.json", "/v1/quarantine?limit=50"),
+    ],
 )
-def test_every_page_is_data_at_the_same_address(
-    operator: httpx.Client, path: str
+def test_every_page_is_the_data_of_its_route_at_the_same_address(
+    operator: httpx.Client, path: str, route: str
 ) -> None:
-    answer = operator.get(f"{path}.json")
+    operator.post("/v1/entries", json={"text": "Pump 4 leaks.", "external_id": "P-4"})
 
-    assert answer.status_code == 200
-    assert answer.json()
+    page, told = operator.get(path), operator.get(route)
+
+    assert (page.status_code, told.status_code) == (200, 200)
+    shown = {name: page.json()[name] for name in told.json()}
+    assert _settled(shown) == _settled(told.json())
+
+
+def _settled(told: Any) -> Any:
+    """Return what is told without what changes from one moment to the next."""
+    if isinstance(told, list):
+        return [_settled(one) for one in told]
+    if not isinstance(told, dict):
+        return told
+    return {name: _settled(one) for name, one in told.items() if name not in PASSING}
 
 
 def test_the_quarantine_is_for_admins(caller: httpx.Client) -> None:
@@ -65,10 +92,34 @@ def test_what_is_not_there_and_what_is_anothers_are_one_page(
     with api.client() as other:
         theirs = other.post("/v1/entries", json={"text": "secret"}).json()
 
-    for path in ("/e/api/none", f"/entries/{theirs['entry_id']}"):
+        entry_id = theirs["entry_id"]
+        reply = {"text": "secret too", "reply_to": theirs["external_id"]}
+        answered = other.post("/v1/entries", json=reply).json()
+        thread = other.get(f"/v1/entries/{answered['entry_id']}").json()["thread_id"]
+        assert thread
+        file = other.post(
+            f"/v1/entries/{entry_id}/attachments",
+            files={"file": ("secret.txt", b"secret", "text/plain")},
+        ).json()["attachment_id"]
+        job = other.post("/v1/search/jobs", json={"query": "secret"}).json()["job_id"]
+
+    for path in (
+        *("/e/api/none", f"/entries/{entry_id}", f"/threads/{thread}"),
+        *(f"/jobs/{job}", f"/why-not?job={job}&entry={entry_id}"),
+    ):
         page = show(caller, path, status=404)
         assert page.one(cls="empty-not_here").one("h1").text == "Not here"
         assert "secret" not in page.text
+    assert caller.get(f"/v1/attachments/{file}", headers=HTML).status_code == 404
+
+
+def test_where_nothing_was_written_yet_it_says_what_to_do(
+    caller: httpx.Client,
+) -> None:
+    page = show(caller, "/")
+
+    assert page.one("section", cls="empty").one("h2").text == "No entries yet"
+    assert page.link("Look at the sources") == "/sources"
 
 
 def test_an_id_leads_to_the_address_that_a_rebuild_keeps(caller: httpx.Client) -> None:

@@ -200,10 +200,23 @@ def test_a_misspelt_question_is_offered_as_entries_spell_it(
     page = search(client, "comprssor restarted", mode="keyword")
 
     meant = page.one("p", cls="meant").one("a")
-    assert meant["href"] == "/search?q=compressor+restarted&mode=keyword"
+    assert meant["href"] == "/search?q=compressor+restarted&mode=keyword&via=meant"
     spelt = show(client, meant["href"])
     assert [*spelt.every("li", cls="hit")]
     assert not [*spelt.every("p", cls="meant")]
+
+
+def test_an_entry_of_others_is_not_opened_beside_the_list(
+    client: httpx.Client, running: System
+) -> None:
+    push(client, ENTRIES)
+    with running.client() as other:
+        theirs = other.post("/v1/entries", json={"text": "secret"}).json()
+
+    page = search(client, "valve", open=f"api/{theirs['external_id']}")
+
+    assert [*page.one("section", id="pane").every()] == []
+    assert "secret" not in page.one("main").text
 
 
 def test_nothing_found_and_nothing_allowed_are_different_pages(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
@@ -10,13 +13,17 @@ import pytest
 from fastapi import Response
 
 from api.operations.routes import quarantine
+from api.search.search_planner import SearchPlanner
 from api.server.json_response import as_json
 from api.sources.routes import sources
 from api.web import page_filters
-from api.web.routes import job_pages
+from api.web.routes import job_pages, source_pages
+from api.web.routes.home_page import forms_of
 from shared.access.scope import Scope
 from shared.errors import NotFoundError
 from shared.ids import uuid7
+from shared.search.query.plan import SearchQuery
+from shared.settings.settings import Settings
 from tests.support.read_page import read_page
 from tests.support.web_app import browse
 
@@ -59,6 +66,80 @@ def test_a_retry_leads_back_to_the_quarantined_of_that_source(
 
     assert [str(one) for one in retried] == [form["id"]]
     assert answer.headers["location"] == "/quarantine?source=ops&stage=embed"
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "given"),
+    [
+        ({"action": "discard", "reason": " a test "}, 303, ["a test"]),
+        ({"action": "discard", "reason": " "}, 422, []),
+        ({"action": "discard"}, 422, []),
+    ],
+)
+def test_what_was_quarantined_is_discarded_for_a_reason_alone(
+    monkeypatch: pytest.MonkeyPatch, form: dict[str, str], status: int, given: list[str]
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(quarantine, "discard", lambda *_, reason: said.append(reason))
+    admin = Scope("main", "anna", allowed=frozenset({"admin"}))
+
+    answer = browse("/quarantine", scope=admin, form={"id": str(uuid7()), **form})
+
+    assert (answer.status_code, said) == (status, given)
+
+
+@pytest.mark.parametrize("action", ["trigger", "pause", "resume", "drop"])
+def test_a_source_is_run_paused_and_resumed_by_a_form(
+    monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    done: list[tuple[str, str]] = []
+    assert source_pages.ACTIONS["pause"] is sources.pause_source
+    assert source_pages.ACTIONS["resume"] is sources.resume_source
+    for name in source_pages.ACTIONS:
+        monkeypatch.setitem(
+            *(source_pages.ACTIONS, name),
+            lambda source, *_, name=name: done.append((name, source)),
+        )
+    admin = Scope("main", "anna", allowed=frozenset({"admin"}))
+
+    answer = browse("/sources/ops%2Fmcr", scope=admin, form={"action": action})
+
+    if action == "drop":
+        assert (answer.status_code, done) == (422, [])
+    else:
+        assert done == [(action, "ops/mcr")]
+        assert answer.headers["location"] == "/sources/ops%2Fmcr"
+    reader = Scope("main", "ben", allowed=frozenset({"read"}))
+    refused = browse("/sources/ops", scope=reader, form={"action": "pause"})
+    assert refused.status_code == 403
+
+
+def test_where_to_write_is_told_of_sources_that_are_shown() -> None:
+    writes = {"adapter": "olog", "new_entry_url": "https://log.example/new"}
+    settings = Settings(
+        sources={"ops": writes, "rf": {"adapter": "olog"}, "als": writes}
+    )
+
+    forms = forms_of(
+        settings, [{"source": "ops"}, {"source": "rf"}, {"source": "gone"}]
+    )
+
+    assert forms == {"ops": "https://log.example/new"}
+
+
+@pytest.mark.parametrize(
+    ("total", "complete", "said"),
+    [
+        ({"exact": True, "lower_bound": 73}, False, "of all 73 that match"),
+        ({"exact": False, "lower_bound": 50}, False, "of 50 or more"),
+        ({"exact": False, "lower_bound": 50}, True, "and nothing else was found"),
+    ],
+)
+def test_how_many_match_is_said_as_it_is_known(
+    total: dict[str, Any], complete: object, said: str
+) -> None:
+    body = {"total_candidates": total, "complete": complete}
+    assert page_filters.amount(body) == said
 
 
 def test_a_source_whose_name_holds_a_slash_has_a_page(
@@ -117,10 +198,31 @@ def test_a_job_is_asked_again_as_it_was_or_not_at_all(
     async def get_job(*_: object) -> Response:
         return as_json(body)
 
+    def planned(*_: object) -> Any:
+        nothing: Any = None
+        planner = SearchPlanner(Settings(), nothing, time.time, nothing, nothing)
+        plan = planner.plan(SearchQuery("valve", mode="keyword"), asker)
+        return SimpleNamespace(plan=json.loads(plan.to_json()))
+
     monkeypatch.setattr(job_pages, "get_job", get_job)
+    monkeypatch.setattr(job_pages, "own_jobs", SimpleNamespace(find=planned))
     asker = Scope("main", "anna", allowed=frozenset({"search"}))
 
-    page = read_page(browse(f"/jobs/{job_id}", scope=asker).text)
+    noted: list[Any] = []
+    telemetry = SimpleNamespace(note_job=lambda *told: noted.append(told))
 
+    page = read_page(browse(f"/jobs/{job_id}", scope=asker, telemetry=telemetry).text)
+
+    assert [(str(one), json.loads(said)) for one, said in noted] == [
+        (job_id, body["response"])
+    ]
+    plan = page.one("dl", id="plan")
+    told = {
+        term.text: said.text
+        for term, said in zip(plan.every("dt"), plan.every("dd"), strict=True)
+    }
+    assert told["mode"].startswith("keyword")
+    assert (told["branches"], told["deadline"]) == ("pg_fts", "2000 ms")
+    assert "parts" not in told
     found = [one["href"] for one in page.every("a") if one.text == "Ask it again"]
     assert found == links

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from api.web.page_filters import marks, short
 from api.web.page_route import place_of_ours
+from api.web.rendering import file_of
+from api.web.routes.assets import Asset
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,12 @@ def test_a_text_is_cut_behind_a_word() -> None:
 )
 def test_nobody_is_led_elsewhere(place: str) -> None:
     assert place_of_ours(place) == "/"
+
+
+def test_the_script_is_one_module_of_300_lines_at_most() -> None:
+    (script,) = [name for name in get_args(Asset) if name.endswith(".js")]
+
+    assert file_of(script).count(b"\n") <= 300
 
 
 def test_a_place_here_is_kept() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,17 +27,34 @@ class Searches:
         return self._job
 
 
+class Telemetry:
+    """Is on, and has been told which job is expected, for which visit."""
+
+    is_on = True
+    expected: ClassVar[list[Any]] = []
+
+    def expect_job(self, *told: object) -> None:
+        self.expected[:] = told
+
+
 def asked(
     monkeypatch: pytest.MonkeyPatch, path: str, settings: Settings | None = None
 ) -> tuple[list[Any], Job, Any]:
     questions: list[Any] = []
 
-    async def planned(question: Any, *_: object) -> None:
+    async def planned(question: Any, *_: object) -> Any:
         questions.append(question)
+        return SimpleNamespace(query=question.query)
 
     monkeypatch.setattr(search_page, "planned", planned)
     job = Job(uuid7(), "main", "anna", None, "{}", 1, 0.0, 1.0, submitted=True)
-    answer = browse(path, scope=ANNA, settings=settings, searches=Searches(job))
+    answer = browse(
+        path,
+        scope=ANNA,
+        settings=settings,
+        searches=Searches(job),
+        telemetry=Telemetry(),
+    )
     return questions, job, answer
 
 
@@ -44,10 +62,13 @@ def asked(
 def test_a_search_that_outlasts_its_asker_is_followed_on_its_own_page(
     monkeypatch: pytest.MonkeyPatch, twin: str
 ) -> None:
-    _, job, answer = asked(monkeypatch, f"/search{twin}?q=valve")
+    _, job, answer = asked(monkeypatch, f"/search{twin}?q=valve&via=meant")
 
     assert answer.status_code == 303
     assert answer.headers["location"] == f"/jobs/{job.job_id}{twin}"
+    visit = answer.cookies.get("visit")
+    assert (visit is None) == bool(twin)
+    assert Telemetry.expected == [job.job_id, "main", "valve", visit, "meant"]
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 from starlette.datastructures import QueryParams
 
+from api.search.plan_settings import limits_of
+from api.search.routes.capabilities import list_modes
 from api.web.histogram import draw
 from api.web.read_as import without_words
 from api.web.rendering import Links
 from api.web.search_form import SearchForm, is_taken
 from shared.errors import InvalidRequestError
+from shared.settings.settings import Settings
+
+MODES = list_modes(limits_of(Settings()))
 
 
 def form(address: str) -> SearchForm:
-    return SearchForm.read(QueryParams(address))
+    return SearchForm.read(QueryParams(address), MODES)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +30,7 @@ def form(address: str) -> SearchForm:
         "q=valve&mode=keyword&sort=newest&from=2026-01-01&to=2026-02-01",
         "q=a+b&logbook=ops&logbook=mcr&kind=incident&page=3&rows=condensed",
         "q=valve&open=api%2FOPS-1%402&collapse=thread",
+        "q=a&mode=semantic&p.similarity_threshold=0.4&p.deadline_ms=900",
     ],
 )
 def test_an_address_is_written_as_it_was_read(address: str) -> None:
@@ -51,6 +57,22 @@ def test_what_is_asked_is_a_search_of_the_contract() -> None:
         "author": {"in": ["anna", "ben"]},
         "date_from": "2026-01-01",
     }
+
+
+def test_a_mode_is_given_its_own_parameters_alone() -> None:
+    own = "p.similarity_threshold=0.4&p.deadline_ms=900"
+    asked = form(f"q=x&mode=semantic&{own}")
+
+    sent = asked.request()
+    assert (sent.similarity_threshold, sent.deadline_ms) == (0.4, 900)
+    # A form still holds what the mode before it took.
+    by_words = form(f"q=x&mode=keyword&{own}")
+    assert by_words.parameters == {"deadline_ms": 900}
+    assert "p.deadline_ms" not in asked.changed(mode="keyword")
+    assert asked.changed(sort="newest")["p.deadline_ms"] == 900
+    again = SearchForm.of_request(sent.model_dump(mode="json"))
+    assert again is not None
+    assert again.parameters == asked.parameters
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from api.search.search_planner import SearchPlanner
 from api.web.routes import search_page
 from shared.access.scope import Scope
-from shared.errors import OpenSearchError, SearchTimeoutError
+from shared.errors import LogchordError, OpenSearchError, SearchTimeoutError
 from shared.ids import uuid7
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome, make_failure
@@ -38,7 +39,10 @@ class Searches(SearchPlanner):
     """Plans as an API does; its searches come to what they are told to."""
 
     def __init__(
-        self, outcomes: Sequence[Outcome], counted: SearchTimeoutError | Job
+        self,
+        outcomes: Sequence[Outcome],
+        counted: SearchTimeoutError | Job,
+        told: Mapping[str, Any],
     ) -> None:
         super().__init__(Settings(), no_pool(), lambda: 0.0, no_pool, lambda: None)
         approved = Approved((PAIR,), self.facility)
@@ -46,6 +50,7 @@ class Searches(SearchPlanner):
         self.asked: list[Plan] = []
         self._outcomes = outcomes
         self._counted = counted
+        self._told = told
 
     async def ask(self, plan: Plan, *_: object) -> str | Job:
         self.asked.append(plan)
@@ -54,7 +59,7 @@ class Searches(SearchPlanner):
             ended = conclude(plan, heard)
             parts = parts_without_reading(plan, ended)
             answer = respond(plan, uuid7(), ended, [], parts, {"total": 1.0})
-            return json.dumps(answer.to_json())
+            return json.dumps({**answer.to_json(), **self._told})
         if isinstance(self._counted, Job):
             return self._counted
         raise self._counted
@@ -75,14 +80,15 @@ def shown(
     monkeypatch: pytest.MonkeyPatch,
     outcomes: Sequence[Outcome],
     counted: SearchTimeoutError | Job = LATE,
+    **told: Any,
 ) -> tuple[Element, Searches]:
-    searches = Searches(outcomes, counted)
+    searches = Searches(outcomes, counted, told)
 
     async def planned(question: Any, *_: object) -> Plan:
         return searches.plan(question, ANNA)
 
     monkeypatch.setattr(search_page, "planned", planned)
-    telemetry = SimpleNamespace(note_answer=lambda *_: None)
+    telemetry = SimpleNamespace(is_on=False, note_answer=lambda *_: None)
     answer = browse(
         "/search?q=beam&mode=hybrid",
         scope=ANNA,
@@ -105,6 +111,57 @@ def test_nothing_found_where_a_part_failed_is_not_said_to_be_nothing(
     page, _ = shown(monkeypatch, [WORDS, MEANING])
 
     assert page.one(cls="empty-nothing").one("h2").text == "No results"
+
+
+def test_what_is_not_read_yet_is_said_to_be_on_its_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    coverage = {"waiting": 3, "sources": [], "nearest": []}
+
+    page, _ = shown(monkeypatch, [WORDS, MEANING], coverage=coverage)
+
+    empty = page.one(cls="empty-indexing")
+    assert empty.one("h2").text == "Still reading"
+    assert "3 entries wait to be read" in empty.text
+    assert empty.link("Ask again") == "/search?q=beam&mode=hybrid"
+
+
+def test_a_source_that_is_late_is_named_above_the_hits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = (datetime.now(UTC) - timedelta(minutes=40)).isoformat()
+    late = [{"source": "ops", "why": "not_answering", "answered_at": at}]
+
+    page, _ = shown(monkeypatch, [WORDS, MEANING], sources_behind=late)
+
+    said = page.one("div", cls="late").text
+    assert said == (
+        "ops is not answering, last read 40 min ago: something newer may be missing."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [
+        ("broker_unavailable", "The message broker does not answer"),
+        ("search_timeout", "No worker answered in time"),
+        ("database_unavailable", "The database does not answer"),
+    ],
+)
+def test_a_part_that_is_away_is_named_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, code: str, wanted: str
+) -> None:
+    async def planned(*_: object) -> Plan:
+        raise LogchordError(code=code)
+
+    monkeypatch.setattr(search_page, "planned", planned)
+
+    answer = browse("/search?q=beam", scope=ANNA)
+
+    page = read_page(answer.text)
+    assert answer.status_code in {503, 504}
+    assert page.one("p", cls="to-do").text.startswith(wanted)
+    assert page.link("How the system is") == "/status"
 
 
 @pytest.mark.parametrize("counted", [LATE, GOES_ON])
