@@ -178,12 +178,21 @@ class AsyncOperations:
         """Return the models that make vectors."""
         return await self._link.read(models.EmbedModelsOut, "GET", "/v1/embed-models")
 
-    async def reembed(self, model: str, **fields: Any) -> models.QueuedOut:
-        """Have a model read every entry; a dry run only counts."""
-        path = f"/v1/embed-models/{quote(model, safe='')}/reembed"
-        return await self._link.read(models.QueuedOut, "POST", path, json=fields)
+    async def reembed(
+        self, model: str, **fields: Any
+    ) -> models.QueuedOut | models.PlannedOut:
+        """Have a model read every entry; with `dry_run`, count what it would read."""
+        return await self._ask_model(model, "reembed", fields)
 
-    async def activate_model(self, model: str, **fields: Any) -> models.QueuedOut:
-        """Have searches use a model."""
-        path = f"/v1/embed-models/{quote(model, safe='')}/activate"
-        return await self._link.read(models.QueuedOut, "POST", path, json=fields)
+    async def activate_model(
+        self, model: str, **fields: Any
+    ) -> models.QueuedOut | models.PlannedOut:
+        """Have searches use a model; with `dry_run`, count what it has yet to read."""
+        return await self._ask_model(model, "activate", fields)
+
+    async def _ask_model(
+        self, model: str, what: str, fields: dict[str, Any]
+    ) -> models.QueuedOut | models.PlannedOut:
+        path = f"/v1/embed-models/{quote(model, safe='')}/{what}"
+        kind = models.PlannedOut if fields.get("dry_run") else models.QueuedOut
+        return await self._link.read(kind, "POST", path, json=fields)

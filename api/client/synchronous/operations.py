@@ -170,12 +170,21 @@ class Operations:
         """Return the models that make vectors."""
         return self._link.read(models.EmbedModelsOut, "GET", "/v1/embed-models")
 
-    def reembed(self, model: str, **fields: Any) -> models.QueuedOut:
-        """Have a model read every entry; a dry run only counts."""
-        path = f"/v1/embed-models/{quote(model, safe='')}/reembed"
-        return self._link.read(models.QueuedOut, "POST", path, json=fields)
+    def reembed(
+        self, model: str, **fields: Any
+    ) -> models.QueuedOut | models.PlannedOut:
+        """Have a model read every entry; with `dry_run`, count what it would read."""
+        return self._ask_model(model, "reembed", fields)
 
-    def activate_model(self, model: str, **fields: Any) -> models.QueuedOut:
-        """Have searches use a model."""
-        path = f"/v1/embed-models/{quote(model, safe='')}/activate"
-        return self._link.read(models.QueuedOut, "POST", path, json=fields)
+    def activate_model(
+        self, model: str, **fields: Any
+    ) -> models.QueuedOut | models.PlannedOut:
+        """Have searches use a model; with `dry_run`, count what it has yet to read."""
+        return self._ask_model(model, "activate", fields)
+
+    def _ask_model(
+        self, model: str, what: str, fields: dict[str, Any]
+    ) -> models.QueuedOut | models.PlannedOut:
+        path = f"/v1/embed-models/{quote(model, safe='')}/{what}"
+        kind = models.PlannedOut if fields.get("dry_run") else models.QueuedOut
+        return self._link.read(kind, "POST", path, json=fields)
