@@ -305,7 +305,7 @@ class _Writer:
         began: float,
     ) -> Answer:
         citations = compose_answer.list_citations(
-            cited, self._marks.labels, self._plan.scope.tenant
+            cited, self._marks, self._values, self._plan.scope.tenant
         )
         labels = [one.label for one in citations]
         return Answer(
