@@ -21,6 +21,7 @@ from shared.answers.prompt.model_prompt import ModelPrompt
 from shared.answers.worded.check_sentence import Checker
 from shared.answers.worded.model_text import Mark
 from shared.answers.worded.worded_answer import word_answer
+from shared.search.absence.coverage import Coverage
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, ModelShare, ModelStatus, Status
 from shared.search.results.conclude import Conclusion
@@ -79,9 +80,10 @@ class AgentAnswer:
         conclusion: Conclusion,
         page: ResultPage,
         timeout_ms: int,
+        covered: Coverage | None,
     ) -> Answer | None:
         """Return the answer over all entries that were seen; None: there were none."""
-        prepared = prepare_answer(context, plan, conclusion, page, timeout_ms)
+        prepared = prepare_answer(context, plan, conclusion, page, timeout_ms, covered)
         if prepared is None:
             return None
         answer = prepared.answer

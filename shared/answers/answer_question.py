@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -20,7 +20,8 @@ from shared.answers.evidence.unwritten_words import find_unwritten_words
 from shared.answers.question import question_parts, question_scope
 from shared.answers.question.question import Question, read_part, read_question
 from shared.postgres.statement_deadline import Deadline
-from shared.search.absence.absence import say_unsearched
+from shared.search.absence import absence
+from shared.search.absence.coverage import Coverage
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, ContextAnswer, Grade, Status
 from shared.search.results.conclude import Conclusion
@@ -47,8 +48,9 @@ class PreparedAnswer:
     marks: Marks
     # Chosen and next best, those of each part; none where the question is refused.
     sentences: Sequence[ScoredSentence] = ()
-    # What stands whoever words it: which slots are not filled, what was not searched,
-    # and by what the values of entries were replaced.
+    # What stands whoever words it: which slots are not filled and what was searched for
+    # them; of a full answer what was not searched; and by what the values of entries
+    # were replaced.
     unfilled: str = ""
     unsearched: str = ""
     values: Mapping[UUID, Sequence[Other]] = field(default_factory=dict)
@@ -67,10 +69,13 @@ class Preparing:
         conclusion: Conclusion,
         page: ResultPage,
         timeout_ms: int,
+        covered: Coverage | None,
         /,
     ) -> Answer | None:
         """Answer from a page of hits; None: none is asked for, or there are no hits."""
-        self.prepared = prepare_answer(context, plan, conclusion, page, timeout_ms)
+        self.prepared = prepare_answer(
+            context, plan, conclusion, page, timeout_ms, covered
+        )
         return self.prepared.answer if self.prepared else None
 
 
@@ -80,13 +85,16 @@ def answer_question(
     conclusion: Conclusion,
     page: ResultPage,
     timeout_ms: int,
+    covered: Coverage | None,
     meanings: Meanings | None = None,
 ) -> Answer | None:
     """Answer from a page of hits; None: none is asked for, or there are no hits.
 
     Questions are compared by the model that was searched, unless by other `meanings`.
     """
-    prepared = prepare_answer(context, plan, conclusion, page, timeout_ms, meanings)
+    prepared = prepare_answer(
+        context, plan, conclusion, page, timeout_ms, covered, meanings
+    )
     return prepared.answer if prepared else None
 
 
@@ -96,9 +104,13 @@ def prepare_answer(
     conclusion: Conclusion,
     page: ResultPage,
     timeout_ms: int,
+    covered: Coverage | None,
     meanings: Meanings | None = None,
 ) -> PreparedAnswer | None:
-    """Answer from a page, and keep what the answer was made of."""
+    """Answer from a page, and keep what the answer was made of.
+
+    What was searched and what is unknown is said of a refusal where it was measured.
+    """
     asked = plan.detail.synthesis
     if asked is None or not page or not plan.asks_for_words:
         return None
@@ -114,8 +126,8 @@ def prepare_answer(
     labels = compose_answer.make_labels(entries, asked.style)
     marks = Marks(labels, asked.style, asked.marked)
     values = {one.row.entry_id: one.values.superseded_by for one in page}
-    unsearched = say_unsearched(conclusion.branches)
-    writer = _Writer(plan, entries, marks, values, unsearched)
+    unsearched = absence.say_unsearched(conclusion.branches)
+    writer = _Writer(plan, entries, marks, values, unsearched, covered)
     outside = question_scope.find_outside(plan.query)
     if outside is not None:
         refused = writer.refuse(
@@ -135,17 +147,29 @@ def prepare_answer(
     def unwritten(one: Question, words: Sequence[str]) -> tuple[str, ...]:
         return find_unwritten_words(context.pool, one, words, plan.scope, left.left_ms)
 
+    sources = {one.row.source for one in entries}
+    is_outside = covered is not None and covered.is_later_than(
+        plan.filters.until, sources
+    )
+    characters = MOST_CHARACTERS // len(read)
     answered = [
-        answer_part(one, entries, compare, unwritten, MOST_CHARACTERS // len(read))
+        answer_part(one, entries, compare, unwritten, characters, is_outside=is_outside)
         for one in read
     ]
     sentences = [
         one for part in answered for one in dict.fromkeys((*part.chosen, *part.best))
     ]
     written = writer.write(answered, began)
-    unfilled = " ".join(filter(None, map(writer.say_unfilled, answered)))
+    unfilled = writer.say_refused(answered)
     return PreparedAnswer(
-        written, plan, entries, marks, sentences, unfilled, unsearched, values
+        written,
+        plan,
+        entries,
+        marks,
+        sentences,
+        unfilled,
+        "" if unfilled else unsearched,
+        values,
     )
 
 
@@ -159,19 +183,20 @@ class _Writer:
         marks: Marks,
         values: Mapping[UUID, Sequence[Other]],
         unsearched: str,
+        covered: Coverage | None,
     ) -> None:
         self._plan = plan
         self._entries = entries
         self._marks = marks
         self._values = values
         self._unsearched = unsearched
+        self._covered = covered
 
     def write(self, parts: Sequence[PartAnswer], began: float) -> Answer:
         """Return the answer to all parts, a paragraph each."""
         chosen = [one for part in parts for one in part.chosen]
         worst = min(parts, key=lambda part: _WORST_FIRST.index(part.judgement.status))
-        said = [self.say_unfilled(part) for part in parts]
-        paragraphs = map(self._paragraph, parts, said)
+        paragraphs = map(self._paragraph, parts, self._list_refusals(parts))
         is_blended = len(parts) > 1 and worst.judgement.status == "grounded"
         replaced = any(compose_answer.is_replaced(one, self._values) for one in chosen)
         grade: Grade = worst.judgement.grade
@@ -184,8 +209,9 @@ class _Writer:
                 part.question, part.judgement, part.unnamed, self._entries
             )
         ]
-        told = " ".join(filter(None, said)) or " ".join(
-            " ".join(one.candidate.text.split()) for one in chosen
+        told = (
+            *(" ".join(one.candidate.text.split()) for one in chosen),
+            self._unsearched,
         )
         return self._answer(
             "\n\n".join(paragraphs),
@@ -193,7 +219,7 @@ class _Writer:
             ContextAnswer(
                 status=worst.judgement.status,
                 code="blended" if is_blended else worst.judgement.code,
-                summary=" ".join(filter(None, (told, self._unsearched))),
+                summary=self.say_refused(parts) or " ".join(filter(None, told)),
                 reason=self._plan.reasoning,
                 grade=grade,
                 evidence=compose_answer.list_evidence(chosen),
@@ -216,13 +242,36 @@ class _Writer:
         nearest = self._nearest()
         return self._answer(self._beside(said, nearest), nearest, context, began)
 
-    def say_unfilled(self, part: PartAnswer) -> str:
+    def say_refused(self, parts: Sequence[PartAnswer]) -> str:
+        """Return which slots are not filled, what was searched, what is unknown."""
+        return " ".join(filter(None, self._list_refusals(parts)))
+
+    def _list_refusals(self, parts: Sequence[PartAnswer]) -> list[str]:
+        """Return what is said of each part; of one that is answered nothing.
+
+        What was searched is the same for all of them, and is said of the first.
+        """
+        said = [self._say_unfilled(part) for part in parts]
+        first = next((place for place, one in enumerate(said) if one), None)
+        if first is not None:
+            said[first] = " ".join(filter(None, (said[first], *self._say_searched())))
+        return said
+
+    def _say_unfilled(self, part: PartAnswer) -> str:
         """Return which slot of a part is not filled; nothing where all are."""
         if part.judgement.status == "grounded":
             return ""
+        if part.judgement.code == "outside_coverage" and self._covered is not None:
+            return absence.say_outside_coverage(self._plan, self._covered)
         return compose_answer.say_refusal(
             part.question, part.judgement, part.unnamed, self._entries
         )
+
+    def _say_searched(self) -> Iterator[str]:
+        yield absence.say_searched(self._plan)
+        yield self._unsearched
+        if self._covered is not None:
+            yield absence.say_unknown(self._plan, self._covered)
 
     def _paragraph(self, part: PartAnswer, said: str) -> str:
         if not said:
@@ -256,7 +305,7 @@ class _Writer:
         began: float,
     ) -> Answer:
         citations = compose_answer.list_citations(
-            cited, self._marks.labels, self._plan.scope.tenant
+            cited, self._marks, self._values, self._plan.scope.tenant
         )
         labels = [one.label for one in citations]
         return Answer(

@@ -82,24 +82,45 @@ def write_sentences(
     values: Mapping[UUID, Sequence[Other]],
     zone: str,
 ) -> str:
-    """Return sentences as one paragraph, oldest first, each with its mark.
+    """Return sentences as one paragraph, each with its mark.
 
     What a newer entry says otherwise is said behind a sentence that states the value.
     """
     return " ".join(
         close_sentence(_plain(one), marks.of(one.candidate.entry))
         + say_replaced(one.candidate.text, one.candidate.entry, values, zone)
-        for one in order_in_time(chosen)
+        for one in order_sentences(chosen, values)
     )
+
+
+def order_sentences(
+    chosen: Sequence[ScoredSentence], values: Mapping[UUID, Sequence[Other]]
+) -> list[ScoredSentence]:
+    """Return sentences oldest first; one whose value replaces another one's leads."""
+    newer = [
+        (value.other_id, value.dimension, round(float(value.value), 9))
+        for one in chosen
+        if (value := _newer_value(one.candidate.text, one.candidate.entry, values))
+    ]
+
+    def leads(one: ScoredSentence) -> bool:
+        entry = one.candidate.entry
+        stated = _stated_values(one.candidate.text, entry.row.language)
+        return any((entry.row.entry_id, *value) in newer for value in stated)
+
+    ordered = order_in_time(chosen)
+    return sorted(ordered, key=lambda one: not leads(one)) if newer else ordered
 
 
 def list_citations(
-    chosen: Sequence[ScoredSentence], labels: Mapping[UUID, str], tenant: str
+    chosen: Sequence[ScoredSentence],
+    marks: Marks,
+    values: Mapping[UUID, Sequence[Other]],
+    tenant: str,
 ) -> list[Citation]:
-    """Return the entries cited by an answer in order of time."""
-    return cite_sentences(
-        [one.candidate for one in order_in_time(chosen)], labels, tenant
-    )
+    """Return the entries cited by an answer, in the order of its sentences."""
+    ordered = [one.candidate for one in order_sentences(chosen, values)]
+    return cite_sentences(ordered, marks.labels, tenant)
 
 
 def cite_sentences(
@@ -156,10 +177,7 @@ def _newer_value(
     others = values.get(entry.row.entry_id, ())
     if not others:
         return None
-    said = [
-        (found.dimension, round(float(found.value), 9))
-        for found in find_quantities(sentence, entry.row.language)
-    ]
+    said = _stated_values(sentence, entry.row.language)
     return next(
         (
             other
@@ -168,6 +186,13 @@ def _newer_value(
         ),
         None,
     )
+
+
+def _stated_values(sentence: str, language: str) -> list[tuple[str, float]]:
+    return [
+        (found.dimension, round(float(found.value), 9))
+        for found in find_quantities(sentence, language)
+    ]
 
 
 def say_replaced(

@@ -119,7 +119,7 @@ def evaluate_suggestion(
         return Suggestion(plan.query, "no_match", scope_ready=True)
     kinds = Counter(one.row.kind for one in page)
     answer = answer_question(
-        context, plan, conclusion, page, TIMEOUT_MS, meanings=no_likeness
+        context, plan, conclusion, page, TIMEOUT_MS, None, no_likeness
     )
     is_grounded = answer is not None and answer.context.status == "grounded"
     evidence = len(answer.context.evidence) if answer and is_grounded else 0

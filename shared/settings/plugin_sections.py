@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from shared import plugins as registry
 from shared import suggest
@@ -125,9 +125,22 @@ class RAGSettings(ModelPipelineSettings):
     max_context_chars: int = Field(
         12_000, ge=200, le=200_000, description="Length of what it reads, in all."
     )
+    max_context_tokens: int | None = Field(
+        None, ge=100, description="The same in tokens, counted by `tokenizer`."
+    )
+    tokenizer: str | None = Field(
+        None, description="Path of the model's `tokenizer.json`."
+    )
     max_chars_per_entry: int = Field(
         2000, ge=100, le=100_000, description="Length of what it reads of one entry."
     )
+
+    @model_validator(mode="after")
+    def _can_count(self) -> Self:
+        if self.max_context_tokens is not None and self.tokenizer is None:
+            message = "max_context_tokens needs a tokenizer"
+            raise ValueError(message)
+        return self
 
 
 class PipelinesSettings(PluginSection):

@@ -365,6 +365,9 @@ def test_the_terminal_prints_the_parts_and_what_each_found(
     assert more[: len(printed)] == printed
     traced = "\n".join(more[len(printed) :])
     assert "score" in traced, more
+    told = run("ask", *asked).stdout
+    assert "[1]" in told
+    assert "cites     [1] OPS-2  Gate valve 8" in told
 
 
 @pytest.mark.requirement("S3-43", "S3-57", "S3-58")

@@ -62,16 +62,16 @@ def ask(
         body["synthesize"] = "llm" if by_model else "deterministic"
     with api_client.open_client(out) as client:
         job = api_client.call(client, "POST", await_jobs.PATH, json=body)
-        _show_words(client, job["job_id"])
+        show_words(client, job["job_id"])
         answer = await_jobs.response(client, job["job_id"])
     if out.as_json:
         out.document(answer)
     else:
-        _tell(out, answer)
+        tell_answer(out, answer)
     return output.DONE
 
 
-def _show_words(client: httpx.Client, job_id: str) -> None:
+def show_words(client: httpx.Client, job_id: str) -> None:
     """Show what a model says while it says it, where somebody looks."""
     has_begun = False
     for event in event_stream.until_done(client, f"{await_jobs.PATH}/{job_id}/events"):
@@ -82,7 +82,8 @@ def _show_words(client: httpx.Client, job_id: str) -> None:
         click.echo("\n", err=True)
 
 
-def _tell(out: output.Output, answer: dict[str, Any]) -> None:
+def tell_answer(out: output.Output, answer: dict[str, Any]) -> None:
+    """Print an answer to a person: in sentences, or why there is none."""
     page = HitLayout.here()
     is_answered = bool(answer["answer"])
     for line in (sentences if is_answered else absence).lines(answer, page):

@@ -18,21 +18,25 @@ _TITLE = 60
 
 
 def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
-    """Yield an answer's paragraphs, its status and grade, and the entries it cites."""
+    """Yield an answer's paragraphs, its status and grade, and its numbered sources."""
     text, said = answer["answer"], answer["context_answer"]
     if not text or not said:
         return
+    numbers = {one["label"]: n for n, one in enumerate(answer["citations"], 1)}
+
+    def number(match: re.Match[str]) -> str:
+        return f"[{numbers.get(match[1], match[1])}]"
+
     for paragraph in text.split("\n\n"):
-        yield from wrapped(plain(_PINNED.sub(r"[\1]", paragraph)), page.text)
+        yield from wrapped(plain(_PINNED.sub(number, paragraph)), page.text)
     status = click.style(said["status"], fg=_COLOURS[said["status"]])
     yield labelled(
         "answer", [status, f"grade {said['grade']}", said["code"]], page.facts
     )
     for one in answer["citations"]:
         title = cut(plain(one["title"]), _TITLE) or "(no title)"
-        yield labelled(
-            "cites", f"{plain(one['label'])}  {title}{_since(one)}", page.facts
-        )
+        cited = f"[{numbers[one['label']]}] {plain(one['label'])}  {title}{_since(one)}"
+        yield labelled("cites", cited, page.facts)
     for question in said["questions"]:
         yield labelled("ask", plain(question), page.facts)
     yield ""

@@ -58,6 +58,8 @@ class Support:
     # Without a model at hand words alone decide.
     is_compared: bool = True
     unsupported: tuple[str, ...] = ()
+    # The time that is asked for lies before all that was loaded.
+    is_outside: bool = False
 
 
 def ground(
@@ -71,7 +73,22 @@ def ground(
     """Judge an answer by its slots first: similarity alone cannot refuse.
 
     Why something happened is told in too many ways: no sentence need say `because`.
+    A time before all that was loaded is why there is no answer, not the words.
     """
+    judgement = _judge(scored, chosen, support, thresholds, needs_kind=needs_kind)
+    if support.is_outside and judgement.status != "grounded":
+        return Judgement("insufficient", "outside_coverage", "D", support.unsupported)
+    return judgement
+
+
+def _judge(
+    scored: Sequence[ScoredSentence],
+    chosen: Sequence[ScoredSentence],
+    support: Support,
+    thresholds: Thresholds,
+    *,
+    needs_kind: bool,
+) -> Judgement:
     unsupported = support.unsupported
     if support.is_gated:
         return Judgement("insufficient", "unknown_name", "D", unsupported)

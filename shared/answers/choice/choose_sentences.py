@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from shared.answers.choice.sentence_score import ScoredSentence
 
 MOST_SENTENCES, MOST_CHARACTERS = 3, 420
-# A sentence so many of whose words are told already says nothing new.
+# A sentence so many of whose words are told already says nothing new. By words for
+# every kind of question: only the best eight have vectors, and a sentence with another
+# number in it is as near by meaning as a copy.
 _ALIKE_WORDS = 0.7
 
 

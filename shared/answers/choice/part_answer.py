@@ -44,8 +44,13 @@ def answer_part(
     meanings: Meanings,
     unwritten: Unwritten,
     characters: int,
+    *,
+    is_outside: bool = False,
 ) -> PartAnswer:
-    """Choose sentences for a question and judge them."""
+    """Choose sentences for a question and judge them.
+
+    `is_outside`: the time that is asked for lies before all that was loaded.
+    """
     scores = SentenceScores(question, entries)
     scored = scores.score_by_words()
     known: dict[Candidate, float] = {}
@@ -65,6 +70,7 @@ def answer_part(
         meaning=max((known.get(one.candidate, 0.0) for one in chosen), default=0.0),
         is_compared=bool(known),
         unsupported=unwritten(question, missing),
+        is_outside=is_outside,
     )
     judgement = answer_status.ground(
         scored, chosen, support, needs_kind=question.kind != "why"

@@ -5,7 +5,7 @@ Equal entries and bounds give the same text byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +42,16 @@ class Bounds:
 
     max_context_chars: int = 12_000
     max_chars_per_entry: int = 2000
+    # None: whoever reads it is not known to count tokens.
+    max_context_tokens: int | None = None
+    count_tokens: Callable[[str], int] = len
+
+    def admit(self, text: str) -> bool:
+        """Tell whether a context may be as long as a text."""
+        if len(text) > self.max_context_chars:
+            return False
+        most = self.max_context_tokens
+        return most is None or self.count_tokens(text) <= most
 
 
 SHIPPED = Bounds()
@@ -67,17 +77,33 @@ def assemble_context(
         is_truncated |= content != one.content
         whole = f"{one.head(form)}\n{content}"
         before = separator if labels else ""
-        room = bounds.max_context_chars - len(text) - len(before)
-        if len(whole) <= room:
+        if bounds.admit(text + before + whole):
             text += before + whole
             labels.append(one.label)
             continue
         is_truncated = True
+        room = _find_room(text + before, whole, bounds)
         if room >= LEAST_CHARACTERS:
             text += before + _cut(whole, room)
             labels.append(one.label)
         break
     return AssembledContext(text, tuple(labels), is_truncated)
+
+
+def _find_room(before: str, whole: str, bounds: Bounds) -> int:
+    """Return how many characters of an entry there is room for; 0: too few."""
+    most = min(bounds.max_context_chars - len(before), len(whole) - 1)
+    if bounds.max_context_tokens is None:
+        return most
+    # Halving finds room that is there, though not each longer text has more tokens.
+    least, found = LEAST_CHARACTERS, 0
+    while least <= most:
+        middle = (least + most) // 2
+        if bounds.admit(before + _cut(whole, middle)):
+            found, least = middle, middle + 1
+        else:
+            most = middle - 1
+    return found
 
 
 def _cut(text: str, most: int) -> str:

@@ -6,7 +6,9 @@ from shared.search.query import modes, sub_queries
 from shared.search.query.plan import Plan
 from shared.text.facility.facility import Facility
 
-# What is asked for in one breath is answered in one, unless each was searched.
+# What is asked for in one breath is answered in one, unless each was searched. Each
+# side of a comparison has its paragraph, however far its hits score below the other's:
+# one that is left out for its score would pass for one of which nothing is written.
 _ASKED_APART = frozenset({"multi_question", "comparison"})
 
 

@@ -87,7 +87,11 @@ class ModelTier:
             # A refusal rests on slots that no wording fills.
             return _left_alone(plain, "off", "refused", chosen)
         began = time.monotonic()
-        prompt = write_prompt(prepared, self._rules(chosen))
+        try:
+            prompt = write_prompt(prepared, self._rules(chosen))
+        except ConfigurationError as exc:
+            share = ModelShare(status="failed", model=chosen.name)
+            return replace(plain, model=_failed(share, exc, time.monotonic() - began))
         if prompt is None:
             return _left_alone(plain, "off", "excluded_logbooks", chosen)
         assembled = time.monotonic()
@@ -132,8 +136,16 @@ class ModelTier:
 
     def _rules(self, chosen: ChosenModel) -> PromptRules:
         rag = self.settings.pipelines.rag
+        bounds = Bounds(
+            rag.max_context_chars, rag.max_chars_per_entry, rag.max_context_tokens
+        )
+        if rag.tokenizer is not None:
+            # What counts tokens costs a moment to import, and few do.
+            from shared.embedding.models.token_counts import load_token_counter
+
+            bounds = replace(bounds, count_tokens=load_token_counter(rag.tokenizer))
         return PromptRules(
-            Bounds(rag.max_context_chars, rag.max_chars_per_entry),
+            bounds,
             rag.prompt,
             find_excluded_logbooks(self.settings, chosen),
         )

@@ -39,6 +39,8 @@ _LAGGING_SECONDS = 300.0
 NEAR_MS = 300
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _MOST_SENTENCES = 6
+# How many sources are named in one sentence.
+_MOST_NAMED = 5
 EMPTY_QUERY = "empty_query"
 # Why a branch was skipped, in words that a reader understands.
 _WHY = {
@@ -156,8 +158,14 @@ def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
         return "below_threshold"
     if covered is None or not covered.standings:
         return "no_results"
+    if covered.is_later_than(plan.filters.until, _sources_of(covered)):
+        return "outside_coverage"
     late = any(one.why != "lag" or _is_late(one) for one in covered.unknown)
     return "source_lagging" if late or covered.waiting != 0 else "absence_covered"
+
+
+def _sources_of(covered: Coverage) -> set[str]:
+    return {source for source, _ in covered.counts or {}}
 
 
 def list_unsearched(branches: Sequence[Outcome]) -> list[Outcome]:
@@ -189,6 +197,38 @@ def say_unsearched(branches: Sequence[Outcome]) -> str:
     return _say_failed("Not everything", failed) if failed else ""
 
 
+def say_searched(plan: Plan) -> str:
+    """Name what was searched: which sources, and what time.
+
+    How many entries there are stands in the coverage: it is not always counted in
+    time, and the same question has the same answer.
+    """
+    among = _listed(sorted(plan.filters.sources or ())) or "every source"
+    return f"Searched: {among}{_written(plan)}."
+
+
+def say_unknown(plan: Plan, covered: Coverage) -> str:
+    """Name the times that sources have not brought yet; empty where none is late."""
+    late = [one for one in covered.unknown if one.why != "lag" or _is_late(one)]
+    return " ".join(_unknown(one, plan.time.zone) for one in late[:_MOST_NAMED])
+
+
+def say_outside_coverage(plan: Plan, covered: Coverage) -> str:
+    """Return from when on the sources are complete, where a time lies before that."""
+    zone = plan.time.zone
+    firsts = [
+        f"{one.source} from {_moment(one.complete_from, zone)} on"
+        for one in covered.standings
+        if one.complete_from is not None
+    ]
+    return f"That time lies before all that was loaded: {_listed(firsts)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join((*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])))
+
+
 def _say_failed(what: str, failed: Sequence[Outcome]) -> str:
     names = ", ".join(
         f"{one.name} ({_WHY.get(one.reason or '') or one.error_code or one.reason})"
@@ -211,6 +251,8 @@ def _sentences(
         yield _say_failed("Not everything" if was_asked else "Nothing", failed)
     if was_asked:
         yield _searched(plan, covered)
+    if covered and covered.is_later_than(plan.filters.until, _sources_of(covered)):
+        yield say_outside_coverage(plan, covered)
     if covered and covered.waiting != 0:
         yield _waiting(covered.waiting)
     for one in (covered.unknown if covered else ())[:_MOST_SENTENCES]:
@@ -233,16 +275,20 @@ def _searched(plan: Plan, covered: Coverage | None) -> str:
     among = "entries that could not be counted in time"
     if entries is not None:
         among = "1 entry" if entries == 1 else f"{entries} entries"
+    age = covered.counted.age if covered and covered.counted else 0.0
+    counted = f", as counted {_span(age)} ago" if age >= _MINUTE else ""
+    return f"Nothing was found among {among}{_written(plan)}{counted}."
+
+
+def _written(plan: Plan) -> str:
+    """Return the time that is searched; nothing where it is all of it."""
     since, until = plan.filters.since, plan.filters.until
     window = ""
     if since:
         window += f" from {_moment(datetime.fromisoformat(since), plan.time.zone)}"
     if until:
         window += f" before {_moment(datetime.fromisoformat(until), plan.time.zone)}"
-    written = f" written{window}" if window else ""
-    age = covered.counted.age if covered and covered.counted else 0.0
-    counted = f", as counted {_span(age)} ago" if age >= _MINUTE else ""
-    return f"Nothing was found among {among}{written}{counted}."
+    return f" written{window}" if window else ""
 
 
 def _waiting(entries: int | None) -> str:

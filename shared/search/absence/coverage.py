@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -135,6 +135,20 @@ class Coverage:
         if self.counts is None or self.is_narrowed:
             return None
         return sum(self.counts.values())
+
+    def is_later_than(self, until: str | None, sources: Iterable[str]) -> bool:
+        """Tell whether a time ends before any source is complete.
+
+        `sources` have entries of that time; one that is pushed to may have them all.
+        """
+        end = _time(until)
+        firsts = {one.source: one.complete_from for one in self.standings}
+        return (
+            end is not None
+            and bool(firsts)
+            and firsts.keys() >= set(sources)
+            and all(first is not None and end <= first for first in firsts.values())
+        )
 
     def body(self, candidates: Mapping[str, int] = _NONE) -> dict[str, Any]:
         """Return the coverage as answers show it; `candidates` counts hits by kind."""

@@ -23,6 +23,7 @@ from shared.errors import (
 from shared.log import get_logger
 from shared.messaging.broker_errors import translate_broker_errors
 from shared.postgres.pool import pipelined_connection
+from shared.search.absence.coverage import Coverage
 from shared.search.jobs import close_job
 from shared.search.jobs.close_job import Ending
 from shared.search.jobs.job import Job
@@ -67,6 +68,7 @@ class AnswerQuestion(Protocol):
         conclusion: Conclusion,
         page: ResultPage,
         timeout_ms: int,
+        covered: Coverage | None,
         /,
     ) -> Answer | None:
         """Return the answer; None: the plan asks for none, or none can be made."""
@@ -170,7 +172,7 @@ def end_search(
         )
         following = paging.following(context.signer, plan, job.job_id, runs, page)
         answer = beside.answer_question(
-            context, plan, conclusion, page, _left_ms(context, job)
+            context, plan, conclusion, page, _left_ms(context, job), parts.covered
         )
         cards_began = time.perf_counter()
         cards = beside.make_cards(context, plan, page, _left_ms(context, job))

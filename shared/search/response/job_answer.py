@@ -123,7 +123,9 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
         reader.context, plan, conclusion, hits, marker, READ_MS
     )
     if stored.ranked is None:
-        answer = reader.answer_question(reader.context, plan, conclusion, page, READ_MS)
+        answer = reader.answer_question(
+            reader.context, plan, conclusion, page, READ_MS, parts.covered
+        )
     else:
         answer = read_pinned_answer(
             reader.context.pool, plan.scope, stored.ranked.get("answer"), READ_MS

@@ -16,6 +16,7 @@ from shared.log import get_logger
 from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import absence, coverage, outside_time_range
 from shared.search.absence.absence import PRESENT, Absence
+from shared.search.absence.coverage import Coverage
 from shared.search.absence.near_misses import NearMisses
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
@@ -52,6 +53,8 @@ class ResponseParts(NamedTuple):
     """Everything that one response says besides its hits."""
 
     absence: Absence = PRESENT
+    # What was searched, where there are hits.
+    covered: Coverage | None = None
     # How many match that the caller may not see; None: not counted.
     hidden: int | None = None
     # The expansions of the question's words, and with `debug` the queries sent.
@@ -118,7 +121,7 @@ def _build_parts(
         told = covered.body(Counter(one.kind for one in conclusion.ranked))
         beside = find_scope_overflow(context, plan, conclusion, left.left_ms)
         told_of = Absence({**told, "nearest": []}, relaxation=outside)
-        return ResponseParts(told_of, hidden, became, sent, overflow=beside)
+        return ResponseParts(told_of, covered, hidden, became, sent, overflow=beside)
     if not plan.branches or left.left_ms < LEAST_MS:
         return parts_without_reading(plan, conclusion)._replace(
             hidden=hidden, sent=sent
@@ -136,7 +139,7 @@ def _build_parts(
         )
         told = {**absent.context_answer, "summary": said}
         absent = replace(absent, context_answer=told)
-    return ResponseParts(absent, hidden, sent=sent, overflow=overflow)
+    return ResponseParts(absent, hidden=hidden, sent=sent, overflow=overflow)
 
 
 def _outside(overflow: Overflow, zone: str) -> str:

@@ -156,7 +156,7 @@ def test_a_model_words_what_it_is_to_word(
     detail = replace(plan_of().detail, synthesis=Synthesis(by=by))
     plan: Plan = replace(plan_of(), detail=detail)
     conclusion = Conclusion("done", (), Order(), degraded=False)
-    told = agent.answer_question(CONTEXT, plan, conclusion, [], 100)
+    told = agent.answer_question(CONTEXT, plan, conclusion, [], 100, None)
     assert told is not None
     assert told.source == by
     assert (told.model is not None) is (by == "llm")

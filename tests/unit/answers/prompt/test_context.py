@@ -83,6 +83,43 @@ def test_an_entry_has_a_hundred_characters_or_none_and_nothing_follows(room):
     assert told.labels == ("OPS-77", "OPS-78")
 
 
+def count_words(text: str) -> int:
+    """Count tokens as a model's tokenizer would: more of them in a longer text."""
+    return len(text.split())
+
+
+@pytest.mark.requirement("S0-55", "C18")
+@given(
+    st.lists(st.text("ab \n", max_size=400), max_size=8),
+    st.integers(200, 1500),
+    st.integers(30, 300),
+)
+def test_the_bound_in_tokens_holds_beside_that_in_characters(contents, most, tokens):
+    entries = [
+        replace(ENTRY, label=str(n), content=text) for n, text in enumerate(contents)
+    ]
+    bounds = Bounds(most, 400, tokens, count_words)
+    told = assemble_context(entries, bounds)
+    assert count_words(told.text) <= tokens
+    assert len(told.text) <= most
+    plain = assemble_context(entries, Bounds(most, 400))
+    assert told.is_truncated or told == plain
+    # What has room by its tokens is cut no shorter than by its characters.
+    assert told == plain or count_words(plain.text) > tokens
+
+
+def test_as_much_of_an_entry_is_read_as_there_are_tokens_for():
+    content = " ".join("ab" for _ in range(200))
+    head = count_words(HEAD)
+    told = assemble_context(
+        [replace(ENTRY, content=content)],
+        Bounds(max_context_tokens=head + 100, count_tokens=count_words),
+    )
+    assert told.text.startswith(HEAD)
+    assert told.text.endswith("...")
+    assert count_words(told.text) == head + 100
+
+
 @pytest.mark.requirement("S0-55", "C18", "S0-47")
 @given(
     st.lists(st.text(max_size=400), max_size=8),

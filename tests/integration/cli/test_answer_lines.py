@@ -1,0 +1,56 @@
+"""An answer in the terminal: numbered sources, what it is worth, what is unknown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+import pytest
+
+from api.cli import output
+from api.cli.search import ask, sentences
+from api.cli.search.hit import HitLayout
+from shared.entries.draft import EntryDraft
+from shared.search.response.search_answer import SearchAnswer
+from tests.support.fixtures.asking import Asking
+
+PAGE = HitLayout(ZoneInfo("Europe/Berlin"), 200, 200)
+
+
+@pytest.fixture
+def logbook(asking: Asking) -> Asking:
+    asking.write(
+        EntryDraft("api", "12", "Turbine 1 stopped on low oil.", title="Turbine 1"),
+        EntryDraft("api", "1234", "Turbine 2 stopped on its bearing.", title="No 2"),
+    )
+    return asking
+
+
+def printed(answer: SearchAnswer) -> list[str]:
+    body: dict[str, Any] = json.loads(json.dumps(answer.to_json()))
+    return [click.unstyle(one) for one in sentences.lines(body, PAGE)]
+
+
+def test_sources_are_numbered_as_the_sentences_cite_them(logbook: Asking) -> None:
+    lines = printed(logbook.answer_with_cards("turbine 1 vs turbine 2"))
+    assert lines[:2] == [
+        "Turbine 1 stopped on low oil [1].",
+        "Turbine 2 stopped on its bearing [2].",
+    ]
+    said = [one for one in lines if "grade A" in one]
+    assert len(said) == 1
+    cited = [one.split(maxsplit=1)[1] for one in lines if one.startswith("cites")]
+    assert cited == ["[1] 12  Turbine 1", "[2] 1234  No 2"]
+
+
+def test_what_no_entry_has_is_told_as_unknown(
+    logbook: Asking, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = logbook.answer_with_cards("Why did turbine 2 quench?")
+    body = json.loads(json.dumps(answer.to_json()))
+    ask.tell_answer(output.Output(), body)
+    shown = click.unstyle(capsys.readouterr().out).splitlines()
+    (unknown,) = [one for one in shown if one.startswith("unknown")]
+    assert unknown.split(maxsplit=1)[1] == "no entry has: quench"

@@ -1,0 +1,99 @@
+"""One question answered from evidence: a clear leader alone, the kind first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from shared.answers.choice.part_answer import (
+    CLEAR_LEAD,
+    COMPARED,
+    PartAnswer,
+    answer_part,
+)
+from shared.answers.choice.sentence_meaning import no_meanings
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.question.question import Question, read_part
+from shared.text.facility.facility import PLAIN
+from tests.unit.answers.choice.test_sentence_score import made
+
+
+def answer(question: str, *entries: EvidenceEntry, **more: Any) -> PartAnswer:
+    return answer_part(
+        read_part(question, question, PLAIN),
+        entries,
+        more.pop("meanings", no_meanings),
+        lambda _, words: tuple(words),
+        420,
+        **more,
+    )
+
+
+CAUSE = "Valve 8 closed because the air had sagged."
+OTHER = "Valve 8 closed in the test of the interlock."
+
+
+@pytest.mark.requirement("S4-67")
+@pytest.mark.parametrize(
+    ("score", "is_alone"),
+    [(1 - CLEAR_LEAD - 0.01, True), (1 - CLEAR_LEAD, False), (1.0, False)],
+)
+def test_a_clear_leader_answers_alone_and_else_both_do(
+    score: float, *, is_alone: bool
+) -> None:
+    part = answer("Why did valve 8 close?", made(CAUSE, 1), made(OTHER, 2, score=score))
+    told = {one.candidate.text for one in part.chosen}
+    assert told == ({CAUSE} if is_alone else {CAUSE, OTHER})
+    assert part.judgement.status == "grounded"
+    assert part.judgement.code == ("single_lead" if is_alone else "blended")
+
+
+def test_a_question_of_another_kind_is_answered_by_all() -> None:
+    part = answer("valve 8 closed", made(CAUSE, 1), made(OTHER, 2, score=0.1))
+    assert len(part.chosen) == 2
+
+
+def test_only_the_best_by_words_are_compared_and_of_why_the_chosen() -> None:
+    compared: list[int] = []
+
+    def count(_: Question, among: Sequence[Candidate]) -> dict[Candidate, float]:
+        compared.append(len(among))
+        return dict.fromkeys(among, 0.9)
+
+    entries = [
+        made(f"The pump in hall {n} leaked {n} litres of oil.", n) for n in range(1, 13)
+    ]
+    asked = answer("How much oil did the pump leak?", *entries, meanings=count)
+    why = answer("Why did the pump leak oil?", *entries, meanings=count)
+    assert compared == [COMPARED, len(why.chosen)]
+    assert sum(one.cosine is not None for one in asked.best) == COMPARED
+    assert all(one.cosine is None for one in why.best)
+
+
+def test_what_has_few_of_the_words_and_the_meaning_is_a_b() -> None:
+    def near(_: Question, among: Sequence[Candidate]) -> dict[Candidate, float]:
+        return dict.fromkeys(among, 0.95)
+
+    part = answer(
+        "Which pump was swapped?", made("The pump was renewed."), meanings=near
+    )
+    assert (part.judgement.status, part.judgement.grade) == ("grounded", "B")
+    assert part.judgement.unsupported == ("swapped",)
+
+
+def test_none_of_the_kind_is_no_answer() -> None:
+    part = answer("When was the dryer replaced?", made("The dryer was replaced."))
+    assert (part.judgement.status, part.judgement.code) == (
+        "insufficient",
+        "missing_kind",
+    )
+    assert not part.is_of_kind
+
+
+def test_a_name_that_nobody_has_is_told_and_nothing_chosen() -> None:
+    part = answer("Why did valve 9 close?", made(CAUSE))
+    assert part.judgement.code == "unknown_name"
+    assert [one.written for one in part.unnamed] == ["valve 9"]
+    assert part.chosen == []

@@ -1,0 +1,91 @@
+"""Chosen sentences in words: marks, order, and what was replaced since."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from shared.answers.choice.sentence_score import ScoredSentence
+from shared.answers.compose_answer import (
+    Marks,
+    is_replaced,
+    list_citations,
+    make_labels,
+    write_sentences,
+)
+from shared.answers.evidence.evidence import EvidenceEntry
+from shared.search.results.superseded import Other
+from tests.unit.answers.worded.test_check_sentence import entry
+
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+TEXTS = (
+    "QF1 current is 3.2 A since noon.",
+    "QF1 was looked at again.",
+    "QF1 current is 3.5 A by now.",
+)
+ENTRIES = [
+    entry(text, number, title="", entry_time=BEGIN + timedelta(hours=number))
+    for number, text in enumerate(TEXTS, 1)
+]
+OLD, BETWEEN, NEW = ENTRIES
+MARKS = Marks(make_labels(ENTRIES))
+NEWER = Other(
+    entry_id=OLD.row.entry_id,
+    device="qf 1",
+    parameter="current",
+    dimension="current",
+    stated=3.2,
+    is_older=True,
+    value=3.5,
+    said_at=NEW.row.entry_time,
+    other_id=NEW.row.entry_id,
+    source="api",
+    external_id="OPS-3",
+)
+
+
+def scored(*entries: EvidenceEntry) -> list[ScoredSentence]:
+    return [
+        ScoredSentence(candidate, 1.0, 1.0, is_of_kind=False)
+        for one in entries
+        for candidate in one.candidates()
+    ]
+
+
+def test_sentences_are_told_oldest_first_each_with_its_mark() -> None:
+    told = write_sentences(scored(NEW, OLD), MARKS, {}, "UTC")
+    assert told == (
+        "QF1 current is 3.2 A since noon [#OPS-1@1]."
+        " QF1 current is 3.5 A by now [#OPS-3@1]."
+    )
+
+
+def test_a_value_that_replaces_another_one_leads() -> None:
+    values = {OLD.row.entry_id: (NEWER,)}
+    chosen = scored(OLD, BETWEEN, NEW)
+    told = write_sentences(chosen, MARKS, values, "UTC")
+    assert told == (
+        "QF1 current is 3.5 A by now [#OPS-3@1]."
+        " QF1 current is 3.2 A since noon [#OPS-1@1]."
+        " (replaced on 2026-03-02 03:00 UTC: 3.5 A)"
+        " QF1 was looked at again [#OPS-2@1]."
+    )
+    cited = list_citations(chosen, MARKS, values, "default")
+    assert [one.label for one in cited] == ["OPS-3", "OPS-1", "OPS-2"]
+    assert [is_replaced(one, values) for one in chosen] == [True, False, False]
+
+
+@pytest.mark.parametrize("stated", [3.2, 3.3])
+def test_where_the_newer_value_is_not_told_the_order_is_that_of_time(
+    stated: float,
+) -> None:
+    values: dict[UUID, tuple[Other, ...]] = {OLD.row.entry_id: (NEWER,)}
+    if stated != NEWER.stated:
+        # Another value of the entry was replaced than the sentence states.
+        values = {OLD.row.entry_id: (replace(NEWER, stated=stated),)}
+    told = write_sentences(scored(OLD, BETWEEN), MARKS, values, "UTC")
+    assert told.startswith("QF1 current is 3.2 A")
+    assert ("(replaced on" in told) is (stated == 3.2)
