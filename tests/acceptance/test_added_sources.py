@@ -10,7 +10,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -74,16 +74,10 @@ class Desk:
         assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
         return done
 
-    def write(self, name: str, settings: Mapping[str, Any] | None) -> None:
-        """Write of a source what is not there yet, or strike it out, by hand."""
+    def strike_out(self, name: str) -> None:
+        """Take a source out of the configuration, by hand."""
         found = yaml.safe_load(self.file.read_text("utf-8"))
-        sources = found["sources"]
-        if settings is None:
-            del sources[name]
-        else:
-            before = sources.get(name, {})
-            args = {**before.get("args", {}), **settings.get("args", {})}
-            sources[name] = {**before, **settings, **({"args": args} if args else {})}
+        del found["sources"][name]
         self.file.write_text(yaml.safe_dump(found, sort_keys=False), "utf-8")
 
     def open_book(self, name: str, count: int) -> Logbook:
@@ -97,26 +91,17 @@ class Desk:
     def add(self, name: str) -> None:
         """Add a logbook as its user does, until it is found by a search."""
         book = self.books[name]
-        kind = book.kind
+        word = word_of(name, max(map(book.numbers.__getitem__, book.texts)))
         began = time.monotonic()
-        if kind.options is None:
-            self.write(name, book.stub.settings())
-            assert f"added {name}" in self.type("source", "reload").stdout
-        else:
-            self.type("source", "add", book.address, "--name", name, *kind.options)
+        self.type("source", "add", *book.words)
         added = time.monotonic() - began
         # The newest come first.
         until(
-            lambda: self.search(name, word_of(name, book.newest))["results"],
+            lambda: self.search(name, word)["results"],
             within_seconds=LOADED_SECONDS,
             what=f"the newest entry of {name}",
         )
         self.seconds[name] = {"added": added, "first hit": time.monotonic() - began}
-        origins = book.stub.settings().get("allowed_origins")
-        more = {**kind.by_hand, **({"allowed_origins": origins} if origins else {})}
-        if more and kind.options is not None:
-            self.write(name, more)
-            assert f"changed {name}" in self.type("source", "reload").stdout
 
     def search(self, name: str, *words: str) -> dict[str, Any]:
         """Ask as the command does: each start of one takes a second here."""
@@ -164,6 +149,26 @@ class Desk:
         page = self.client.get("/v1/entries", params={"source": name, "limit": 100})
         files = [one for item in page.json()["items"] for one in item["attachments"]]
         return sum(one["state"] == "stored" for one in files) < expected
+
+    def polls_until(self, name: str, since: datetime) -> int:
+        """Return how many polls that began since it took to bring what they brought."""
+        asked: dict[str, str | int] = {"source": name, "limit": 100}
+        runs = self.client.get("/v1/runs", params=asked).json()["items"]
+        polls = [
+            run
+            # The newest come first.
+            for run in reversed(runs)
+            if run["kind"] == "tail"
+            and run["started_at"]
+            and datetime.fromisoformat(run["started_at"]) >= since
+        ]
+        brought = [
+            place
+            for place, run in enumerate(polls, 1)
+            if run["added"] + run["updated"] + run["deleted"]
+        ]
+        # 0: by the one that was under way.
+        return max(brought, default=0)
 
     def line(self, name: str) -> Line:
         """Hold against a logbook what its readers are given of it by commands."""
@@ -231,13 +236,15 @@ def test_an_elog_and_a_file_that_are_added_are_here_to_the_last_word(
     desk.start()
     for name in names:
         desk.add(name)
-    desk.wait_right(names, "all of it", 60)
+        assert desk.seconds[name]["first hit"] <= FIRST_HIT_SECONDS * PATIENCE
+    desk.wait_right(list(names), "all of it", 60)
 
     for name, book in desk.books.items():
         edited, deleted = book.of_its_own(2)
         book.edit(edited)
         book.delete(deleted)
         book.write(datetime.now(UTC), with_file=True)
+        book.finish()
         # As two polls of the next two minutes.
         kinds = ["tail", "tail"]
         if book.kind.deletions == "reconcile":
@@ -274,15 +281,23 @@ def test_logbooks_of_every_kind_that_are_added_are_here_to_the_last_word(
 
 def _change_what_polls_see(desk: Desk) -> None:
     """New entries and edits are here by the next poll, deletions by the second."""
-    for book in desk.books.values():
+    since = {}
+    for name, book in desk.books.items():
         book.write(datetime.now(UTC), with_file=True)
         if book.kind.edits == "poll":
             book.edit(book.of_its_own(1)[0])
+        book.finish()
+        since[name] = datetime.now(UTC)
     desk.wait_right(list(desk.books), "poll", POLL_SECONDS * PATIENCE)
-    polled = [n for n, one in desk.books.items() if "poll" in one.kind.deletions]
-    for name in polled:
-        desk.books[name].delete(desk.books[name].of_its_own(2)[1])
-    desk.wait_right(polled, "deleted", DELETED_SECONDS)
+    polls = {name: desk.polls_until(name, at) for name, at in since.items()}
+    assert max(polls.values()) <= 1, polls
+    polled = {n: one for n, one in desk.books.items() if "poll" in one.kind.deletions}
+    for name, book in polled.items():
+        book.delete(book.of_its_own(2)[1])
+        since[name] = datetime.now(UTC)
+    desk.wait_right(list(polled), "deleted", DELETED_SECONDS)
+    polls = {name: desk.polls_until(name, since[name]) for name in polled}
+    assert max(polls.values()) <= 2, polls
 
 
 def _change_what_is_compared(desk: Desk) -> None:
@@ -310,7 +325,7 @@ def _change_the_login(desk: Desk) -> None:
     book = desk.books["guarded"] = Logbook("guarded", KINDS["elog_http"], stub)
     book.fill(8)
     login = ("--user", "operator", "--secret", str(secret))
-    words = ("source", "add", book.address, "--name", "guarded", *login)
+    words = ("source", "add", *book.words, *login)
     named = ("--logbook", "Operations")
     refused = desk.type(*words, *named, code=1)
     assert "nobody may read Operations here" in refused.stderr
@@ -341,7 +356,7 @@ def _remove_a_source(desk: Desk, name: str) -> None:
     """What a removed source has left says so, and goes by one command."""
     (hit,) = desk.search(name, "Cavity")["results"]
     assert hit["source_removed"] is False
-    desk.write(name, None)
+    desk.strike_out(name)
     reloaded = desk.type("source", "reload")
     assert reloaded.stdout == f"removed {name}\n"
     assert f"logchord source delete-entries {name}" in reloaded.stderr

@@ -41,7 +41,7 @@ def over_server(stub: ElogServerStub, io: PlainIO, **changes: Any) -> ElogHTTP:
     args = ElogHTTPArgs(**{**settings["args"], **changes.pop("args", {})})
     source = Source(
         name="elog",
-        base_url=settings["base_url"],
+        base_url=changes.pop("base_url", settings["base_url"]),
         timezone=settings["timezone"],
         args=args,
         **changes,

@@ -56,6 +56,27 @@ def test_a_poll_at_rest_lists_each_logbook_once_and_asks_nothing_else(elog, entr
         assert sorted(asked) == ["GET /Operations/?cmd=GetMD5", "GET /RF/?cmd=GetMD5"]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("elog", ["elog_files"], indirect=True)
+def test_a_hundred_thousand_messages_of_fifteen_days_fit_into_a_worker(elog):
+    text = "Cavity 7 tripped at 12 mA; vacuum 3e-9 mbar. " * 20
+    for number in range(1, 100_001):
+        when = elog.recent - timedelta(days=number % 15, seconds=number // 15)
+        elog.stub.add(StubEntry(number, when, f"Note {number}", text))
+    # A day of the server's own zone may begin in another.
+    assert len(list(elog.stub.folder.rglob("*a.log"))) in {15, 16}
+    kinds = (run_records.BACKFILL, run_records.TAIL)
+    runs = elog.run_bounded(*kinds, seconds=600)
+    assert [run.error for run in runs] == [None, None]
+    elog.stub.delete("Operations/50000")
+    for run in elog.run_bounded(run_records.TAIL) + elog.run_bounded(run_records.TAIL):
+        assert run.error is None, run.error
+    live = elog.live()
+    assert len(live) == 99_999
+    assert "Operations/50000" not in live
+
+
 def test_a_message_that_comes_back_in_time_was_never_away(elog):
     entries = elog.some(30)
     entry, away = entries[1], elog.add(*entries)[1]

@@ -11,6 +11,8 @@ import pytest
 
 from shared.sources import run_records
 from shared.sources.local_files import PathFiles
+from tests.contract.stubs.elog_files import ElogFolderStub
+from tests.contract.stubs.writing import FileStub
 from workers.adapters.kit.keeping import Keeping, keeping
 
 Between = Callable[[str, Callable[[], object]], None]
@@ -42,6 +44,16 @@ def elog(kit_subjects, kit_pool) -> Iterator[Keeping]:
         yield one
 
 
+def _folder(kept: Keeping) -> ElogFolderStub:
+    assert isinstance(kept.stub, ElogFolderStub)
+    return kept.stub
+
+
+def _file(kept: Keeping) -> FileStub:
+    assert isinstance(kept.stub, FileStub)
+    return kept.stub
+
+
 def _days(elog: Keeping) -> list[str]:
     """Write a message a day, and have them loaded."""
     times = [elog.recent - timedelta(days=day) for day in range(4)]
@@ -62,7 +74,7 @@ def test_the_other_days_are_read_while_elogd_removes_one_that_it_has_emptied(
     ids = _days(elog)
     gone, edited = ids[1], ids[2]
     elog.stub.edit(edited, text="Edited")
-    name = elog.stub.path_of(gone).name
+    name = _folder(elog).path_of(gone).name
     between(name, lambda: elog.stub.delete(gone))
 
     run = elog.run(kind)
@@ -81,7 +93,7 @@ def test_a_message_that_moves_to_another_day_meanwhile_is_never_deleted(
 ) -> None:
     ids = _days(elog)
     moved, day = ids[1], elog.recent - timedelta(days=20)
-    name = elog.stub.path_of(moved).name
+    name = _folder(elog).path_of(moved).name
     between(name, lambda: elog.stub.edit(moved, time=day))
 
     for _ in range(3):
@@ -97,7 +109,7 @@ def test_a_backfill_goes_on_behind_a_day_that_has_gone(
 ) -> None:
     times = [elog.recent - timedelta(days=day) for day in range(4)]
     ids = elog.add(*(elog.some(1, time=one)[0] for one in times))
-    name = elog.stub.path_of(ids[1]).name
+    name = _folder(elog).path_of(ids[1]).name
     between(name, lambda: elog.stub.delete(ids[1]))
     elog.load()
     assert elog.live() == {*ids} - {ids[1]}
@@ -107,14 +119,14 @@ def test_a_disk_that_goes_away_meanwhile_is_an_outage_and_deletes_nothing(
     elog: Keeping, between: Between
 ) -> None:
     ids = _days(elog)
-    folder: Path = elog.stub.folder
+    folder = _folder(elog).folder
     away = folder.with_name(f"{folder.name}-away")
 
     def unmount() -> None:
         folder.rename(away)
         folder.mkdir()
 
-    between(elog.stub.path_of(ids[0]).name, unmount)
+    between(_folder(elog).path_of(ids[0]).name, unmount)
     run = elog.run()
     assert run.error is not None
     assert run.error["code"] == "source_unreachable"
@@ -135,7 +147,7 @@ def records(request, kit_subjects, kit_pool) -> Iterator[Keeping]:
         one = ends.enter_context(keeping(subject, kit_pool))
         other = subject.make_stub()
         ends.callback(other.close)
-        folder = one.stub.folder
+        folder = _file(one).folder
         args = {**one.stub.settings()["args"], "complete_snapshot": True}
         one.changes = {"path": str(folder), "args": args}
         one.add(*one.some(3))
@@ -151,7 +163,8 @@ def records(request, kit_subjects, kit_pool) -> Iterator[Keeping]:
 
 
 def _other(records: Keeping) -> Path:
-    return records.stub.folder / f"another{records.stub.path.suffix}"
+    file = _file(records).path
+    return file.with_name(f"another{file.suffix}")
 
 
 def test_other_files_of_records_are_read_when_one_has_gone(
@@ -189,7 +202,7 @@ def test_the_only_file_that_goes_meanwhile_is_an_outage(
 ) -> None:
     ids = records.live()
     _other(records).unlink()
-    file: Path = records.stub.path
+    file = _file(records).path
     kept = file.read_bytes()
     with file.open("ab") as growing:
         growing.write(b"\n")

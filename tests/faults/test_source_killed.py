@@ -1,4 +1,4 @@
-"""An ELOG of 20,000 messages that changes while those who read it are killed."""
+"""ELOGs of many messages that change while those who read them are killed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support.faults.busy_elog import BusyElog
+from tests.support.faults.busy_elog import BusyElog, busy_folder, busy_server
 from tests.support.faults.measures.size import SEED
 from tests.support.faults.measures.source_log import SourceLog
 from tests.support.fixtures.fault_ledger import Line, record
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
-MESSAGES = 20_000
+# Each change of a folder has all of its files looked at by the stub.
+MESSAGES, MESSAGES_IN_FILES = 20_000, 2_000
 EDITS, DELETIONS, ADDITIONS, KILLS = 500, 200, 150, 50
 # Of the deaths, those of a whole worker; and beside so many, one of a chore.
 SHARE_OF_ALL, KILLS_OF_A_CHORE = 0.3, 10
@@ -54,8 +55,17 @@ def source(elog: BusyElog) -> dict[str, Any]:
 @pytest.mark.patient
 @pytest.mark.requirement("P1", "P2")
 @pytest.mark.timeout(1800)
-def test_what_is_stored_is_what_the_elog_holds_after_fifty_kills(make_system):
-    with closing(BusyElog(SEED, MESSAGES)) as elog:
+@pytest.mark.parametrize(
+    ("make_elog", "messages"),
+    [
+        pytest.param(busy_server, MESSAGES, id="server"),
+        pytest.param(busy_folder, MESSAGES_IN_FILES, id="files"),
+    ],
+)
+def test_what_is_stored_is_what_the_elog_holds_after_fifty_kills(
+    make_system, make_elog, messages
+):
+    with closing(make_elog(SEED, messages)) as elog:
         system = make_system(
             **SHORT,
             LOGCHORD_SOURCES=json.dumps({NAME: source(elog)}),
@@ -183,7 +193,7 @@ def ledger_line(elog: BusyElog, log: SourceLog, slowest_s: float) -> Line:
     """Print and return the line: an extra run is a message fetched once more."""
     fetched = elog.handed_out
     line = Line(
-        experiment="ELOG",
+        experiment="ELOG" if elog.has_server else "ELOG_FILES",
         seed=SEED,
         accepted=log.written().added,
         lost=len(log.difference(elog.holds())),

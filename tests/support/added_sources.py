@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from tests.contract.stubs import (
     als,
@@ -28,7 +29,7 @@ from workers.adapters.kit.stub import Stub, StubEntry, StubFile
 Seen = Literal["poll", "second poll", "reconcile", "never"]
 KEPT = ROOT / "test-results" / "added_sources.txt"
 _ZONE = ("--timezone", "Europe/Berlin")
-_WHOLE = {"args": {"complete_snapshot": True}}
+_WHOLE = ("--set", "args.complete_snapshot=true")
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,11 @@ class Kind:
     make_stub: Callable[[], Stub]
     edits: Seen
     deletions: Seen
-    # Behind the address; None: no command says all that it needs, and it is written
-    # into the configuration as the page shows.
+    # Behind the address; None: its server is known to nobody, and is described.
     options: Sequence[str] | None = ()
-    # What is written into the configuration besides: no option says it.
-    by_hand: Mapping[str, Any] = field(default_factory=dict)
     has_replies: bool = True
+    # Whether it has several logbooks, drafts, and messages that somebody edits.
+    is_elog: bool = False
     # Whether its server hands out the files; else they are linked.
     has_files: bool = True
 
@@ -62,10 +62,14 @@ def _mapped(places: Mapping[str, str]) -> tuple[str, ...]:
 
 
 KINDS: Mapping[str, Kind] = {
-    "elog_http": Kind(elog_http.make_stub, "poll", "second poll"),
+    "elog_http": Kind(elog_http.make_stub, "poll", "second poll", is_elog=True),
     # Without an elogd.cfg nothing of it is known to be open.
     "elog_files": Kind(
-        elog_files.make_stub, "poll", "second poll", ("--readers", "*=*")
+        elog_files.make_stub,
+        "poll",
+        "second poll",
+        ("--readers", "*=*"),
+        is_elog=True,
     ),
     "olog": Kind(olog.make_stub, "reconcile", "never"),
     # Of these two an address alone tells nothing.
@@ -83,20 +87,21 @@ KINDS: Mapping[str, Kind] = {
         generic_csv.CSVStub,
         "poll",
         "reconcile",
-        (*_ZONE, *_mapped(_CSV_MAP), "--time-format", "%d/%m/%Y %H:%M:%S.%f %z"),
-        # Several files in one cell: no option of the command says what parts them.
-        {
-            "args": {
-                **_WHOLE["args"],
-                "separator": generic_csv.CSVStub.args["separator"],
-            }
-        },
+        (
+            *(*_ZONE, *_WHOLE, *_mapped(_CSV_MAP)),
+            *("--time-format", "%d/%m/%Y %H:%M:%S.%f %z"),
+            # Several files in one cell.
+            *("--set", f"args.separator={generic_csv.CSVStub.args['separator']}"),
+        ),
     ),
     "generic_json": Kind(
-        generic_json.JSONLinesStub, "poll", "reconcile", _ZONE, _WHOLE
+        generic_json.JSONLinesStub, "poll", "reconcile", (*_ZONE, *_WHOLE)
     ),
     "generic_xml": Kind(
-        generic_xml.XMLStub, "poll", "reconcile", (*_ZONE, *_mapped(_XML_MAP)), _WHOLE
+        generic_xml.XMLStub,
+        "poll",
+        "reconcile",
+        (*_ZONE, *_WHOLE, *_mapped(_XML_MAP)),
     ),
     "generic_rest": Kind(_rest, "poll", "poll", None),
     "generic_sql": Kind(
@@ -117,12 +122,23 @@ class Logbook:
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     newest: int = 0
+    # What is not to be seen yet: a draft, a message that somebody edits.
+    unfinished: dict[str, str] = field(default_factory=dict)
 
     @property
-    def address(self) -> str:
+    def words(self) -> list[str]:
         """What its user types behind `source add`."""
         settings = self.stub.settings()
-        return str(settings.get("base_url") or settings["path"])
+        args = settings.get("args", {})
+        place = settings.get("base_url") or settings.get("path") or args["dsn"]
+        words = [str(place), "--name", self.name, *(self.kind.options or ())]
+        if self.kind.options is None:
+            words += ["--adapter", settings["adapter"], *_ZONE]
+            for key, value in args.items():
+                words += ["--set", f"args.{key}={json.dumps(value)}"]
+        if origins := settings.get("allowed_origins"):
+            words += ["--set", f"allowed_origins={json.dumps(origins)}"]
+        return words
 
     def fill(self, count: int) -> None:
         """Write so many entries of the last forty days, some with files or replies."""
@@ -130,6 +146,8 @@ class Logbook:
         for place in range(count):
             age = timedelta(days=40) * (count - place) / count
             self.write(now - age - timedelta(hours=1), with_file=place % 8 == 3)
+        if self.kind.is_elog:
+            self._write_unfinished(now - timedelta(days=1))
 
     def write(self, time: datetime, *, with_file: bool = False) -> None:
         """Write one entry; every fifth replies to the one before."""
@@ -145,11 +163,38 @@ class Logbook:
             tags=("RF",),
             reply_to=number - 1 if replies else None,
         )
+        if self.kind.is_elog and number % 10 == 3:
+            # Nobody replies to it, and it replies to nobody.
+            entry = replace(entry, logbook="RF")
         external_id = self.stub.add(entry)
         self.texts[external_id] = entry.text
         self.numbers[external_id] = number
         if files and self.kind.has_files:
             self.files[external_id] = {one.filename: one.content for one in files}
+
+    def finish(self) -> None:
+        """Let whoever writes or edits be done."""
+        for external_id in self.unfinished:
+            self._lock(external_id, None)
+            assert self.stub.edit(external_id, draft=False) == external_id
+        self.texts |= self.unfinished
+        self.unfinished = {}
+
+    def _write_unfinished(self, time: datetime) -> None:
+        for is_draft in (True, False):
+            self.newest = number = self.newest + 1
+            text = text_of(self.name, number)
+            entry = StubEntry(number, time, f"Note {number}", text, draft=is_draft)
+            external_id = self.stub.add(entry)
+            self.unfinished[external_id] = text
+            if not is_draft:
+                self._lock(external_id, "ana on console-3")
+
+    def _lock(self, external_id: str, who: str | None) -> None:
+        stub = self.stub
+        assert isinstance(stub, elog_http.ElogServerStub | elog_files.ElogFolderStub)
+        stub.logbooks.find(external_id).locked_by = who
+        stub.edit(external_id)
 
     def edit(self, external_id: str) -> None:
         """Write another text over an entry without files or replies."""
@@ -227,7 +272,7 @@ def held_against(
     files: Mapping[str, Mapping[str, bytes]],
     seconds: Mapping[str, float],
 ) -> Line:
-    """Compare texts without regard to their blanks, and files byte by byte."""
+    """Compare texts line by line but for what ends them, and files byte by byte."""
     both = book.texts.keys() & found.keys()
     return Line(
         book.name,
@@ -235,7 +280,7 @@ def held_against(
         len(found),
         len(book.texts.keys() - found.keys()),
         len(found.keys() - book.texts.keys()),
-        sum(book.texts[one].split() != found[one].split() for one in both),
+        sum(_lines(book.texts[one]) != _lines(found[one]) for one in both),
         sum(map(len, book.files.values())),
         sum(
             files.get(one, {}).get(name) == content
@@ -244,6 +289,10 @@ def held_against(
         ),
         seconds,
     )
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
 def show(lines: Sequence[Line]) -> None:

@@ -44,7 +44,7 @@ def of_sources(settings: Settings) -> Iterator[Check]:
 
 
 def _degraded(settings: Settings) -> Iterator[Check]:
-    """Yield the problem that each source has; Postgres has a check of its own."""
+    """Yield the problem that each source has, or why that cannot be said."""
     from shared.access.scope import Scope
     from shared.errors import LogchordError
     from shared.postgres.pool import connect
@@ -63,7 +63,8 @@ def _degraded(settings: Settings) -> Iterator[Check]:
                     conn, Scope(tenant, "doctor"), settings.sources
                 )
             ]
-    except LogchordError:
+    except LogchordError as exc:
+        yield Check("sources", "note", f"how they stand is not known: {exc.message}")
         return
     for one in found:
         if one.problem is not None:

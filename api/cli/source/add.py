@@ -18,7 +18,7 @@ from api.cli import api_client, output
 from api.cli.output import CommandError
 from api.cli.render.terminal import plain
 from api.cli.source import advice as source_advice
-from api.cli.source import ages, config_file, login
+from api.cli.source import ages, config_file, given_settings, login
 from shared.errors import ConfigurationError, LogchordError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
@@ -28,6 +28,7 @@ from shared.sources.admin.detect_adapter import AdapterGuess, Tried, recognise
 
 # What an adapter asks for where it cannot tell which field is which.
 _MAPS = frozenset({"args.map", "args.columns"})
+_MAPPED = frozenset({"map", "columns"})
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}(/|$)")
 # What is said with an option where nobody can be asked.
 _SUCH_AS = {"--timezone": ", such as Europe/Zurich"}
@@ -65,6 +66,14 @@ _SUCH_AS = {"--timezone": ", such as Europe/Zurich"}
     " not named is hidden then. Repeat it.",
 )
 @click.option(
+    "--set",
+    "settings_given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other setting, such as args.complete_snapshot=true; VALUE is JSON, else"
+    " a text. Repeat it.",
+)
+@click.option(
     "--force", is_flag=True, help="Add it although a part is hidden, or wants a login."
 )
 @click.option("--yes", is_flag=True, help="Ask nothing; fail instead.")
@@ -81,12 +90,14 @@ def add(  # noqa: PLR0913 - one for each option
     places: tuple[str, ...],
     time_format: str | None,
     readers: tuple[str, ...],
+    settings_given: tuple[str, ...],
     force: bool,
     yes: bool,
 ) -> int:
     """Recognise the logbook at ADDRESS, check it, and write it into the configuration.
 
-    Its history is then loaded, the newest entries first, while new ones come in.
+    Its history is then loaded, the newest entries first, while new ones come in. Of a
+    database ADDRESS is the variable or the file that holds its DSN.
     """
     out = output.current()
     asks = not yes and sys.stdin.isatty()
@@ -95,22 +106,25 @@ def add(  # noqa: PLR0913 - one for each option
     secret = login.name_secret(user, secret)
     given = _probe(place, user, secret)
     # As every process finds it, whichever folder it runs in.
-    address = place.get("path", address)
-    found = _found(out, address, given, adapter, name=name, asks=asks)
-    source = {"adapter": found.adapter, **place, **dict(found.found.settings)}
+    found = _found(
+        out, place.get("path", address), given, adapter, name=name, asks=asks
+    )
     descriptor = load_adapter.find_adapter_class(found.adapter).descriptor
+    if descriptor.place == "none":
+        place = {"args": {"dsn": login.locate(address)}}
+    source = {"adapter": found.adapter, **place, **dict(found.found.settings)}
     if user or secret:
         source |= login.settings_of(source, descriptor, user, secret)
-    if _MAPS.intersection(found.found.asks) and not places:
-        raise CommandError(_unmapped(found), exit_code=output.USAGE)
     said = {
         "logbooks": list(logbooks),
-        "map": _map(places),
+        "map": given_settings.read_map(places),
         "time_format": time_format,
-        "readers": _readers(readers),
+        "readers": given_settings.read_readers(readers),
     }
     if args := {key: value for key, value in said.items() if value}:
         source["args"] = {**source.get("args", {}), **args}
+    given_settings.set_each(source, settings_given)
+    is_mapped = _is_mapped(found, source)
     if timezone is None and (descriptor.naive_times or "timezone" in found.found.asks):
         timezone = _ask(asks, "Its times have no zone. Which is it", "--timezone")
     if timezone:
@@ -124,7 +138,7 @@ def add(  # noqa: PLR0913 - one for each option
     if not checked.ok and unknown:
         advice = source_advice.unknown_logbooks(unknown, named)
         raise _not_added("it does not answer as it should.", advice)
-    _refuse_unread(checked, source, is_mapped=bool(places))
+    _refuse_unread(checked, source, is_mapped=is_mapped)
     lacking = list(_lacking(checked, has_login=source_advice.has_login(source)))
     for why, advice in () if force else lacking:
         if not (asks and click.confirm(f"Add it although {why}?", err=True)):
@@ -194,41 +208,18 @@ def _reason(exc: ValidationError) -> str:
     return f"{where}: {first['msg'].removeprefix('Value error, ')}."
 
 
-def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
-    """Return the places of each field, in the order in which they were given."""
-    said: dict[str, list[str]] = {}
-    for one in places:
-        field, mark, place = one.partition("=")
-        if not (field and mark and place):
-            message = f"{one!r} names no field and place; such as text=Description."
-            raise CommandError(message, exit_code=output.USAGE)
-        said.setdefault(field, []).append(place)
-    return {field: at[0] if len(at) == 1 else at for field, at in said.items()}
-
-
-def _readers(said: tuple[str, ...]) -> dict[str, list[str] | None]:
-    """Return the readers of each logbook; None: all who may read the source."""
-    found: dict[str, list[str] | None] = {}
-    for one in said:
-        book, _, group = one.rpartition("=")
-        if not (book and group):
-            message = (
-                f"{one!r} names no logbook and group; such as RF=rf-group or RF=*."
-            )
-            raise CommandError(message, exit_code=output.USAGE)
-        if group == "*":
-            found[book] = None
-        elif (groups := found.setdefault(book, [])) is not None:
-            groups.append(group)
-    return found
-
-
-def _unmapped(found: AdapterGuess) -> str:
-    return (
+def _is_mapped(found: AdapterGuess, source: dict[str, Any]) -> bool:
+    """Tell whether it is said which field is which; raise where it has to be."""
+    if _MAPPED.intersection(source.get("args", {})):
+        return True
+    if not _MAPS.intersection(found.found.asks):
+        return False
+    message = (
         f"This is {found.title}: {plain(found.found.why)}. Say which of them is which"
         " field of an entry, as in --map text=PLACE --map entry_time=PLACE; the rest"
         " becomes metadata. See docs/how-to/add-a-source.md."
     )
+    raise CommandError(message, exit_code=output.USAGE)
 
 
 def _found(

@@ -19,10 +19,14 @@ def name_secret(user: str | None, secret: str | None) -> str | None:
             " of a file that holds the password: give both."
         )
         raise CommandError(message, exit_code=output.USAGE)
-    if secret is None or secret in os.environ:
-        return secret
+    return None if secret is None else locate(secret)
+
+
+def locate(secret: str) -> str:
+    """Return a variable, or a file by its absolute path, as any process finds it."""
     path = Path(secret).expanduser()
-    return str(path.absolute()) if path.is_file() else secret
+    is_file = secret not in os.environ and path.is_file()
+    return str(path.absolute()) if is_file else secret
 
 
 def settings_of(

@@ -41,8 +41,8 @@ _NO_FILE = (
     b"<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head>\n"
     b"<body><h1>Not Found</h1>The requested file was not found</body></html>\n"
 )
-# What elogd makes of a password. Read in source (`do_crypt`): SHA-256 crypt with nothing
-# for a salt; computed by glibc's crypt(3), of whose answer the first four letters go.
+# What elogd makes of a password. Read in source (`do_crypt`): SHA-256 crypt, no salt;
+# as crypt(3) of glibc computes it, of whose answer the first four letters go.
 _CRYPTED = {
     "s3cret": "hkYmSOuCcBF9ZgVNLavZEtJa91liblYCom0avzJUo20",
     "another": "afB7rdERK9D5oLyJL8/R82wKTZtIVrByLe9ONrSq5V5",
@@ -87,6 +87,7 @@ class ElogServerStub:
         self.fault = self._server.fault
         self.requests = self._server.requests
         self.close = self._server.close
+        self.stop, self.start = self._server.stop, self._server.start
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a source needs to read this."""
@@ -164,8 +165,10 @@ class ElogServerStub:
         told = dict(pair.split("=", 1) for pair in sent.split("; ") if "=" in pair)
         if "upwd" in told:
             # It is looked at first, and a session beside it is of no use.
-            known = {"unm": self._user, "upwd": _CRYPTED[self._password]}
-            return told == known and not self._asks_others
+            return not self._asks_others and told == {
+                "unm": self._user,
+                "upwd": _CRYPTED[self._password],
+            }
         return told.get("sid") in self._sessions
 
     def _log_in(self, request: StubRequest) -> StubAnswer:

@@ -57,6 +57,7 @@ class OlogStub:
         self.fault = self._server.fault
         self.requests = self._server.requests
         self.close = self._server.close
+        self.stop, self.start = self._server.stop, self._server.start
 
     def settings(self) -> Mapping[str, Any]:
         """Return what a source needs to read this."""

@@ -72,14 +72,7 @@ class StubServer:
         self._faults: deque[FaultMode] = deque()
         self._lock = threading.Lock()
         self._connections: set[socket] = set()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.stub = self
-        self._thread = threading.Thread(
-            target=self._server.serve_forever,
-            kwargs={"poll_interval": 0.02},
-            daemon=True,
-        )
-        self._thread.start()
+        self._listen(0)
 
     @property
     def base_url(self) -> str:
@@ -117,6 +110,11 @@ class StubServer:
     def close(self) -> None:
         """Stop listening and end what hangs."""
         self.closing.set()
+        if self._thread.is_alive():
+            self.stop()
+
+    def stop(self) -> None:
+        """Stop listening, and hang up on whoever asks."""
         self._server.shutdown()
         self._server.server_close()
         with self._lock:
@@ -124,6 +122,20 @@ class StubServer:
         for connection in connections:
             _hang_up(connection)
         self._thread.join()
+
+    def start(self) -> None:
+        """Listen again, where it has listened before."""
+        self._listen(self._server.server_port)
+
+    def _listen(self, port: int) -> None:
+        self._server = _Server(("127.0.0.1", port), _Handler)
+        self._server.stub = self
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": 0.02},
+            daemon=True,
+        )
+        self._thread.start()
 
     def opened(self, connection: socket) -> None:
         """Remember a connection, to end it when closing."""

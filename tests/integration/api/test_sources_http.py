@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.olog import OlogStub
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
@@ -310,6 +312,55 @@ def test_check_and_reload_say_that_a_source_would_be_doubled(system, admin, file
     finally:
         file.write_text(before, "utf-8")
         admin.post("/v1/sources/reload")
+
+
+def test_who_may_read_which_logbook_is_shown_and_changes_with_the_file(
+    system, admin, files
+):
+    file = files / "logchord.yaml"
+    before = file.read_text("utf-8")
+    environment = {
+        **system.environment,
+        "LOGCHORD_URL": system.url,
+        "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
+    }
+
+    def shown(readers: dict[str, Any]) -> str:
+        written = yaml.safe_load(before)
+        settings = {**stub.settings(), "args": {"readers": readers}}
+        written["sources"]["books"] = settings
+        file.write_text(yaml.safe_dump(written), "utf-8")
+        assert admin.post("/v1/sources/reload").status_code == 200
+        done = subprocess.run(
+            [str(BIN / "logchord"), "source", "show", "books"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        (line,) = re.findall("^who may read +(.+)$", done.stdout, re.MULTILINE)
+        return str(line)
+
+    def found() -> set[str]:
+        page = admin.get("/v1/entries", params={"source": "books"}).json()
+        return {one["external_id"] for one in page["items"]}
+
+    with closing(ElogFolderStub()) as stub:
+        for number, book in ((1, "Operations"), (2, "RF")):
+            stub.add(replace(entry(number), logbook=book))
+        try:
+            # No elogd.cfg lies there: who is not named may not read.
+            assert shown({"RF": None}) == "RF: all; others: nobody"
+            until(lambda: found() == {"RF/2"}, within_seconds=60)
+            (told,) = admin.post("/v1/sources/books/check").json()["found"]["hidden"]
+            assert told == "Operations"
+            everybody = shown({"RF": ["rf-group"], "*": None})
+            assert everybody == "RF: rf-group; *: all"
+            until(lambda: found() == {"Operations/1"}, within_seconds=60)
+        finally:
+            file.write_text(before, "utf-8")
+            admin.post("/v1/sources/reload")
 
 
 def test_add_says_what_the_running_stack_lacks(system, admin, files, olog, tmp_path):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import ssl
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from subprocess import CompletedProcess
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -22,7 +20,6 @@ from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.olog import OlogStub
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from tests.support.certificates import make_certificate
-from tests.support.typed import typed
 from workers.adapters.kit.stub import StubEntry
 
 
@@ -32,24 +29,6 @@ def olog():
         time = datetime.now(UTC) - timedelta(days=1)
         stub.add(StubEntry(7, time, "RF trip", "Cavity 2"))
         yield stub
-
-
-@pytest.fixture
-def run(tmp_path):
-    environment = {
-        "PATH": os.environ["PATH"],
-        "LOGCHORD_HOME": str(tmp_path / "home"),
-        # Nothing runs there.
-        "LOGCHORD_URL": "http://127.0.0.1:9",
-        "LOGCHORD_API_KEY": "none",
-    }
-
-    def run(*words: str, **more: str) -> CompletedProcess[str]:
-        return typed(
-            *("source", "add", *words), environ={**environment, **more}, folder=tmp_path
-        )
-
-    return run
 
 
 def address(stub: OlogStub) -> str:

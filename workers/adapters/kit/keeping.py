@@ -112,7 +112,9 @@ class Keeping(KitReading):
         message = f"the {kind} run of {self.name} has no end"
         raise AssertionError(message)
 
-    def run_bounded(self, *kinds: str) -> list[IngestionRun]:
+    def run_bounded(
+        self, *kinds: str, seconds: float = _BOUNDED_SECONDS
+    ) -> list[IngestionRun]:
         """Carry runs to their ends in the memory of a worker's child as shipped."""
         ids = [self.trigger(kind) for kind in kinds]
         ended = subprocess.run(  # noqa: S603 - our own module
@@ -120,7 +122,7 @@ class Keeping(KitReading):
             env={**os.environ, **_NO_BROKER, "DATABASE_URL": str(self.pool.conninfo)},
             capture_output=True,
             text=True,
-            timeout=_BOUNDED_SECONDS,
+            timeout=seconds,
             check=False,
         )
         assert ended.returncode == 0, f"in a worker's memory: {ended.stderr[-2000:]}"

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import tempfile
 import threading
+from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -213,6 +214,36 @@ def test_files_of_a_source_that_was_added_after_the_worker_began_are_fetched(
     assert found(conn, saved.entry_id)["a.txt"].state == "stored"
     sync_config.arrange(conn, Settings(sources={}))
     conn.commit()
+
+
+def test_files_are_fetched_by_the_login_that_their_source_has_by_now(
+    conn, make_context, server, monkeypatch
+):
+    monkeypatch.setenv("FIRST", "first")
+    monkeypatch.setenv("SECOND", "second")
+    wanted = "first"
+
+    def guarded(request) -> StubAnswer:
+        login = b64encode(f"reader:{wanted}".encode()).decode()
+        if request.headers.get("authorization") != f"Basic {login}":
+            return StubAnswer(b"", 401, "text/plain")
+        return server._found(request)
+
+    server.answer = guarded
+    login = {"kind": "basic", "user": "reader", "secret": "FIRST"}
+    ctx = make_context(auth=login)
+    before = save(conn, ref(server, "a.txt", b"whistled"))
+    attachments.extract_attachment(ctx, [before])
+    assert found(conn, before)["a.txt"].state == "stored"
+
+    wanted = "second"
+    lab = ctx.settings.sources["lab"].model_dump()
+    changed = {**lab, "auth": {**login, "secret": "SECOND"}}
+    sync_config.arrange(conn, Settings.model_validate({"sources": {"lab": changed}}))
+    after = save(conn, ref(server, "b.txt", b"hummed"))
+    attachments.extract_attachment(ctx, [after])
+
+    assert found(conn, after)["b.txt"].state == "stored"
 
 
 def test_a_page_is_not_kept_for_a_file_that_by_its_name_is_none(conn, ctx, server):

@@ -6,9 +6,11 @@ import hashlib
 import json
 import secrets
 import threading
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -18,12 +20,17 @@ from shared.adapter_contract.entry import AttachmentRef
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.attachment_rows import load_attachments
 from shared.entries.saving.save import save_page
+from tests.contract import elogs
+from tests.contract.plain_io import PlainIO
+from tests.contract.stubs.elog_files import ElogFolderStub
+from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from tests.support import attached
 from tests.support.faults.measures.peak import peak_mib
 from tests.support.faults.measures.size import SHORT_LEASE
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
+from workers.adapters.kit.stub import StubFile
 
 DOCX = attached.docx()
 # P11 promises less than this of every worker.
@@ -52,8 +59,8 @@ def server():
     server.close()
 
 
-def system_of(make_system, server: StubServer, **more: str) -> System:
-    lab = {"adapter": "olog", "base_url": server.base_url, "rate_per_second": 100}
+def system_of(make_system, source: Mapping[str, Any], **more: str) -> System:
+    lab = {**source, "rate_per_second": 100}
     # All of a file comes within this.
     lab |= {"max_attachment_bytes": 400_000_000, "request_timeout_seconds": 40}
     # Nothing polls it: only its files are asked for.
@@ -62,11 +69,7 @@ def system_of(make_system, server: StubServer, **more: str) -> System:
     return make_system(LOGCHORD_SOURCES=sources, **SHORT_LEASE, **more)
 
 
-def save(system: System, server: StubServer, files: int):
-    refs = tuple(
-        AttachmentRef(name, name, f"{server.base_url}/{name}")
-        for name in (f"{number}.docx" for number in range(files))
-    )
+def save(system: System, *refs: AttachmentRef):
     now = datetime.now(UTC)
     draft = EntryDraft(
         "lab", secrets.token_hex(4), "x", entry_time=now, attachments=refs
@@ -100,8 +103,10 @@ def files(system: System) -> list[Path]:
 
 
 def test_a_killed_worker_costs_no_file_and_leaves_no_half(make_system, server):
-    system = system_of(make_system, server)
-    entry_id = save(system, server, files=3)
+    system = system_of(make_system, _olog(server))
+    names = [f"{number}.docx" for number in range(3)]
+    refs = [AttachmentRef(name, name, f"{server.base_url}/{name}") for name in names]
+    entry_id = save(system, *refs)
     system.start("enhance", "upkeep")
     assert server.asked.wait(60), system.tail("enhance")
 
@@ -129,20 +134,62 @@ def test_a_killed_worker_costs_no_file_and_leaves_no_half(make_system, server):
     )
 
 
+def _olog(server: StubServer) -> dict[str, Any]:
+    return {"adapter": "olog", "base_url": server.base_url}
+
+
+Holding = tuple[Mapping[str, Any], AttachmentRef]
+
+
+@contextmanager
+def _in_olog(content: bytes) -> Iterator[Holding]:
+    answer = StubAnswer(content, media_type="image/x-raw")
+    with closing(StubServer(lambda _: answer)) as server:
+        yield _olog(server), AttachmentRef("a.raw", "a.raw", f"{server.base_url}/a.raw")
+
+
+@contextmanager
+def _in_elog_server(content: bytes) -> Iterator[Holding]:
+    with closing(ElogServerStub()) as stub, PlainIO() as io:
+        stub.add(elogs.message(1, files=(StubFile("a.raw", content),)))
+        adapter = elogs.over_server(stub, io)
+        yield stub.settings(), elogs.fetched(adapter, "Operations/1").attachments[0]
+
+
+@contextmanager
+def _in_elog_folder(content: bytes) -> Iterator[Holding]:
+    with closing(ElogFolderStub()) as stub, PlainIO(path=stub.folder) as io:
+        stub.add(elogs.message(1, files=(StubFile("a.raw", content),)))
+        adapter = elogs.over_files(stub, io)
+        yield stub.settings(), elogs.fetched(adapter, "Operations/1").attachments[0]
+
+
+_SOURCES: Mapping[str, Callable[[bytes], AbstractContextManager[Holding]]] = {
+    "olog": _in_olog,
+    "elog_http": _in_elog_server,
+    "elog_files": _in_elog_folder,
+}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
-    ("bound", "becomes"), [(None, "linked"), ("400000000", "stored")]
+    ("adapter", "bound", "becomes"),
+    [
+        ("olog", None, "linked"),
+        ("olog", "400000000", "stored"),
+        ("elog_http", "400000000", "stored"),
+        ("elog_files", "400000000", "stored"),
+    ],
 )
 def test_a_file_of_300_mb_needs_no_more_memory_than_a_worker_has(
-    make_system, bound: str | None, becomes: str
+    make_system, adapter: str, bound: str | None, becomes: str
 ):
     content = secrets.token_bytes(1000) * 300_000
-    server = StubServer(lambda _: StubAnswer(content, media_type="image/x-raw"))
     more = {} if bound is None else {"LOGCHORD_MAX_ATTACHMENT_BYTES": bound}
-    with closing(server):
-        system = system_of(make_system, server, **more)
-        entry_id = save(system, server, files=1)
+    with _SOURCES[adapter](content) as (source, ref):
+        system = system_of(make_system, source, **more)
+        entry_id = save(system, ref)
         system.start("enhance", "upkeep")
         try:
             until(lambda: states(system, entry_id) == [becomes], within_seconds=120)

@@ -1,0 +1,65 @@
+"""Settings of a source as somebody types them behind `source add`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from api.cli import output
+from api.cli.output import CommandError
+
+
+def read_map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
+    """Return the places of each field, in the order in which they were given."""
+    said: dict[str, list[str]] = {}
+    for one in places:
+        field, mark, place = one.partition("=")
+        if not (field and mark and place):
+            message = f"{one!r} names no field and place; such as text=Description."
+            raise CommandError(message, exit_code=output.USAGE)
+        said.setdefault(field, []).append(place)
+    return {field: at[0] if len(at) == 1 else at for field, at in said.items()}
+
+
+def read_readers(said: tuple[str, ...]) -> dict[str, list[str] | None]:
+    """Return the readers of each logbook; None: all who may read the source."""
+    found: dict[str, list[str] | None] = {}
+    for one in said:
+        book, _, group = one.rpartition("=")
+        if not (book and group):
+            message = (
+                f"{one!r} names no logbook and group; such as RF=rf-group or RF=*."
+            )
+            raise CommandError(message, exit_code=output.USAGE)
+        if group == "*":
+            found[book] = None
+        elif (groups := found.setdefault(book, [])) is not None:
+            groups.append(group)
+    return found
+
+
+def set_each(source: dict[str, Any], pairs: tuple[str, ...]) -> None:
+    """Put values where their dotted names say, over what stands there."""
+    for pair in pairs:
+        name, mark, text = pair.partition("=")
+        *above, last = name.split(".")
+        at = source
+        for part in above:
+            at = at.setdefault(part, {})
+            if not isinstance(at, dict):
+                break
+        if not (mark and all(name.split(".")) and isinstance(at, dict)):
+            message = (
+                f"{pair!r} names no setting and value; such as"
+                " args.complete_snapshot=true."
+            )
+            raise CommandError(message, exit_code=output.USAGE)
+        at[last] = _value(text)
+
+
+def _value(text: str) -> Any:
+    """Return what is JSON as its value, and anything else as the text that it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
