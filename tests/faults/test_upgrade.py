@@ -105,7 +105,8 @@ class Upgrade:
         if not self._are_old:
             return count_refused(self.system, name).get(queue, 0)
         with psycopg.connect(self.system.database) as conn:
-            return dict(conn.execute(REFUSED).fetchall()).get(queue, 0)
+            refused: dict[str, int] = dict(conn.execute(REFUSED).fetchall())
+            return refused.get(queue, 0)
 
     def send_unknown(self) -> None:
         """Send work of another release: each message is counted, none unsaid."""

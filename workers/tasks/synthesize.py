@@ -44,7 +44,9 @@ def synthesize(ctx: Context, job_id: UUID) -> None:
     plan = Plan.from_json(job.plan)
     audience = Audience(ctx.redis, job_id, ceil(job.deadline) + _KEPT_SECONDS)
     plan, conclusion, page = _read(ctx, plan, asked)
-    prepared = prepare_answer(ctx.search_context, plan, conclusion, page, _READ_MS)
+    prepared = prepare_answer(
+        ctx.search_context, plan, conclusion, page, _READ_MS, None
+    )
     wanted = plan.detail.synthesis
     if prepared is None:
         audience.tell("deterministic", answer_events.NO_ANSWER)

@@ -186,5 +186,6 @@ class Operations:
         self, model: str, what: str, fields: dict[str, Any]
     ) -> models.QueuedOut | models.PlannedOut:
         path = f"/v1/embed-models/{quote(model, safe='')}/{what}"
-        kind = models.PlannedOut if fields.get("dry_run") else models.QueuedOut
-        return self._link.read(kind, "POST", path, json=fields)
+        if fields.get("dry_run"):
+            return self._link.read(models.PlannedOut, "POST", path, json=fields)
+        return self._link.read(models.QueuedOut, "POST", path, json=fields)
