@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from api.client import models
 from api.client.error_answers import UnreachableError, rebuild_error
 from api.client.event_lines import Event, EventLines
+from shared.errors import LogchordError, Severity
 
 if TYPE_CHECKING:
     from api.client.synchronous.link import Link
@@ -50,14 +51,16 @@ class Job:
                     yield event
                     if event.name == _LAST:
                         return
-            except UnreachableError:
-                if tries >= _TRIES:
+                pause = _PAUSE_SECONDS
+            except LogchordError as exc:
+                if tries >= _TRIES or exc.severity is not Severity.RETRIABLE:
                     raise
+                pause = max(_PAUSE_SECONDS, float(exc.retry_after_seconds or 0))
             tries += 1
             if tries > _TRIES:
                 message = "The stream ends before its job does; look again later."
                 raise UnreachableError(message)
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(pause)
 
     def _events(self, after: str) -> Iterator[Event]:
         lines = EventLines()

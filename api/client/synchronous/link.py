@@ -123,18 +123,31 @@ class Link:
         params: Mapping[str, Any] | None = None,
         json: Any = None,
     ) -> Iterator[httpx2.Response]:
-        """Give an answer as it comes; what breaks off raises `UnreachableError`."""
-        try:
-            with self._http.stream(
-                method, path, headers=headers, params=_told(params), json=json
-            ) as answer:
-                if not answer.is_success:
+        """Give an answer as it comes; what breaks off raises `UnreachableError`.
+
+        A server that turns the request away is asked again, as for any answer.
+        """
+        ends_at = time.monotonic() + self._timeout_seconds
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                with self._http.stream(
+                    method, path, headers=headers, params=_told(params), json=json
+                ) as answer:
+                    if answer.is_success:
+                        yield answer
+                        return
                     body = answer.read()
-                    after = answer.headers.get("Retry-After")
-                    raise read_error(answer.status_code, body, after)
-                yield answer
-        except self._failures as exc:
-            raise _unreachable(self._http, exc) from exc
+            except self._failures as exc:
+                raise _unreachable(self._http, exc) from exc
+            after = answer.headers.get("Retry-After")
+            error = read_error(answer.status_code, body, after)
+            left = ends_at - time.monotonic()
+            pause = find_pause(error, tries, left, may_repeat=False)
+            if pause is None:
+                raise error
+            time.sleep(pause)
 
     def pages(self, kind: type[M], path: str, params: Mapping[str, Any]) -> Iterator[M]:
         """Give one page of a list after the other."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from pydantic import TypeAdapter, ValidationError
 
 from api.client import Client, models
-from api.client.models.model import Model
 from shared import errors
+from tests.support.least_model import least
 
 Answer = Callable[[httpx2.Request], httpx2.Response]
 
@@ -31,26 +30,6 @@ def client_of() -> Iterator[Callable[..., Client]]:
     yield make
     for one in made:
         one.close()
-
-
-def least(kind: Any) -> Any:
-    """Return the least that a model of the API's description takes."""
-    if isinstance(kind, type) and issubclass(kind, Model):
-        kind.model_rebuild()
-        return {
-            field.alias or name: least(field.annotation)
-            for name, field in kind.model_fields.items()
-            if field.is_required()
-        }
-    values: tuple[Any, ...] = (None, False, 0, "", [], {})
-    for value in values:
-        try:
-            TypeAdapter(kind).validate_python(value, strict=True)
-        except ValidationError:
-            continue
-        return value
-    message = f"There is no least {kind}."
-    raise AssertionError(message)
 
 
 def job(state: str, *, response: bool, error: errors.LogchordError | None) -> Any:
