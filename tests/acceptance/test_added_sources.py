@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -322,7 +322,9 @@ def _change_the_login(desk: Desk) -> None:
     secret.chmod(0o600)
     stub = ElogServerStub(user="operator", password="s3cret")
     desk.endings.enter_context(closing(stub))
-    book = desk.books["guarded"] = Logbook("guarded", KINDS["elog_http"], stub)
+    # Its one logbook is named below.
+    kind = replace(KINDS["elog_http"], is_elog=False)
+    book = desk.books["guarded"] = Logbook("guarded", kind, stub)
     book.fill(8)
     login = ("--user", "operator", "--secret", str(secret))
     words = ("source", "add", *book.words, *login)
