@@ -20,8 +20,8 @@ from api.search.search_clients import DataClients, SearchClients
 from api.search.search_planner import SearchPlanner
 from api.search.searches import BESIDE
 from shared.access.scope import Scope
-from shared.embedding.models import cross_encoders
-from shared.embedding.models.encoders import load_encoder
+from shared.embedding import load_model
+from shared.embedding.load_model import load_encoder
 from shared.errors import ConfigurationError, InvalidRequestError, LogchordError
 from shared.ids import uuid7
 from shared.search.query.plan import Plan, SearchQuery
@@ -231,7 +231,7 @@ def _planner(settings: Settings, data: DataClients) -> SearchPlanner:
 
     @lru_cache(maxsize=1)
     def cross_encoder() -> Any:
-        return cross_encoders.load(settings.reranking, providers, cache)
+        return load_model.load_cross_encoder(settings.reranking, providers, cache)
 
     return SearchPlanner(
         settings,

@@ -17,8 +17,8 @@ from opensearchpy import OpenSearch
 from bench import quality_engines, rig
 from local import sample
 from shared.access.cursors import Signer
+from shared.embedding.load_model import load_encoder
 from shared.embedding.models.encoder_contract import Encoder
-from shared.embedding.models.encoders import load_encoder
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.vector_tables import ensure_table

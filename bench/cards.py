@@ -28,7 +28,7 @@ from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
 from shared.answers.evaluate_suggestion import evaluate_suggestion, find_readiness
 from shared.cards.make_cards import make_cards
-from shared.embedding.models.encoders import load_encoder
+from shared.embedding.load_model import load_encoder
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.vector_tables import ensure_table

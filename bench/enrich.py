@@ -28,9 +28,9 @@ from bench import (
 )
 from bench.enrich_numbers import Found
 from bench.rig import Ground
+from shared.embedding.load_model import load_encoder
 from shared.embedding.models import model_names
 from shared.embedding.models.encoder_contract import Encoder
-from shared.embedding.models.encoders import load_encoder
 from shared.opensearch import mapping
 from shared.opensearch.client import make_client
 from shared.settings.settings import Settings

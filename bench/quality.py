@@ -34,7 +34,8 @@ from bench.quality_measures import Judged
 from bench.quality_report import BASE, LINEAR, OURS, PERCENTILES, Report
 from bench.quality_words import BareWords
 from shared.access.scope import Scope
-from shared.embedding.models import encoders, model_names
+from shared.embedding import load_model
+from shared.embedding.models import model_names
 from shared.embedding.models.model_names import DEFAULT_MODEL, SIMILARITY_FLOORS
 from shared.embedding.models.onnx_models import LateInteraction
 from shared.search.jobs.outcome import Outcome
@@ -210,7 +211,7 @@ def _read_late(
 
 def _late() -> LateInteraction:
     cache = Settings.load({}).cache
-    return LateInteraction(encoders.folder_of(cache, model_names.TOKENS))
+    return LateInteraction(load_model.folder_of(cache, model_names.TOKENS))
 
 
 def _plan(collection: Collection, question: str, limit: int) -> Plan:

@@ -16,8 +16,8 @@ import tenacity
 from opensearchpy import OpenSearch, helpers
 
 from bench import rig
+from shared.embedding.load_model import load_encoder
 from shared.embedding.models.encoder_contract import Encoder, Vectors, encode_question
-from shared.embedding.models.encoders import load_encoder
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.chunks import Chunk

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import rig, search_corpus
 from bench.rig import Ground, Rig
-from shared.embedding.models.encoders import load_encoder
+from shared.embedding.load_model import load_encoder
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.opensearch import mapping
 from shared.opensearch.client import make_client

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shared import migrations
+from shared.embedding.load_model import load_encoder
 from shared.embedding.models import model_folder
-from shared.embedding.models.encoders import load_encoder
 from shared.embedding.models.model_names import BUILT_IN
 from shared.embedding.vectors import live_models
 from shared.errors import (

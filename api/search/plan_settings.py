@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from shared.embedding.models import cross_encoders
+from shared.embedding import load_model
 from shared.language_models.chosen_model import has_model
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.query import modes
@@ -127,12 +127,12 @@ def ordering_of(settings: Settings) -> Ordering:
     search, unified = settings.search, settings.unified_search
     gravity = unified.gravity_boost
     reranking = settings.reranking
-    is_named = cross_encoders.is_named(reranking.model, settings.api.providers)
+    is_named = load_model.is_named(reranking.model, settings.api.providers)
     return Ordering(
         rerank=reranking.enabled,
         feedback=reranking.feedback,
         by_model=reranking.enabled and is_named,
-        late=reranking.model == cross_encoders.LATE,
+        late=reranking.model == load_model.LATE,
         model_window=reranking.window,
         model_timeout_ms=reranking.timeout_ms,
         temperature=reranking.temperature,

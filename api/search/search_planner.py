@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from shared.access.cursors import Signer
     from shared.access.scope import Scope
-    from shared.embedding.models.cross_encoders import CrossEncoder
-    from shared.embedding.models.encoder_contract import Encoder
+    from shared.embedding.models.encoder_contract import CrossEncoder, Encoder
     from shared.postgres.pool import Pool
     from shared.search.jobs.job import StoredJob
     from shared.settings.settings import Settings

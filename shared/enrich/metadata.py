@@ -20,6 +20,7 @@ from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
 from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.settings.text_expectations import Expected
+from shared.text import plain_text
 from shared.text.analysis.analyser import (
     Analysis,
     Sections,
@@ -29,7 +30,6 @@ from shared.text.analysis.analyser import (
 )
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.facts import THINGS, Fact
-from shared.text.markup import plain_text
 from shared.text.reading.typed_metadata import NOTHING, Declared
 from shared.text.words import languages
 from shared.text.words.character_runs import Token

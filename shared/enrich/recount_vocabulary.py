@@ -21,9 +21,9 @@ from shared.entries.reading.read_entries import Content
 from shared.entries.saving import attachment_rows
 from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
+from shared.text import plain_text
 from shared.text.analysis.analyser import plain_words, words_of
 from shared.text.facility.facility import Facility
-from shared.text.markup import plain_text
 from shared.vocabulary import word_counts
 from shared.vocabulary.learn_words import language_of
 from shared.vocabulary.word_counts import Count

@@ -12,7 +12,7 @@ from shared.adapter_contract.contract import RawItem
 from shared.adapter_contract.entry import AttachmentRef
 from shared.adapter_contract.payload_codec import pack
 from shared.entry_fields import FIELDS, EntryFields
-from shared.text.markup import plain_text
+from shared.text import plain_text
 
 T = TypeVar("T")
 

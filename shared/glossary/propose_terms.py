@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.glossary import glossary_terms
 from shared.postgres.pool import Pool, connection
-from shared.text.markup import plain_text
+from shared.text import plain_text
 from shared.text.reading import abbreviations
 from shared.work.chore_records import Progress
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import cast
+from typing import Self, cast
 
 from pydantic import ValidationError
 
@@ -17,19 +17,22 @@ from shared.adapter_contract.contract import (
     Adapter,
     AdapterDescriptor,
     Capabilities,
+    Memory,
     Source,
     SourceIO,
 )
-from shared.errors import AdapterNotFoundError, ConfigurationError
+from shared.errors import AdapterNotFoundError, ConfigurationError, MalformedEntryError
 from shared.log import get_logger
 from shared.settings.settings import Settings
 from shared.settings.source_sections import PUSH, SourceSettings
-from shared.sources.size_limit import Limit
 
 log = get_logger()
 
 # Before it there is nothing, where a source does not say when its history starts.
 _FIRST = datetime(1990, 1, 1, tzinfo=UTC)
+_TOO_LARGE = "too_large"
+# Neighbours in the order of keys, which are read at one look.
+_RAISED, _REFUSED = "limit:raised", "limit:refused"
 # Settings that say when, how fast and as whom a source is asked, and how long what it
 # sent is kept; and not what is read in it.
 OF_PACE = frozenset(
@@ -63,6 +66,35 @@ OF_PACE = frozenset(
         "retention_days",
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The size limit of a run, and how often it rose above what had been refused.
+
+    Only a source of which something was refused for its size is read anew: of the
+    others all is here. A lower limit has nothing read, for what was admitted stays.
+    """
+
+    most: int
+    raised: int = 0
+
+    @classmethod
+    def of(cls, memory: Memory, most: int) -> Self:
+        """Return the limit of a run; its rise is stored with the run's next page."""
+        known = memory.get(_RAISED)
+        raised = known if type(known) is int else 0
+        match memory.get(_REFUSED):
+            case {"raised": int(then), "at": int(at)} if then == raised and at < most:
+                raised += 1
+                memory.put(_RAISED, raised)
+        return cls(most, raised)
+
+    def note(self, memory: Memory, errors: Iterable[MalformedEntryError]) -> None:
+        """Note with this page that an entry was too large for this limit."""
+        if any(one.reason == _TOO_LARGE for one in errors):
+            memory.put(_RAISED, self.raised)
+            memory.put(_REFUSED, {"raised": self.raised, "at": self.most})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Both engines get the same terms: the vocabulary is asked once, in one statement.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.text.words.folding import STEMMED_LANGUAGES, fold, fold_surface, stem
-from shared.vocabulary import patterns, spelling
-from shared.vocabulary.patterns import Pattern
+from shared.vocabulary import spelling
 
 # Every language without a stemmer: its words are compared as they stand.
 UNSTEMMED = "*"
@@ -32,6 +32,13 @@ MAX_SPELLINGS = 5
 # How many candidates by shared trigrams have their distance counted here.
 _CANDIDATES = 300
 ALIKE = 0.3
+_SIGNS = re.compile(r"([*?])")
+_SPECIAL = re.compile(r"([\\%_])")
+_LIKE = {"*": "%", "?": "_"}
+# `HCM-0?` is kept as `hcm03`; of `LOTO_2024_*` the canonical form has dashes.
+_NUMBERED = re.compile(r"([a-z]{1,16})[ _-]([\d*?][a-z\d*?]*)")
+# Above every character that a word may have.
+_HIGHEST = "\U0010ffff"
 
 # The commonest first where there are too many, so that a cap loses the least. A word is
 # compared by BETWEEN where it must be equal: the trigrams' index takes `=` as well, and
@@ -153,6 +160,18 @@ class Expansion:
     is_known: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A wildcard for `LIKE`, and the range of terms that it may match.
+
+    `*` stands for any characters and `?` for one; the rest is folded as texts are.
+    """
+
+    like: str
+    low: str = ""
+    high: str = ""
+
+
 def expand(
     conn: Connection[TupleRow],
     tenant: str,
@@ -217,35 +236,31 @@ def _asked(
         return
     most = share + 1
     for language in languages:
-        pattern = patterns.of_words(text, language)
+        pattern = make_word_pattern(text, language)
         if pattern is not None:
             yield {**_ranged("words", pattern), "language": language, "most": most}
-    for pattern in patterns.of_names(text):
+    for pattern in make_name_patterns(text):
         yield {**_ranged("names", pattern), "most": most}
 
 
 def _ranged(kind: str, pattern: Pattern) -> dict[str, Any]:
     if not pattern.low:
         return {"kind": f"{kind}_ending", "pattern": pattern.like}
-    low, high = pattern.low, pattern.high
-    return {"kind": kind, "pattern": pattern.like, "low": low, "high": high}
+    ends = {"low": pattern.low, "high": pattern.high}
+    return {"kind": kind, "pattern": pattern.like, **ends}
 
 
 def _asked_typo(text: str) -> Iterator[dict[str, Any]]:
     word = fold(text)
     if not spelling.is_word(word):
         return
-    forms = []
-    for language in LANGUAGES:
-        folded = fold_surface(text, language)
-        form = {"surface": folded, "stem": stem(folded, language)}
-        forms.append({"language": language, **form})
-    yield {
-        "kind": "typo",
-        "word": word,
-        "forms": forms,
-        "most": spelling.tolerance(word),
-    }
+    folded = {language: fold_surface(text, language) for language in LANGUAGES}
+    forms = [
+        {"language": language, "surface": surface, "stem": stem(surface, language)}
+        for language, surface in folded.items()
+    ]
+    most = spelling.tolerance(word)
+    yield {"kind": "typo", "word": word, "forms": forms, "most": most}
 
 
 def _terms(rows: Iterable[TupleRow], most: int) -> Expansion:
@@ -284,3 +299,32 @@ def _spelt(want: Want, rows: Iterable[TupleRow]) -> Expansion:
     return Expansion(
         spellings=tuple(found for *_, found in sorted(ranked)[:MAX_SPELLINGS])
     )
+
+
+def make_word_pattern(text: str, language: str) -> Pattern | None:
+    """Return the pattern of surfaces in one language; None: it says nothing."""
+    parts = filter(None, _SIGNS.split(text))
+    return _pattern(
+        [part if part in _LIKE else fold_surface(part, language) for part in parts]
+    )
+
+
+def make_name_patterns(text: str) -> list[Pattern]:
+    """Return the patterns of a name, in each way that names are kept."""
+    lower = text.lower()
+    ways = [lower, lower.replace("_", "-")]
+    if numbered := _NUMBERED.fullmatch(lower):
+        ways.append(numbered[1] + numbered[2])
+    if lower.startswith("i:"):
+        ways.append(lower.replace(":", "::", 1))
+    found = [_pattern(_SIGNS.split(way)) for way in dict.fromkeys(ways)]
+    return [one for one in found if one is not None]
+
+
+def _pattern(parts: list[str]) -> Pattern | None:
+    parts = [part for part in parts if part]
+    if not any(any(map(str.isalnum, part)) for part in parts if part not in _LIKE):
+        return None
+    like = "".join(_LIKE.get(part) or _SPECIAL.sub(r"\\\1", part) for part in parts)
+    head = parts[0] if parts[0] not in _LIKE else ""
+    return Pattern(like, head, head + _HIGHEST if head else "")

@@ -13,7 +13,7 @@ import pytest
 
 from shared.adapter_contract.contract import RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError, SourceUnreachableError
-from shared.text.markup import plain_text
+from shared.text import plain_text
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.als import AlsStub
 from workers.adapters.kit.stub import StubEntry

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from bench import search_corpus, search_load
-from shared.embedding.models.encoders import load_encoder
+from shared.embedding.load_model import load_encoder
 from shared.opensearch.client import make_client
 from shared.postgres.pool import make_pool
 from shared.settings.settings import Settings

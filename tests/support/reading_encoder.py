@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from shared.embedding.models.encoder_contract import Vectors
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 
 
 class ReadingEncoder(HashingEncoder):

@@ -12,7 +12,7 @@ import html
 import re
 
 from shared.adapter_contract.entry import TextFormat
-from shared.text.markup import plain_text
+from shared.text import plain_text
 
 _ENTITY = re.compile(
     r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"

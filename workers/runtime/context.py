@@ -11,10 +11,9 @@ from uuid import UUID
 
 from shared.access.cursors import Signer
 from shared.access.installation_secret import installation_secret
-from shared.embedding.models import cross_encoders
-from shared.embedding.models.cross_encoders import CrossEncoder
-from shared.embedding.models.encoder_contract import Encoder
-from shared.embedding.models.encoders import load_encoder
+from shared.embedding import load_model
+from shared.embedding.load_model import load_encoder
+from shared.embedding.models.encoder_contract import CrossEncoder, Encoder
 from shared.errors import ConfigurationError
 from shared.messaging import redis_clients, stage_names
 from shared.messaging.broker_clock import BrokerClock
@@ -187,7 +186,7 @@ class Context:
         """Return the model that reranks; the first caller loads it."""
         settings = self.settings
         make = functools.partial(
-            cross_encoders.load,
+            load_model.load_cross_encoder,
             settings.reranking,
             settings.api.providers,
             settings.cache,

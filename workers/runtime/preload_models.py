@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from shared.embedding.models import cross_encoders
+from shared.embedding import load_model
 from shared.embedding.vectors import live_models, vector_tables
 from shared.log import get_logger
 from workers.runtime.context import Context, Resources, database_url
@@ -41,7 +41,7 @@ class Warm:
         """
         reranking = self._ctx.settings.reranking
         model = reranking.model
-        is_ours = model == cross_encoders.LATE or cross_encoders.is_folder(model)
+        is_ours = model == load_model.LATE or load_model.is_folder(model)
         if reranking.enabled and is_ours:
             error = attempt(self._read_once)
             if error is not None:

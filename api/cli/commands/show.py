@@ -27,7 +27,7 @@ from api.cli.render.terminal import (
 from api.cli.render.text_layout import cells, joined, labelled, wrapped
 from api.entries.worded_findings import word_findings
 from shared import entry_fields
-from shared.text.markup import plain_text
+from shared.text import plain_text
 
 _INDENT = "    "
 _MOST_SHOWN, _MOST_INDENTS = 400, 8

@@ -109,7 +109,7 @@ def _opensearch(settings: Settings) -> Check:
 
 def _provider(settings: Settings, name: str) -> Check:
     # Only to be asked by whoever has named one.
-    from shared.embedding.models.encoders import load_encoder
+    from shared.embedding.load_model import load_encoder
 
     providers = settings.api.providers
     try:

@@ -43,10 +43,10 @@ _DEMO_SOURCES = {
 _MODEL_CODE = """
 import sys
 from pathlib import Path
-from shared.embedding.models import encoders
+from shared.embedding import load_model
 from shared.errors import LogchordError
 try:
-    encoders.load_encoder(sys.argv[1], Path(sys.argv[2]))
+    load_model.load_encoder(sys.argv[1], Path(sys.argv[2]))
 except LogchordError as exc:
     sys.exit(exc.message)
 """

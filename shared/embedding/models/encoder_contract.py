@@ -79,3 +79,13 @@ def check_vectors(
             return array
     message = f"The embedding model {model} answered with {flaw}."
     raise EmbeddingGenerationError(message, technical=flaw, model_name=model)
+
+
+class CrossEncoder(Protocol):
+    """A model that reads a question and a text together; safe between threads."""
+
+    # Whether it says likenesses, piece by piece, and no logits.
+    late: bool
+
+    def logits(self, query: str, texts: Sequence[str], seconds: float) -> list[float]:
+        """Return one finite score for each text within the time, or raise."""

@@ -21,8 +21,7 @@ from typing import Any, BinaryIO
 from shared.enrich.attachments import file_type
 from shared.enrich.attachments.archive import Archive, ArchiveLimits
 from shared.errors import InvalidRequestError
-from shared.text import decoding
-from shared.text.markup import plain_text
+from shared.text import decoding, plain_text
 
 _MEGABYTE = 1024 * 1024
 _NICE = 10

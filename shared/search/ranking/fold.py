@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain, groupby
 from math import ceil
 
-from shared.search.ranking.ranked_hits import Ranked
+from shared.search.ranking.ranked_hits import Beyond, Ranked
 
 # How many of a series or group stay in the window: should the best be gone when a page
 # is read, the next one stands for them all.
@@ -65,3 +65,35 @@ def _page(left: Sequence[Run], limit: int, source_share: float) -> list[int]:
 def _key(item: Ranked) -> str:
     # A series comes before copies: all of it says the same, and only some have copies.
     return item.thread_id or item.series_id or item.group_id or item.entry_id
+
+
+def list_hits_behind_window(
+    items: Sequence[Ranked],
+    left_out: Sequence[Ranked],
+    runs: Sequence[Run],
+    window: int,
+    read: Collection[str],
+) -> tuple[Beyond, ...]:
+    """Return the items that are not in the first runs of a window, and why not.
+
+    `left_out` was cut by its score, `read` are those that a model has read. Other runs
+    follow the window; an item in no run stands behind its like.
+    """
+    cut = {item.entry_id for item in left_out}
+    within = {item.entry_id for run in runs[:window] for item in run}
+    behind = {
+        item.entry_id: place
+        for place, run in enumerate(runs[window:], window + 1)
+        for item in run
+    }
+    return tuple(
+        Beyond(
+            entry_id=item.entry_id,
+            relevance_score=item.relevance_score,
+            confidence=item.confidence,
+            place=place if item.entry_id in cut else behind.get(item.entry_id),
+            unread=bool(read) and item.entry_id not in read,
+        )
+        for place, item in enumerate(items, 1)
+        if item.entry_id not in within
+    )

@@ -12,6 +12,7 @@ from shared.search.query.plan import Plan
 from shared.search.ranking import calibration, factors, fold, fusion
 from shared.search.ranking.calibration import Calibration, Confidence
 from shared.search.ranking.candidate_facts import Facts, Kin
+from shared.search.ranking.fold import list_hits_behind_window
 from shared.search.ranking.fusion import Fused
 from shared.search.ranking.linear_rerank import (
     COSINE,
@@ -19,7 +20,6 @@ from shared.search.ranking.linear_rerank import (
     linear,
     shift_to_old_maximum,
 )
-from shared.search.ranking.outside_window import list_hits_behind_window
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 
 SCORE_DECIMALS = 12

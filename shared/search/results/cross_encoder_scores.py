@@ -28,7 +28,7 @@ from shared.search.results.conclude import conclude
 from shared.search.results.hydrate import hydrate
 
 if TYPE_CHECKING:
-    from shared.embedding.models.cross_encoders import CrossEncoder
+    from shared.embedding.models.encoder_contract import CrossEncoder
     from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()

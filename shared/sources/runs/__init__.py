@@ -1,1 +1,1 @@
-"""One run of a source, step by step: tail, backfill, reconcile, reparse."""
+"""One run of a source, step by step, whatever its kind, and when it is due."""

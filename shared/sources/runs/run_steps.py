@@ -37,14 +37,8 @@ from shared.sources.intake.store_page import (
 )
 from shared.sources.load_adapter import Opened
 from shared.sources.run_records import IngestionRun
-from shared.sources.runs import (
-    backfill,
-    reconcile,
-    reparse,
-    snapshot,
-    sync_config,
-    tail,
-)
+from shared.sources.runs import sync_config
+from shared.sources.runs.kinds import backfill, reconcile, reparse, snapshot, tail
 from shared.work import schedule
 
 log = get_logger()

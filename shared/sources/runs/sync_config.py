@@ -17,7 +17,8 @@ from shared.messaging.stage_names import ATTACHMENTS_STAGE
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records, source_state
-from shared.sources.runs import identity_changes, snapshot
+from shared.sources.runs import identity_changes
+from shared.sources.runs.kinds import snapshot
 from shared.sources.source_state import SourceState
 from shared.work import chore_records, due_work, schedule
 

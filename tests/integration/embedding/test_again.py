@@ -12,7 +12,7 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.switch import switch_model
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.chunks import MAX_CHUNKS

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from local.server import StackFolders, free_port
-from shared.embedding.models import bge_small, encoders, model_folder
+from shared.embedding import load_model
+from shared.embedding.models import bge_small, model_folder
 from shared.embedding.models.encoder_contract import encode_question
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.models.model_names import BGE, choose_first_model
 from shared.embedding.models.onnx_models import OnnxEncoder
 from shared.errors import ConfigurationError
@@ -53,7 +55,7 @@ def test_who_sets_nothing_gets_it_and_what_it_says_is_known(
     encoder: OnnxEncoder, place: StackFolders
 ) -> None:
     name = choose_first_model(Settings.load({}))
-    shipped = encoders.load_encoder(name, place.cache)
+    shipped = load_model.load_encoder(name, place.cache)
     assert (name, shipped.model, shipped.dimension) == (BGE, BGE, 384)
     assert shipped.max_tokens == 510
     passages = shipped.encode(PASSAGES)
@@ -69,7 +71,7 @@ def test_a_question_is_read_below_its_instruction_and_a_text_is_not(
     (instructed, plain) = encoder.encode([instruction + QUESTION, QUESTION])
     assert np.array_equal(encode_question(encoder, QUESTION), instructed)
     assert instructed @ plain < 0.999
-    minilm = encoders.HashingEncoder()
+    minilm = HashingEncoder()
     assert np.array_equal(
         encode_question(minilm, QUESTION), minilm.encode([QUESTION])[0]
     )

@@ -11,7 +11,7 @@ import pytest
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors import vector_tables
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone, tombstone_many

@@ -10,9 +10,10 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
+from shared.embedding.load_model import load_encoder
 from shared.embedding.models import endpoint_models
-from shared.embedding.models.encoders import HashingEncoder, load_encoder
 from shared.embedding.models.endpoint_models import EndpointEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from shared.embedding import load_model
 from shared.embedding.models import (
     convert_minilm,
-    encoders,
     minilm_weights,
     model_folder,
     model_names,
@@ -109,7 +109,7 @@ def files_of(folder: Path) -> dict[str, str]:
 def test_minilm_has_384_dimensions_and_names_its_precision(
     encoder: OnnxEncoder, model_cache: Path
 ) -> None:
-    loaded = encoders.load_encoder("all-MiniLM-L6-v2", model_cache)
+    loaded = load_model.load_encoder("all-MiniLM-L6-v2", model_cache)
     assert loaded.model == encoder.model == "all-MiniLM-L6-v2-int8"
     assert loaded.dimension == encoder.dimension == 384
     assert loaded.encode(["a"]).shape == (1, 384)
@@ -206,7 +206,7 @@ def test_a_whole_model_is_not_made_again(cache: Path) -> None:
 
 def test_a_model_folder_loads_by_its_path(model_cache: Path, tmp_path: Path) -> None:
     folder = model_folder.folder_of(model_cache, convert_minilm.INT8)
-    assert encoders.load_encoder(str(folder), tmp_path).model == convert_minilm.INT8
+    assert load_model.load_encoder(str(folder), tmp_path).model == convert_minilm.INT8
 
 
 def test_a_manifest_of_an_older_conversion_is_not_whole(cache: Path) -> None:
@@ -231,7 +231,7 @@ def test_every_chunk_of_a_long_text_is_read_whole(encoder: OnnxEncoder) -> None:
 def test_late_interaction_is_by_the_same_model_and_finds_what_is_said_alike(
     model_cache: Path, encoder: OnnxEncoder
 ) -> None:
-    folder = encoders.folder_of(model_cache, model_names.TOKENS)
+    folder = load_model.folder_of(model_cache, model_names.TOKENS)
     late = LateInteraction(folder)
     for question, answer in PARAPHRASES:
         same, alike, other = late.logits(question, [question, answer, UNRELATED], 10.0)

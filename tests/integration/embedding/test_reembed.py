@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.switch import reembed, request_reembed, switch_model
 from shared.embedding.vectors import embed_entry, vector_tables
 from shared.entries.draft import EntryDraft

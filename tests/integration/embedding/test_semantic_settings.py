@@ -11,8 +11,8 @@ import pytest
 
 from api.cli.doctor import checks
 from local.server import Server, StackFolders
+from shared.embedding.load_model import load_encoder
 from shared.embedding.models import model_names
-from shared.embedding.models.encoders import load_encoder
 from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page

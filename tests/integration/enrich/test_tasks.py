@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 from psycopg import sql
 
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors import embed_entry, vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries

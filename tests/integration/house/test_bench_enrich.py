@@ -19,7 +19,7 @@ from bench import (
 )
 from bench.enrich_numbers import Found
 from bench.rig import Ground
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from tests.support.faults.measures.size import QUICK_VECTORS
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from shared.postgres.pool import connection
 from shared.sources import run_records, source_state
-from shared.sources.runs import snapshot
+from shared.sources.runs.kinds import snapshot
 from shared.work import schedule
 from tests.contract.stubs.als import AlsStub
 from tests.support.fixtures.sources import TENANT

@@ -14,7 +14,7 @@ from shared.sources import run_records
 from shared.sources.admin import admin_actions
 from shared.sources.intake.store_page import LeaseLostError
 from shared.sources.run_records import IngestionRun
-from shared.sources.runs import backfill
+from shared.sources.runs.kinds import backfill
 from shared.work import schedule
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.generic_json import JSONLinesStub

@@ -9,7 +9,7 @@ import httpx
 import psycopg
 import pytest
 
-from shared.embedding.models.encoders import load_encoder
+from shared.embedding.load_model import load_encoder
 from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page

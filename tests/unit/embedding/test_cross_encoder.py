@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.embedding.models import cross_encoders
-from shared.embedding.models.cross_encoders import CrossEncoder
+from shared.embedding import load_model
+from shared.embedding.models.encoder_contract import CrossEncoder
 from shared.errors import (
     ConfigurationError,
     EmbeddingGenerationError,
@@ -19,7 +19,9 @@ from tests.support.pair_graph import save
 
 
 def load(folder: Path) -> CrossEncoder:
-    return cross_encoders.load(RerankingSettings(model=f"onnx:{folder}"), {}, folder)
+    return load_model.load_cross_encoder(
+        RerankingSettings(model=f"onnx:{folder}"), {}, folder
+    )
 
 
 @pytest.mark.parametrize("classes", [1, 2], ids=["one-logit", "two-classes"])
@@ -52,6 +54,6 @@ def test_a_folder_without_a_model_is_refused_by_its_setting(tmp_path: Path) -> N
     with pytest.raises(ConfigurationError, match="holds no whole model"):
         load(tmp_path)
     with pytest.raises(ModuleNotEnabledError, match="No cross-encoder"):
-        cross_encoders.load(RerankingSettings(), {}, tmp_path)
-    assert not cross_encoders.is_named(RerankingSettings().model, {})
-    assert cross_encoders.is_named(f"onnx:{tmp_path}", {})
+        load_model.load_cross_encoder(RerankingSettings(), {}, tmp_path)
+    assert not load_model.is_named(RerankingSettings().model, {})
+    assert load_model.is_named(f"onnx:{tmp_path}", {})

@@ -6,14 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.embedding.models import (
-    convert_minilm,
-    encoders,
-    minilm_weights,
-    model_folder,
-)
+from shared.embedding import load_model
+from shared.embedding.models import convert_minilm, minilm_weights, model_folder
 from shared.embedding.models.encoder_contract import Vectors, check_vectors
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.models.minilm_weights import Weights
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 
@@ -53,7 +49,7 @@ def test_a_cache_that_cannot_be_written_names_the_folder(tmp_path: Path) -> None
 
 def test_an_unknown_model_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no embedding model 'gpt-9'"):
-        encoders.load_encoder("gpt-9", tmp_path)
+        load_model.load_encoder("gpt-9", tmp_path)
 
 
 def unit(*values: float) -> Vectors:
@@ -94,6 +90,6 @@ def test_the_hashing_encoder_gives_equal_words_equal_directions() -> None:
 
 
 def test_the_hashing_encoder_loads_by_name(tmp_path: Path) -> None:
-    loaded = encoders.load_encoder("hashing-16", tmp_path)
+    loaded = load_model.load_encoder("hashing-16", tmp_path)
     assert (loaded.model, loaded.dimension) == ("hashing-16", 16)
     assert not list(tmp_path.iterdir())

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from api.search.plan_settings import limits_of
-from shared.embedding.models import cross_encoders
-from shared.embedding.models.cross_encoders import LATE
+from shared.embedding import load_model
+from shared.embedding.load_model import LATE
 from shared.embedding.models.onnx_models import LateInteraction
 from shared.errors import EmbeddingGenerationError, LogchordError, ModuleNotEnabledError
 from shared.search.query.ordering import Ordering
@@ -106,7 +106,7 @@ def test_what_reads_is_what_the_setting_names() -> None:
     named = Settings.load({"LOGCHORD_RERANKING__MODEL": LATE})
     ours = limits_of(named).ordering
     assert (ours.by_model, ours.late) == (True, True)
-    assert cross_encoders.is_named(LATE, {})
+    assert load_model.is_named(LATE, {})
     assert plan_of().ordering.late
     for asked, installed, legal in ((True, False, "model"), (False, True, "late")):
         limits = PlanLimits(ordering=Ordering(by_model=True, late=installed))

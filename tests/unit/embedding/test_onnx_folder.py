@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from shared.embedding.models.encoders import load_encoder
+from shared.embedding.load_model import load_encoder
 from shared.embedding.vectors import chunks
 from shared.errors import ConfigurationError
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.text.markup.plain_text import to_plain
+from shared.text.plain_text import to_plain
 from tests.support.linear_cost import assert_linear
 
 FORMATS = ("html", "markdown", "elcode", "textile")

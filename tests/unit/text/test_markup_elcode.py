@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.text.markup.plain_text import to_plain
+from shared.text.plain_text import to_plain
 
 
 def read(elcode: str) -> str:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.text import plain_text
 from shared.text.facility.devices import DEVICE
 from shared.text.facts import Fact
-from shared.text.markup import plain_text
 from shared.text.reading import pasted_tables, quantities, table_units
 
 HTML = (

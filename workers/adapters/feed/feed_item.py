@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, tostring
 from shared.adapter_contract.contract import Source
 from shared.adapter_contract.entry import AttachmentRef, Entry, TextFormat
 from shared.errors import MalformedEntryError
-from shared.text.markup import plain_text
+from shared.text import plain_text
 from shared.times import source_times
 from workers.adapters.feed.feed_document import ATOM, TOMBSTONES, Item
 

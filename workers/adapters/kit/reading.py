@@ -18,7 +18,7 @@ from shared.sources import load_adapter
 from shared.sources.adapter_io import make_io
 from shared.sources.intake.normalise import Rules
 from shared.sources.load_adapter import Opened
-from shared.text.markup import plain_text
+from shared.text import plain_text
 from workers.adapters.kit.stub import Stub, StubEntry
 from workers.adapters.kit.subject import Subject
 

@@ -8,15 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from uuid import UUID
 
+from shared.adapter_contract.entry import KINDS
 from shared.entries import identity
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.search.query.filters import time_range
 from shared.search.query.filters.fact_filters import QuantityBounds, WantedFact
 from shared.text import facts
 from shared.text.reading import quantities
-from shared.text.words import numerals
+from shared.text.words import languages, numerals
 from shared.times.calendar import Clock
 
+# Filters that take one of a few values: no entry has another.
+_ONE_OF_A_FEW = {"kind": KINDS, "origin": ("human", "machine")}
 _SIGN = re.compile("<=|>=|[<>=\u2264\u2265]")
 _DOTS = re.compile(r"(?<=\d) ?\.\. ?(?=\d)")
 # No locale is known here: a text that may be 1500 or 1.5 is better left unread.
@@ -244,3 +247,29 @@ def _ends(sign: str, low: float, high: float) -> tuple[float | None, float | Non
     if sign in "<=\u2264":
         return None, high if sign != "<" else math.nextafter(high, -math.inf)
     return (low if sign != ">" else math.nextafter(low, math.inf)), None
+
+
+def check_known(path: str, name: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Return the values as entries have them; refuse values that no entry can have."""
+    if name == "language":
+        return tuple(_language(path, one) for one in given)
+    values = _ONE_OF_A_FEW.get(name)
+    if values is None:
+        return tuple(given)
+    return tuple(_one_of(path, one, values) for one in given)
+
+
+def _one_of(path: str, given: str, values: Iterable[str]) -> str:
+    if given.strip().lower() in values:
+        return given
+    message = f"{given[:40]!r} is none of {', '.join(values)}."
+    raise InvalidRequestError.field(path, "filter_value", message)
+
+
+def _language(path: str, given: str) -> str:
+    plain = given.strip().lower()
+    found = languages.parse_language_tag(plain)
+    if found is not None or plain == languages.UNKNOWN:
+        return found or plain
+    message = f"{given[:40]!r} is no language such as en, de or unknown."
+    raise InvalidRequestError.field(path, "filter_value", message)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from shared import entry_fields, suggest
 from shared.errors import InvalidRequestError
-from shared.search.query.filters import filter_operators, known_values, time_range
+from shared.search.query.filters import filter_operators, time_range
 from shared.search.query.filters.fact_filters import Part, QuantityBounds, WantedFact
 from shared.text import facts
 from shared.text.analysis.analyser import quote_lexeme
@@ -247,7 +247,7 @@ def parse(
                 path, value, max_values, filter_operators.SAID
             )
             for said in filter_operators.LISTED & set(told):
-                told[said] = known_values.known_values(path, name, told[said])
+                told[said] = filter_operators.check_known(path, name, told[said])
             _add_fact(wanted, parts, path, name, told)
         elif name.startswith(facts.METADATA):
             field = facts.metadata_field(name.removeprefix(facts.METADATA))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.access.scope import Scope
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata

@@ -7,7 +7,7 @@ import pytest
 from bench import quality_engines
 from local.server import StackFolders
 from shared.access.scope import Scope
-from shared.embedding.models import encoders
+from shared.embedding import load_model
 from shared.embedding.models.encoder_contract import encode_question
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.embedding.models.onnx_models import OnnxEncoder
@@ -23,7 +23,7 @@ NO_WORDS = Outcome("os_bm25", "empty", "bm25")
 
 @pytest.fixture(scope="session")
 def encoder(place: StackFolders) -> OnnxEncoder:
-    return OnnxEncoder(encoders.folder_of(place.cache, DEFAULT_MODEL))
+    return OnnxEncoder(load_model.folder_of(place.cache, DEFAULT_MODEL))
 
 
 def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:

@@ -17,9 +17,9 @@ from api.search.routes.plain_search import question_of
 from api.search.schemas.plain_search import PlainRequest
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
-from shared.embedding.models import cross_encoders
-from shared.embedding.models.cross_encoders import CrossEncoder
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding import load_model
+from shared.embedding.models.encoder_contract import CrossEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.models.onnx_models import LateInteraction
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.vector_tables import ensure_table
@@ -66,7 +66,7 @@ def server() -> Iterator[Script]:
 def endpoint(server: Script, **fields: Any) -> CrossEncoder:
     given = ProviderSettings(base_url=server.url, api_key=SecretStr("sesame"))
     settings = RerankingSettings(model="here:tiny", **fields)
-    return cross_encoders.load(settings, {"here": given}, Path())
+    return load_model.load_cross_encoder(settings, {"here": given}, Path())
 
 
 @dataclass
@@ -287,7 +287,7 @@ def test_likenesses_that_would_move_nothing_are_not_computed(
 def test_a_model_that_is_not_there_is_a_branch_that_was_skipped(world, tmp_path):
     named = RerankingSettings(model=f"onnx:{tmp_path}")
 
-    body = world.ask(lambda: cross_encoders.load(named, {}, Path()))
+    body = world.ask(lambda: load_model.load_cross_encoder(named, {}, Path()))
 
     assert len(names(body)) == 3
     (told,) = branch_of(body)

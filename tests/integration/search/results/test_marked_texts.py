@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.access.scope import Scope
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors.embed_entry import embed
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.entries.draft import EntryDraft
 from shared.errors import EmbeddingGenerationError
 from shared.postgres.pool import connection

@@ -14,7 +14,7 @@ import pytest
 from local.server import Server
 from shared.access.scope import Scope
 from shared.adapter_contract.entry import AttachmentRef
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata

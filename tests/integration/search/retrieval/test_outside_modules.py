@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 from shared.access.scope import Scope
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shared.embedding.models.encoder_contract import Vectors
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.search.retrieval.query_vectors import QueryVectors
 
 

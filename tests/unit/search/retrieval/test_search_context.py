@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from shared.agents.ask_model import AgentProcess
-from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.postgres.pool import Pool
 from shared.search.retrieval.search_context import (
     SearchContext,

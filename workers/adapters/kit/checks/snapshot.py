@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from shared.sources import run_records
-from shared.sources.runs import snapshot
+from shared.sources.runs.kinds import snapshot
 from workers.adapters.kit.keeping import Keeping
 from workers.adapters.kit.stub import WritesSnapshots
 

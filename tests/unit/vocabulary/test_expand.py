@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shared.vocabulary import patterns
-from shared.vocabulary.patterns import Pattern
+from shared.vocabulary import expand
+from shared.vocabulary.expand import Pattern
 
 
 def likes(text: str) -> list[str]:
-    return [one.like for one in patterns.of_names(text)]
+    return [one.like for one in expand.make_name_patterns(text)]
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def likes(text: str) -> list[str]:
     ],
 )
 def test_words_are_folded_as_texts_are(text, language, like, low):
-    found = patterns.of_words(text, language)
+    found = expand.make_word_pattern(text, language)
     assert found is not None
     assert (found.like, found.low) == (like, low)
     assert found.high > found.low or not low
@@ -32,8 +32,8 @@ def test_words_are_folded_as_texts_are(text, language, like, low):
 
 @pytest.mark.parametrize("text", ["*", "??", "", "*-*", "%*", "_?"])
 def test_what_says_nothing_stands_for_nothing(text: str):
-    assert patterns.of_words(text, "en") is None
-    assert patterns.of_names(text) == []
+    assert expand.make_word_pattern(text, "en") is None
+    assert expand.make_name_patterns(text) == []
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_names_are_asked_for_in_each_way_they_are_kept(text, expected):
 
 
 def test_a_range_holds_whatever_begins_so():
-    assert patterns.of_names("sr*") == [Pattern("sr%", "sr", "sr\U0010ffff")]
+    assert expand.make_name_patterns("sr*") == [Pattern("sr%", "sr", "sr\U0010ffff")]

@@ -8,7 +8,7 @@ from shared.adapter_contract.contract import ListsIds, Window
 from shared.postgres.pool import connection
 from shared.sources import run_records
 from shared.sources.intake.store_page import Intake, Steps
-from shared.sources.runs import compare_listing
+from shared.sources.runs.kinds import compare_listing
 from shared.work import schedule
 
 # A first poll looks back at least so far, while the backfill only begins.

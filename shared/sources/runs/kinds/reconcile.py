@@ -16,8 +16,8 @@ from shared.postgres.pool import connection
 from shared.sources import listed_ids
 from shared.sources.intake.store_page import Intake, Steps
 from shared.sources.run_records import Counts
-from shared.sources.runs import compare_listing, prune
-from shared.sources.runs.compare_listing import Comparison
+from shared.sources.runs.kinds import compare_listing, prune
+from shared.sources.runs.kinds.compare_listing import Comparison
 from shared.work import due_work as due
 
 _PRUNED = "pruned_at"

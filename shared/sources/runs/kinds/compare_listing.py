@@ -22,7 +22,7 @@ from shared.sources import listed_ids, run_records, source_state
 from shared.sources.intake.store_page import Intake, Steps
 from shared.sources.listed_ids import Listed
 from shared.sources.run_records import Counts
-from shared.sources.runs import prune
+from shared.sources.runs.kinds import prune
 from shared.work import schedule
 
 CHUNK = 1000

@@ -1,0 +1,1 @@
+"""The kinds of runs: a tail, a backfill, a reconcile, a reparse, and files in need."""
