@@ -162,7 +162,7 @@ def test_rows_may_be_short_and_each_says_which_branch_found_it_where(
     assert "HCM03 tripped" in file.text
 
 
-def test_what_is_at_other_times_and_what_scored_too_low_is_told(
+def test_what_is_at_other_times_is_told_beside_the_hits(
     logbook: httpx.Client,
 ) -> None:
     page = search(logbook, "HCM03 tripped in March 2026")

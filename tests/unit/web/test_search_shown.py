@@ -126,6 +126,14 @@ def test_what_is_not_read_yet_is_said_to_be_on_its_way(
     assert empty.link("Ask again") == "/search?q=beam&mode=hybrid"
 
 
+def test_what_scored_too_low_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    below = {"count": 2, "threshold": 0.3}
+
+    page, _ = shown(monkeypatch, [WORDS, MEANING], suppressed=below)
+
+    assert "2 more scored below 0.3 and are not shown." in page.text
+
+
 def test_a_source_that_is_late_is_named_above_the_hits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
