@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,12 @@ from starlette.routing import Mount, Route
 from api.app import create_app
 from api.mcp.more_tools import find_tool, list_tools
 from api.mcp.rest_calls import RestCalls, ToolError
-from api.mcp.result_size import DEFAULT_CHARS, write_bounded
+from api.mcp.result_size import (
+    DEFAULT_CHARS,
+    LEAST_CHARS,
+    write_bounded,
+    write_error,
+)
 from api.mcp.tool_contract import Tool, refusal
 from shared.errors import InvalidRequestError, LogchordError
 from shared.suggest import hint
@@ -55,16 +60,17 @@ def make_server(settings: Settings, reach: Reach) -> Server[Any]:
     async def on_call_tool(
         ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        rest = reach(ctx)
+        rest, given = reach(ctx), params.arguments or {}
         try:
             tool = await find_tool(settings.mcp, rest, params.name)
-            return await _call(tool, rest, params.arguments or {})
+            return await _call(tool, rest, given)
         except ToolError as exc:
-            return _failed(dict(exc.body))
+            body = exc.body
         except LogchordError as exc:
-            return _failed(exc.body())
+            body = exc.body()
         except ValidationError as exc:
-            return _failed(refusal(params.name, exc).body())
+            body = refusal(params.name, exc).body()
+        return _failed(body, given.get("max_chars"))
 
     async def on_list_resources(
         _ctx: ServerRequestContext[Any], _: types.PaginatedRequestParams | None
@@ -186,8 +192,10 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def _failed(body: dict[str, Any]) -> types.CallToolResult:
-    text = json.dumps(body, ensure_ascii=False)
+def _failed(body: Mapping[str, Any], max_chars: Any) -> types.CallToolResult:
+    """Return an error as short as was asked for, where that can be told."""
+    is_told = isinstance(max_chars, int) and max_chars >= LEAST_CHARS
+    text, told = write_error(body, max_chars if is_told else DEFAULT_CHARS)
     return types.CallToolResult(
-        content=[types.TextContent(text=text)], structured_content=body, is_error=True
+        content=[types.TextContent(text=text)], structured_content=told, is_error=True
     )

@@ -77,6 +77,24 @@ def write_bounded(result: Mapping[str, Any], max_chars: int) -> tuple[str, Any]:
     return text, told
 
 
+def write_error(body: Mapping[str, Any], max_chars: int) -> tuple[str, Any]:
+    """Return an error as JSON of at most so many characters, and as the same values.
+
+    Its longest details are left off first; its code and what to do always remain.
+    """
+    error = dict(body["error"])
+    details = dict(error.get("details", {}))
+    if details:
+        error["details"] = details
+    while details and len(_written({"error": error})) > max_chars:
+        del details[max(details, key=lambda name: len(_written(details[name])))]
+    if len(_written({"error": error})) > max_chars:
+        # A character takes up to six where it is written as its number.
+        error["message"] = _cut(error["message"], max_chars // 12)
+    told = {"error": error}
+    return _written(told), told
+
+
 def count_kept(result: Mapping[str, Any], name: str, max_chars: int) -> int:
     """Return how many items of a list remain in a result of bounded length."""
     _, told = write_bounded(result, max_chars)

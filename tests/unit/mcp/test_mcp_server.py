@@ -87,18 +87,36 @@ def test_an_api_that_is_away_may_be_asked_again(era: str):
     assert found.structured_content["error"]["severity"] == "RETRIABLE"
 
 
+# Those of the contract besides the eight.
+OTHER_NAMES = {
+    *("keyword_search", "semantic_search", "hybrid_search", "agentic_search"),
+    *("entry_get", "entries_by_ids", "thread_get", "similar_entries"),
+    *("changes", "filter_options", "capabilities", "status", "classify", "why_not"),
+}
+
+
+def tell_modes(_: httpx.Request) -> httpx.Response:
+    """Answer as REST tells its modes: one is a plug-in's, and one is off."""
+    names = ("auto", "keyword", "semantic", "hybrid", "agentic", "pinned", "agent")
+    modes = [
+        {"name": name, "description": "-", "enabled": name != "agent"} for name in names
+    ]
+    return httpx.Response(200, json={"modes": modes})
+
+
 @pytest.mark.requirement("O09")
 def test_all_tools_and_the_one_that_writes_are_there_where_settings_say_so():
-    listed = ask(
-        ERAS[1], lambda client: client.list_tools(), tools="all", write=True
-    ).tools
-    names = {one.name for one in listed}
-    assert names >= {"keyword_search", "semantic_search", "hybrid_search", "classify"}
-    assert names >= {"entry_get", "entries_by_ids", "browse", "filter_options"}
-    assert names >= {"status", "capabilities", "changes", "why_not"}
-    assert [one.name for one in listed if not one.annotations.read_only_hint] == [
-        "entry_create"
-    ]
+    def names(**mcp: Any) -> set[str]:
+        listed = ask(ERAS[1], lambda client: client.list_tools(), tell_modes, **mcp)
+        return {
+            one.name if one.annotations.read_only_hint else f"{one.name} (write)"
+            for one in listed.tools
+        }
+
+    eight = {one.name for one in EIGHT}
+    assert names() == eight
+    assert names(write=True) == {*eight, "entry_create (write)"}
+    assert names(tools="all") == {*eight, *OTHER_NAMES, "pinned_search"}
 
 
 def test_arguments_that_only_the_tool_itself_finds_wrong_are_an_error(

@@ -14,7 +14,9 @@ from api.mcp.result_size import (
     fence_answer,
     mark_as_data,
     write_bounded,
+    write_error,
 )
+from shared.errors import LogchordError
 
 TEXTS = st.text(max_size=3000)
 ENTRIES = st.fixed_dictionaries(
@@ -37,6 +39,24 @@ def test_a_result_is_never_longer_than_was_asked_for(result: dict[str, Any], mos
     assert len(text) <= most
     assert json.loads(text) == told
     assert set(told["cut"]) == {"entries", "chars"}
+
+
+DETAILS = st.dictionaries(st.text(max_size=20), st.lists(TEXTS, max_size=5), max_size=4)
+
+
+@pytest.mark.requirement("U35")
+@given(TEXTS, DETAILS, st.integers(LEAST_CHARS, 20_000))
+def test_an_error_is_never_longer_and_keeps_its_code(
+    message: str, details: dict[str, Any], most: int
+):
+    error = LogchordError(message, code="unknown_filter", details=details)
+    body = error.body("r-1")
+    text, told = write_error(body, most)
+    assert len(text) <= most
+    assert json.loads(text) == told
+    assert told["error"]["code"] == "unknown_filter"
+    if len(json.dumps(body)) <= most:
+        assert told == body
 
 
 def test_what_fits_is_told_whole():
