@@ -15,7 +15,9 @@ _LEADING = re.compile(
     r"(?:\s{0,4}\[(?:#[^\[\]\s]{1,100}|[#\d][^\[\]]{0,80})\]){1,8}[.,;]?\s*"
 )
 _PARTED = re.compile(r"\s*[,;]\s*|\s+and\s+|\s+")
-_LIST = re.compile(r"^(?:[-*\u2022]|\d{1,2}[.)])\s+")
+_LIST = re.compile(r"^[-*\u2022]\s+")
+# The point behind the number of an item ends no sentence.
+_NUMBERED = re.compile(r"^\s*\d{1,2}[.)]\s+", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*\*|__|`|^#{1,6}\s+", re.MULTILINE)
 
 
@@ -39,7 +41,7 @@ class WrittenSentence:
 
 def read_sentences(text: str, marks: Mapping[str, Mark]) -> list[WrittenSentence]:
     """Split a text into sentences; marks behind a full stop belong before it."""
-    plain = _EMPHASIS.sub("", text)
+    plain = _NUMBERED.sub("\u2022 ", _EMPHASIS.sub("", text))
     pieces: list[str] = []
     for start, end in split_sentences(plain):
         piece = plain[start:end].strip()
