@@ -247,7 +247,7 @@ class _Writer:
         return " ".join(filter(None, self._list_refusals(parts)))
 
     def _list_refusals(self, parts: Sequence[PartAnswer]) -> list[str]:
-        """Return what is said of each part; of one that is answered nothing.
+        """Return why each part that is not answered is refused.
 
         What was searched is the same for all of them, and is said of the first.
         """

@@ -58,7 +58,7 @@ def set_each(source: dict[str, Any], pairs: tuple[str, ...]) -> None:
 
 
 def _value(text: str) -> Any:
-    """Return what is JSON as its value, and anything else as the text that it is."""
+    """Read a value as JSON where it is JSON, and as plain text elsewhere."""
     try:
         return json.loads(text)
     except ValueError:

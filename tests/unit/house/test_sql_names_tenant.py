@@ -49,8 +49,6 @@ FOR_EVERY_TENANT = {
     ("shared/embedding/switch/second_model.py", "_IS_NEEDED"),
     ("shared/embedding/switch/reembed.py", "_DUE"),
     ("shared/entries/reading/entry_estimate.py", "_UNDELETED"),
-    ("shared/embedding/switch/compare_models.py", "_ASKED"),
-    ("shared/embedding/switch/compare_models.py", "_WRITTEN"),
     # A model is dropped for everybody.
     ("shared/embedding/switch/switch_model.py", "_END_WORK"),
     ("shared/embedding/switch/switch_model.py", "_END_ASIDE"),
