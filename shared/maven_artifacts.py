@@ -1,19 +1,22 @@
 """Files of a Maven repository: fetched once, pinned by their content.
 
-What comes lies in a folder beside the cache, and only a checked file moves on.
+jgo writes straight to the final name and takes a half file for the artifact, so it
+resolves into an empty folder beside the cache, and only a checked file moves on.
 """
 
 import hashlib
 import os
-import ssl
+import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import requests
 import tenacity
 import truststore
+from jgo.maven import MavenContext, PythonResolver
 
 Progress = Callable[[int, int | None], None]
 
@@ -21,7 +24,6 @@ Progress = Callable[[int, int | None], None]
 LEFTOVERS = ".download-*"
 _TRIES = 3
 _TIMEOUT_SECONDS = 30
-_CENTRAL = os.environ.get("LOGCHORD_MAVEN", "")
 
 
 class ArtifactError(Exception):
@@ -56,14 +58,12 @@ def obtain(
     retry = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(_TRIES),
         wait=tenacity.wait_random_exponential(multiplier=0.5, max=5),
-        retry=tenacity.retry_if_exception_type(
-            (ArtifactError, OSError, httpx.HTTPError)
-        ),
+        retry=tenacity.retry_if_exception_type((ArtifactError, OSError)),
         reraise=True,
     )
     try:
         retry(_download, artifact, kept, progress, repository)
-    except httpx.HTTPError as error:
+    except requests.RequestException as error:
         raise ArtifactError(_reason(error)) from error
     return kept
 
@@ -71,10 +71,10 @@ def obtain(
 def _download(
     artifact: Artifact, kept: Path, progress: Progress, repository: str | None
 ) -> None:
-    prefix = LEFTOVERS.rstrip("*")
-    with tempfile.TemporaryDirectory(dir=kept.parent, prefix=prefix) as folder:
-        came = Path(folder) / artifact.filename
-        _stream(artifact, came, progress, repository or _CENTRAL)
+    folder = Path(tempfile.mkdtemp(dir=kept.parent, prefix=LEFTOVERS.rstrip("*")))
+    try:
+        with _system_certificates():
+            came = _resolve(artifact, folder, progress, repository)
         if not is_genuine(came, artifact):
             message = (
                 f"the download of {artifact.filename} is not the file that is "
@@ -82,39 +82,50 @@ def _download(
             )
             raise ArtifactError(message)
         came.replace(kept)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _stream(
-    artifact: Artifact, came: Path, progress: Progress, repository: str
-) -> None:
-    """Write what the repository sends, as far as it may be the artifact."""
-    place = "/".join((*artifact.group.split("."), artifact.name, artifact.version))
-    with (
-        httpx.stream(
-            "GET",
-            f"{repository.rstrip('/')}/{place}/{artifact.filename}",
-            follow_redirects=True,
-            timeout=_TIMEOUT_SECONDS,
-            verify=_trusted(),
-        ) as response,
-        came.open("wb") as file,
-    ):
-        if response.status_code != httpx.codes.OK:
-            raise ArtifactError(f"the repository answered {response.status_code}")
-        for chunk in response.iter_bytes():
-            file.write(chunk)
-            progress(file.tell(), artifact.size)
-            if file.tell() > artifact.size:
-                return
+def _resolve(
+    artifact: Artifact, folder: Path, progress: Progress, repository: str | None
+) -> Path:
+    @contextmanager
+    def bar(_: str, total: int) -> Iterator[Callable[[int], None]]:
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(done, total)
+
+        yield advance
+
+    context = MavenContext(
+        resolver=PythonResolver(progress_callback=bar),
+        repo_cache=folder,
+        remote_repos={"given": repository} if repository else None,
+        timeout=_TIMEOUT_SECONDS,
+    )
+    component = context.project(artifact.group, artifact.name).at_version(
+        artifact.version
+    )
+    try:
+        return Path(component.artifact(packaging=artifact.packaging).resolve())
+    except RuntimeError as error:  # jgo's way to say that no repository has it
+        raise ArtifactError(str(error)) from error
 
 
-def _trusted() -> ssl.SSLContext:
+@contextmanager
+def _system_certificates() -> Generator[None]:
     """Trust what the system trusts, unless the environment names a bundle."""
-    names = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-    bundle = next(filter(None, map(os.environ.get, names)), None)
-    if bundle is not None:
-        return ssl.create_default_context(cafile=bundle)
-    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE"):
+        yield
+        return
+    truststore.inject_into_ssl()
+    try:
+        yield
+    finally:
+        truststore.extract_from_ssl()
 
 
 def is_genuine(path: Path, artifact: Artifact) -> bool:
@@ -126,14 +137,14 @@ def is_genuine(path: Path, artifact: Artifact) -> bool:
     return digest == artifact.sha512
 
 
-def _reason(error: httpx.HTTPError) -> str:
+def _reason(error: requests.RequestException) -> str:
     """Name the kind of failure; the driver's own text names addresses."""
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+    if isinstance(error, requests.exceptions.SSLError):
         return "the certificate was not trusted"
-    if isinstance(error, httpx.ProxyError):
+    if isinstance(error, requests.exceptions.ProxyError):
         return "the proxy did not answer"
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, requests.exceptions.Timeout):
         return "there was no answer in time"
-    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
         return "the connection was cut"
     return "there was no connection"
