@@ -99,7 +99,7 @@ async def post_job_form(
 
 
 def _plan_of(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
-    """Return what a job does or has done, as `debug` tells it of a search."""
+    """Return the plan of a job, as `debug` tells that of a search."""
     return score_trace.planned(
         Plan.from_values(own_jobs.find(ctx, caller, job_id).plan)
     )
