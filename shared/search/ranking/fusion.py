@@ -34,11 +34,6 @@ def rrf_contrib(place: int, k: int = 60, weight: float = 1.0) -> float:
     return weight / (k + place)
 
 
-def contrib_at_place(contrib: float, was: int, place: int, k: int) -> float:
-    """Move the contribution of one place to another."""
-    return contrib * (k + was) / (k + place)
-
-
 def count_first_places(rrf: float, k: int) -> float:
     """Return a sum of contributions in first places: the first of one list is 1."""
     return rrf * (k + 1)

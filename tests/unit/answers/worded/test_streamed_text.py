@@ -10,10 +10,10 @@ import pytest
 from shared.answers.prompt.context import AssembledContext
 from shared.answers.prompt.model_prompt import ModelPrompt
 from shared.answers.prompt.pseudonyms import Pseudonyms
-from shared.answers.worded import streamed_text
+from shared.answers.worded import worded_answer
 from shared.answers.worded.check_sentence import Checker
 from shared.answers.worded.model_text import Mark
-from shared.answers.worded.streamed_text import CHUNK_SECONDS, StreamedText
+from shared.answers.worded.worded_answer import CHUNK_SECONDS, StreamedText
 from tests.unit.answers.worded.test_worded_answer import CANDIDATES, ENTRY, GROUNDED
 
 SAID = (
@@ -39,7 +39,7 @@ class Ticking:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Ticking:
     ticking = Ticking()
-    monkeypatch.setattr(streamed_text, "time", ticking)
+    monkeypatch.setattr(worded_answer, "time", ticking)
     return ticking
 
 
