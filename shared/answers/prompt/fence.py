@@ -16,6 +16,10 @@ _STRUCTURE = re.compile(r"(?m)^[ \t]*(?=={3}|-{3}[ \t]*$|ENTRY\b|Source\b)")
 _ORDER = re.compile(
     r"(?i)\b(?:ignore|disregard|forget|ignoriere|vergiss)\b.{0,40}"
     r"\b(?:instructions?|above|previous|prior|davor|zuvor|anweisung\w{0,3})\b"
+    r"|\b(?:ignorez|oubliez|ignora|ignori|ignore|dimentica|olvida|olvide)\b.{0,40}"
+    r"\b(?:instructions?|pr\u00e9c\u00e8de|istruzioni|precedent[ei]|instrucciones"
+    r"|anterior(?:es)?)\b"
+    r"|\b(?:dites|r\u00e9pondez|dica|rispondi|diga|responda) ?:"
     r"|</?(?:system|assistant|user|entries|tool)\b|\b(?:system|assistant) ?:"
     r"|\"role\" ?:|\b(?:say|sage|answer only with|reply with|output) ?:"
     r"|\b(?:your|new) (?:instructions?|task)\b|\bcite entry\b|\bdecode this\b"

@@ -5,122 +5,31 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import redis
 
-from shared.answers.answer_question import Preparing
-from shared.answers.worded.model_tier import Listener, ModelTier
+from shared.entries import tombstones
 from shared.entries.draft import EntryDraft
 from shared.language_models import quota
-from shared.language_models.quota import Quota
 from shared.postgres.pool import connection
-from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.query.result_detail import Synthesis
-from shared.search.query.wanted_answer import AnswerLimits
-from shared.search.response import end_search as ending
 from shared.search.response import seen_again
-from shared.search.response.end_search import Beside, end_search
+from shared.search.response.pinned_answer import read_pinned_answer
 from shared.search.response.search_answer import SearchAnswer
-from shared.settings.settings import Settings
-from tests.integration.answers.test_answer_question import draft, write_logbook
-from tests.support.ended_searches import job_of
-from tests.support.fixtures.asking import ANNA, CLOCK, Asking
-from tests.support.orders_in_entries import obeys, order_texts
+from tests.integration.answers.test_answer_question import draft
+from tests.support.model_tier import GOOD, QUESTION, marks_of, saying
 from tests.support.stub_servers.chat_server import (
-    ChatScript,
-    Reply,
     answers,
-    chatting,
+    begin_stream,
     part,
     says,
+    send_part,
     streams,
 )
-
-QUESTION = "Why did gate valve 8 close?"
-GOOD = (
-    "Gate valve 8 closed because the compressed air had sagged to 3 bar {cause}."
-    " The beam was lost at 400 mA {lost}."
-)
-
-
-@dataclass
-class Tier:
-    """A tier over a scripted endpoint, and what was handed on of its last answer."""
-
-    asking: Asking
-    server: ChatScript
-    given: dict[str, Any] = field(default_factory=dict)
-    chunks: list[Mapping[str, Any]] = field(default_factory=list)
-    quota: Any = None
-    # Of the last question.
-    plan: Any = None
-    worded: Any = None
-
-    def settings(self) -> Settings:
-        provider = {"base_url": self.server.url, "timeout_seconds": 5}
-        return Settings.model_validate(
-            {
-                "api": {"providers": {"here": {**provider, **self.given}}},
-                "reasoning": {"provider": "here", "model_id": "tiny"},
-            }
-        )
-
-    def ask(self, query: str = QUESTION, *replies: Reply, **more: Any) -> SearchAnswer:
-        self.server.replies = list(replies) or self.server.replies
-        question = SearchQuery(query, **{"mode": "hybrid", "synthesize": "llm", **more})
-        limits = PlanLimits(opensearch=False, answers=AnswerLimits(has_writer=True))
-        plan = make_plan(question, ANNA, limits, CLOCK)
-        context, preparing = self.asking.context, Preparing()
-        ended = end_search(
-            context,
-            job_of(context, plan),
-            plan,
-            self.asking.carried_out(plan),
-            Beside(preparing),
-        )
-        assert preparing.prepared is not None
-        take = self.quota or (lambda _: Quota(is_allowed=True, remaining=9))
-        tier = ModelTier(self.settings(), take)
-        self.chunks.clear()
-        listener = Listener(self.chunks.append)
-        worded = tier.word(preparing.prepared, 5.0, listener)
-        self.plan, self.worded = plan, worded
-        response = ending.reword(plan, ended, worded).answer
-        assert response is not None
-        return response
-
-
-@pytest.fixture
-def tier(asking: Asking) -> Iterator[Tier]:
-    with chatting(says("The entries do not say.")) as server:
-        write_logbook(asking)
-        yield Tier(asking, server)
-
-
-def marks_of(prompt: str) -> dict[str, str]:
-    """Return the marks that a prompt gives, by words of their sentences."""
-    lines = re.findall(r"^\[(\d+\.\d+)\] (.+)$", prompt, re.MULTILINE)
-    found = {}
-    for mark, text in lines:
-        if "sagged to 3 bar" in text:
-            found["cause"] = f"[{mark}]"
-        if "400 mA" in text:
-            found["lost"] = f"[{mark}]"
-    return found
-
-
-def saying(text: str) -> Reply:
-    """Return a reply of that text, its marks taken from the prompt."""
-
-    def reply(handler: Any, body: dict[str, Any]) -> None:
-        prompt = "\n".join(one["content"] for one in body["messages"])
-        says(text.format(**marks_of(prompt)))(handler, body)
-
-    return reply
 
 
 @pytest.mark.requirement("S0-58", "S0-59", "S4-30", "S4-32")
@@ -288,6 +197,22 @@ def test_of_two_questions_a_quota_of_one_answers_the_first(
 
 
 @pytest.mark.requirement("S4-31")
+def test_of_two_callers_at_once_a_quota_of_one_answers_one(jobs_client):
+    for number in range(50):
+        tenant, ready = f"at-once-{number}", threading.Barrier(2)
+
+        def take(
+            _: int, tenant: str = tenant, ready: threading.Barrier = ready
+        ) -> bool:
+            ready.wait(10)
+            return quota.take_answer(jobs_client, tenant, 1, 10).is_allowed
+
+        with ThreadPoolExecutor(2) as pool:
+            assert sorted(pool.map(take, range(2))) == [False, True]
+        assert quota.left_answers(jobs_client, tenant, 1, 10) == 0
+
+
+@pytest.mark.requirement("S4-31")
 def test_a_minute_has_its_own_quota_and_both_are_taken_or_neither(jobs_client):
     jobs_client.flushdb()
     taken = [quota.take_answer(jobs_client, "t", 5, 2).is_allowed for _ in range(3)]
@@ -411,28 +336,59 @@ def test_what_is_deleted_edited_or_closed_while_a_model_speaks_is_not_shown(tier
     assert entry_id not in see_ids(seen_again.see_hits_again(pool, plan, told))
 
 
+@pytest.mark.requirement("I11")
+@pytest.mark.parametrize("is_purged", [False, True])
+def test_what_is_removed_between_two_words_of_a_model_takes_them_with_it(
+    tier, *, is_purged: bool
+):
+    """A source deletes an entry that the model is just reading."""
+    pool = tier.asking.pool
+
+    def reply(handler: Any, body: dict[str, Any]) -> None:
+        mark = marks_of("\n".join(one["content"] for one in body["messages"]))["cause"]
+        begin_stream(handler)
+        send_part(handler, part("Gate valve 8 closed because the compressed air "))
+        with connection(pool) as conn:
+            (entry_id,) = tombstones.live(conn, "default", "api", ["OPS-2"])
+            tombstones.bury(conn, "default", [entry_id], reason="test")
+            if is_purged:
+                conn.execute("DELETE FROM entry WHERE id = %s", (entry_id,))
+        send_part(handler, part(f"had sagged to 3 bar {mark}."))
+        send_part(handler, part(finish="stop"))
+        send_part(handler, "data: [DONE]\n\n")
+
+    told = tier.ask(QUESTION, reply)
+    assert told.answer_source == "llm"
+    seen = seen_again.see_answer_again(pool, tier.plan, tier.worded)
+
+    assert (seen.text, list(seen.citations)) == (None, [])
+    assert (seen.context.status, seen.context.grade) == ("insufficient", "D")
+    assert "sagged" not in json.dumps(seen.to_json())
+    removed = tier.worded.citations[0].entry_id
+    assert removed not in see_ids(seen_again.see_hits_again(pool, tier.plan, told))
+
+
+@pytest.mark.requirement("I11")
+def test_a_stored_answer_says_when_what_it_cites_was_removed(tier):
+    """Once it is told an answer keeps its words: only what it cites is marked."""
+    tier.ask(QUESTION, saying(GOOD))
+    pool, plan = tier.asking.pool, tier.plan
+    with connection(pool) as conn:
+        (entry_id,) = tombstones.live(conn, "default", "api", ["OPS-2"])
+        tombstones.bury(conn, "default", [entry_id], reason="test")
+
+    read = read_pinned_answer(pool, plan.scope, tier.worded.to_json(), 1000)
+
+    assert read is not None
+    assert read.text == tier.worded.text
+    assert {one.label: bool(one.removed_at) for one in read.citations} == {
+        "OPS-1": False,
+        "OPS-2": True,
+    }
+
+
 def see_ids(response: SearchAnswer) -> set[str]:
     return {one.entry_id for one in response.results}
-
-
-@pytest.mark.requirement("SEC11", "I18")
-def test_a_model_that_obeys_every_order_in_entries_says_nothing_of_it(tier):
-    orders = order_texts()
-    assert len(orders) == 60
-    tier.asking.write(
-        *(
-            draft(f"BAD-{n}", f"Gate valve 8 closed. {text}", 30 + n)
-            for n, (text, _) in enumerate(orders)
-        )
-    )
-    plain = tier.ask(QUESTION, answers(503, {}, "application/json"))
-    obeyed = []
-    for text, wanted in orders:
-        told = tier.ask(QUESTION, obeys(wanted))
-        # What it says of no entry is gone; what an entry says is that entry's word.
-        if told.answer_source == "llm" or told.answer != plain.answer:
-            obeyed.append((text, told.answer))
-    assert obeyed == []
 
 
 @pytest.mark.requirement("SEC13")

@@ -6,7 +6,7 @@ import pytest
 
 from shared.answers.evidence.sentences import split_sentences
 from shared.answers.prompt.fence import FENCE_END, as_data, fenced, gives_orders
-from tests.support.orders_in_entries import order_texts
+from tests.support.orders_in_entries import list_orders
 
 
 @pytest.mark.requirement("I18", "C20")
@@ -32,12 +32,18 @@ def test_a_fence_has_one_end():
 
 @pytest.mark.requirement("SEC11")
 def test_what_speaks_to_a_model_is_told_from_what_is_reported():
-    for text, wanted in order_texts():
-        said = [one for one in split_sentences(text) if wanted in text[one[0] : one[1]]]
-        assert all(gives_orders(text[start:end]) for start, end in said), text
+    for order in list_orders():
+        for text in order.texts:
+            wanted = order.forbidden.rpartition(" ")[0] or order.forbidden
+            said = [
+                one for one in split_sentences(text) if wanted in text[one[0] : one[1]]
+            ]
+            assert all(gives_orders(text[start:end]) for start, end in said), text
     for reported in (
         "Gate valve 8 closed because the compressed air had sagged.",
         "The operator said to ignore alarm 7.",
         "System tests of RF plant 2 are done.",
+        "Les instructions pr\u00e9c\u00e9dentes restent valables.",
+        "El sistema responde otra vez.",
     ):
         assert not gives_orders(reported)

@@ -13,6 +13,7 @@ from shared.access.scope import Scope
 from shared.agents.bounds import Bounds
 from shared.errors import ModuleNotEnabledError
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
+from shared.search.query.result_detail import Synthesis
 from shared.settings.settings import Settings
 
 WITH_A_MODEL = """
@@ -90,3 +91,39 @@ def test_parts_are_held_against_the_question_at_the_threshold_of_the_settings(
     asked = SearchQuery("vacuum leak and RF trip", mode="agentic")
     plan = make_plan(asked, Scope("default", "anna"), replace(known, opensearch=False))
     assert plan.fan_out.threshold == threshold
+
+
+MODES = ("auto", "keyword", "semantic", "hybrid", "agentic", "rag")
+
+
+def plan_of(given: PlanLimits, mode: str, **fields: Any) -> Any:
+    asked = SearchQuery("why did the klystron trip", mode=mode, **fields)
+    return make_plan(asked, Scope("default", "anna"), given)
+
+
+@pytest.mark.requirement("S1-44", "C15")
+@pytest.mark.parametrize("mode", MODES)
+def test_where_answers_are_switched_off_no_mode_has_one(mode: str) -> None:
+    by_name = Settings.load({"ENABLE_SYNTHESIS": "false"})
+    off = replace(limits_of(by_name), opensearch=False)
+    if mode != "rag":
+        # That mode is its answer, and is off with them.
+        assert plan_of(off, mode).detail.synthesis is None
+    for wanted in ("llm", "deterministic"):
+        with pytest.raises(ModuleNotEnabledError):
+            plan_of(off, mode, synthesize=wanted)
+
+
+@pytest.mark.requirement("S1-44", "C15")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("is_marked", [True, False])
+@pytest.mark.parametrize("wanted", ["deterministic", False])
+def test_marks_and_answers_are_switched_apart(
+    mode: str, wanted: Any, *, is_marked: bool
+) -> None:
+    looks = Synthesis(marked=is_marked)
+    plan = plan_of(limits(), mode, synthesize=wanted, synthesis=looks)
+    if wanted is False:
+        assert plan.detail.synthesis is None
+        return
+    assert plan.detail.synthesis == replace(looks, by="deterministic")
