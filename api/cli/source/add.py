@@ -123,12 +123,14 @@ def add(  # noqa: PLR0913 - one for each option
     }
     if args := {key: value for key, value in said.items() if value}:
         source["args"] = {**source.get("args", {}), **args}
-    given_settings.set_each(source, settings_given)
-    is_mapped = _is_mapped(found, source)
-    if timezone is None and (descriptor.naive_times or "timezone" in found.found.asks):
-        timezone = _ask(asks, "Its times have no zone. Which is it", "--timezone")
     if timezone:
         source["timezone"] = timezone
+    given_settings.set_each(source, settings_given)
+    is_mapped = _is_mapped(found, source)
+    lacks_zone = descriptor.naive_times or "timezone" in found.found.asks
+    if lacks_zone and "timezone" not in source:
+        zone = _ask(asks, "Its times have no zone. Which is it", "--timezone")
+        source["timezone"] = zone
     path = config_file.path_of(os.environ)
     settings = _settings_with(path, name, source)
     checked = check_configured(settings, name, settings.sources[name])

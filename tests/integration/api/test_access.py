@@ -408,6 +408,26 @@ def test_this_machine_needs_no_key_unless_a_proxy_or_a_page_speaks_for_it(
         assert answer.json()["scopes"] == ["ingest", "read", "search"]
 
 
+def test_a_page_of_somebody_else_has_a_browser_here_send_no_file(
+    open_to_loopback: System,
+):
+    """A form with a file is sent by browsers without asking first."""
+    url = open_to_loopback.url
+    with httpx.Client(base_url=url, trust_env=False) as browser:
+        said = {"text": "see file", "logbook": "A"}
+        entry = browser.post("/v1/entries", json=said).json()["entry_id"]
+        address = f"/v1/entries/{entry}/attachments"
+
+        def send(origin: str) -> httpx.Response:
+            form = {"file": ("a.txt", b"log", "text/plain")}
+            return browser.post(address, files=form, headers={"Origin": origin})
+
+        refused = send("http://evil.example")
+        assert (refused.status_code, code_of(refused)) == (403, "origin_refused")
+        assert browser.get(address).json()["items"] == []
+        assert send(url).status_code == 201
+
+
 def code_of(answer: httpx.Response) -> str:
     code: str = answer.json()["error"]["code"]
     return code

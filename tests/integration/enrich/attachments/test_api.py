@@ -208,16 +208,6 @@ def test_a_body_that_is_no_form_with_a_file_is_refused(
     assert (answer.status_code, code_of(answer)) == (status, code)
 
 
-def test_a_page_of_somebody_else_sends_no_file(api, caller, entry):
-    """A browser sends a form with a file without asking first."""
-    with httpx.Client(base_url=api.url, trust_env=False) as anybody:
-        foreign = {"Origin": "http://evil.example"}
-        refused = send(anybody, entry, b"log", headers=foreign)
-
-    assert (refused.status_code, code_of(refused)) == (403, "origin_refused")
-    assert caller.get(f"/v1/entries/{entry}/attachments").json()["items"] == []
-
-
 @pytest.mark.parametrize(
     ("name", "kept"),
     [
