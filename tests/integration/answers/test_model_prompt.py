@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
-from shared.answers.prompt.messages import SYSTEM
+from shared.answers.prompt.model_prompt import SYSTEM
 from tests.integration.answers.test_answer_question import draft
 from tests.support.model_tier import GOOD, QUESTION, Tier, saying
 
