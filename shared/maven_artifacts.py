@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 import tenacity
 import truststore
 
@@ -57,13 +57,13 @@ def obtain(
         stop=tenacity.stop_after_attempt(_TRIES),
         wait=tenacity.wait_random_exponential(multiplier=0.5, max=5),
         retry=tenacity.retry_if_exception_type(
-            (ArtifactError, OSError, httpx.HTTPError)
+            (ArtifactError, OSError, httpx2.HTTPError)
         ),
         reraise=True,
     )
     try:
         retry(_download, artifact, kept, progress, repository)
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         raise ArtifactError(_reason(error)) from error
     return kept
 
@@ -90,7 +90,7 @@ def _stream(
     """Write what the repository sends, as far as it may be the artifact."""
     place = "/".join((*artifact.group.split("."), artifact.name, artifact.version))
     with (
-        httpx.stream(
+        httpx2.stream(
             "GET",
             f"{repository.rstrip('/')}/{place}/{artifact.filename}",
             follow_redirects=True,
@@ -99,7 +99,7 @@ def _stream(
         ) as response,
         came.open("wb") as file,
     ):
-        if response.status_code != httpx.codes.OK:
+        if response.status_code != httpx2.codes.OK:
             raise ArtifactError(f"the repository answered {response.status_code}")
         for chunk in response.iter_bytes():
             file.write(chunk)
@@ -126,14 +126,14 @@ def is_genuine(path: Path, artifact: Artifact) -> bool:
     return digest == artifact.sha512
 
 
-def _reason(error: httpx.HTTPError) -> str:
+def _reason(error: httpx2.HTTPError) -> str:
     """Name the kind of failure; the driver's own text names addresses."""
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return "the certificate was not trusted"
-    if isinstance(error, httpx.ProxyError):
+    if isinstance(error, httpx2.ProxyError):
         return "the proxy did not answer"
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException):
         return "there was no answer in time"
-    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+    if isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError):
         return "the connection was cut"
     return "there was no connection"

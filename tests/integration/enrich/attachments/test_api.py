@@ -7,7 +7,7 @@ import io
 import json
 from pathlib import Path
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -26,7 +26,7 @@ def entry(caller) -> str:
     return answer.json()["entry_id"]
 
 
-def send(client: httpx.Client, entry: str, data: bytes, name="trip.txt", **options):
+def send(client: httpx2.Client, entry: str, data: bytes, name="trip.txt", **options):
     kind = options.pop("kind", "text/plain")
     return client.post(
         f"/v1/entries/{entry}/attachments",
@@ -35,7 +35,7 @@ def send(client: httpx.Client, entry: str, data: bytes, name="trip.txt", **optio
     )
 
 
-def code_of(answer: httpx.Response) -> str:
+def code_of(answer: httpx2.Response) -> str:
     return answer.json()["error"]["code"]
 
 
@@ -210,7 +210,7 @@ def test_a_body_that_is_no_form_with_a_file_is_refused(
 
 def test_a_page_of_somebody_else_sends_no_file(api, caller, entry):
     """A browser sends a form with a file without asking first."""
-    with httpx.Client(base_url=api.url, trust_env=False) as anybody:
+    with httpx2.Client(base_url=api.url, trust_env=False) as anybody:
         foreign = {"Origin": "http://evil.example"}
         refused = send(anybody, entry, b"log", headers=foreign)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from shared.answers.worded.streamed_text import CHUNK_SECONDS, StreamedText
 
 from shared.answers.prompt.context import AssembledContext
 from shared.answers.prompt.model_prompt import ModelPrompt
@@ -13,7 +14,6 @@ from shared.answers.prompt.pseudonyms import Pseudonyms
 from shared.answers.worded import streamed_text
 from shared.answers.worded.check_sentence import Checker
 from shared.answers.worded.model_text import Mark
-from shared.answers.worded.streamed_text import CHUNK_SECONDS, StreamedText
 from tests.unit.answers.worded.test_worded_answer import CANDIDATES, ENTRY, GROUNDED
 
 SAID = (
