@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 
 from bench.rig import Rig, rig
@@ -70,13 +70,13 @@ def measure() -> list[Timing]:
 
 
 @contextmanager
-def _client(stack: Rig) -> Iterator[httpx.Client]:
+def _client(stack: Rig) -> Iterator[httpx2.Client]:
     headers = {"Authorization": f"Bearer {stack.key}"}
-    with httpx.Client(base_url=stack.url, headers=headers, timeout=60) as client:
+    with httpx2.Client(base_url=stack.url, headers=headers, timeout=60) as client:
         yield client
 
 
-def _fill(client: httpx.Client, database: str) -> None:
+def _fill(client: httpx2.Client, database: str) -> None:
     for page in sample.pages():
         rows = [{**row, "source": "api"} for row in page]
         client.post("/v1/entries", json={"entries": rows}).raise_for_status()
@@ -91,7 +91,7 @@ def _fill(client: httpx.Client, database: str) -> None:
             time.sleep(1.0)
 
 
-def _searches(client: httpx.Client) -> list[Timing]:
+def _searches(client: httpx2.Client) -> list[Timing]:
     took: dict[str, list[float]] = {"hybrid": [], "agentic": []}
     for number in range(SAMPLES + 10):
         one, other = WHAT[number % len(WHAT)], WHAT[(number + 1) % len(WHAT)]
@@ -105,7 +105,7 @@ def _searches(client: httpx.Client) -> list[Timing]:
     return [_timing(name, times) for name, times in took.items()]
 
 
-def _turns(client: httpx.Client, database: str) -> list[Timing]:
+def _turns(client: httpx2.Client, database: str) -> list[Timing]:
     """Measure what a turn of three calls takes beyond the longest of them."""
     beyond: list[float] = []
     for number in range(SAMPLES // 2):

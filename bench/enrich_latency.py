@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psycopg
 from opensearchpy import OpenSearch
 from psycopg import Connection, sql
@@ -107,7 +107,7 @@ def _post(
     """Post evenly in time, whatever earlier ones take."""
     headers = {"Authorization": f"Bearer {made.key}"}
     with (
-        httpx.Client(base_url=made.url, headers=headers, timeout=60) as http,
+        httpx2.Client(base_url=made.url, headers=headers, timeout=60) as http,
         ThreadPoolExecutor(_POSTERS) as pool,
     ):
 

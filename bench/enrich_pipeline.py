@@ -13,7 +13,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import LiteralString, Self
 
-import httpx
+import httpx2
 import psutil
 import psycopg
 
@@ -104,9 +104,9 @@ def run(made: Rig, database: str, drafts: Iterator[EntryDraft], count: int) -> R
     return found
 
 
-def _client(made: Rig) -> httpx.Client:
+def _client(made: Rig) -> httpx2.Client:
     headers = {"Authorization": f"Bearer {made.key}"}
-    return httpx.Client(base_url=made.url, headers=headers, timeout=60)
+    return httpx2.Client(base_url=made.url, headers=headers, timeout=60)
 
 
 def as_pushed(one: EntryDraft) -> dict[str, object]:
@@ -127,7 +127,7 @@ def _bodies(drafts: Iterator[EntryDraft]) -> Iterator[bytes]:
         yield json.dumps({"entries": some}).encode()
 
 
-def _pushed(client: httpx.Client, body: bytes) -> None:
+def _pushed(client: httpx2.Client, body: bytes) -> None:
     json_type = {"Content-Type": "application/json"}
     answer = client.post("/v1/entries", content=body, headers=json_type)
     answer.raise_for_status()

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 from rich.console import Console
 from rich.table import Table
@@ -62,7 +62,7 @@ def _pushes() -> list[Rate]:
         [("serve", "api")], OPENSEARCH_URL="off", LOGCHORD_SOURCES=_SOURCE
     ) as made:
         headers = {"Authorization": f"Bearer {made.key}"}
-        with httpx.Client(base_url=made.url, headers=headers, timeout=60) as client:
+        with httpx2.Client(base_url=made.url, headers=headers, timeout=60) as client:
             first = 1
             for batch, count in PUSHES:
                 rates.append(_push(client, batch, count, first))
@@ -71,7 +71,7 @@ def _pushes() -> list[Rate]:
     return rates
 
 
-def _push(client: httpx.Client, batch: int, count: int, first: int) -> Rate:
+def _push(client: httpx2.Client, batch: int, count: int, first: int) -> Rate:
     bodies = []
     waiting = [_pushed(one) for one in logbook.entries(count, first=first)]
     for start in range(0, count, batch):
@@ -84,7 +84,7 @@ def _push(client: httpx.Client, batch: int, count: int, first: int) -> Rate:
     return Rate(f"push, {batch} a call", count, time.perf_counter() - began)
 
 
-def _push_lines(client: httpx.Client, count: int, first: int) -> Rate:
+def _push_lines(client: httpx2.Client, count: int, first: int) -> Rate:
     body = b"".join(
         json.dumps(_pushed(one)).encode() + b"\n"
         for one in logbook.entries(count, first=first)

@@ -22,7 +22,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from playwright.sync_api import Page, sync_playwright
 from rich.console import Console
 from rich.table import Table
@@ -93,7 +93,7 @@ def main() -> int:
         print("bench-page: no Chromium here", file=sys.stderr)
         return 1
     with search_stack.opened(entries) as stack:
-        with httpx.Client(**stack.http()) as client:
+        with httpx2.Client(**stack.http()) as client:
             rows = [*_times(stack, client, samples)]
             entry = _entry(stack, client)
         with _browser(chromium, stack) as open_page:
@@ -111,13 +111,13 @@ def _question(stack: Stack) -> str:
     return f"not enough flow of cooling water number {n} at BPM{n % 60:03d}"
 
 
-def _entry(stack: Stack, client: httpx.Client) -> str:
+def _entry(stack: Stack, client: httpx2.Client) -> str:
     body = {"query": _question(stack)}
     found = client.post("/v1/search/query", json=body).raise_for_status().json()
     return str(found["results"][0]["permalink"])
 
 
-def _times(stack: Stack, client: httpx.Client, samples: int) -> Iterator[Row]:
+def _times(stack: Stack, client: httpx2.Client, samples: int) -> Iterator[Row]:
     """Yield how long pages take: searches in turns with REST, then the others."""
 
     def ask(q: str) -> None:
@@ -151,7 +151,7 @@ def _times(stack: Stack, client: httpx.Client, samples: int) -> Iterator[Row]:
         yield from _quantiles(page, "whole", _repeated(once, samples), (OTHERS, None))
 
 
-def _repeated(once: Callable[[], httpx.Response], samples: int) -> list[float]:
+def _repeated(once: Callable[[], httpx2.Response], samples: int) -> list[float]:
     took = []
     for _ in range(WARM_UP + samples):
         began = time.perf_counter()

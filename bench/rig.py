@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import psycopg
 
@@ -199,8 +199,10 @@ def _wait_ready(made: Rig, database: str, workers: int) -> None:
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/health/live", timeout=1).status_code == httpx.codes.OK
-    except httpx.TransportError:
+        return (
+            httpx2.get(f"{url}/health/live", timeout=1).status_code == httpx2.codes.OK
+        )
+    except httpx2.TransportError:
         return False
 
 

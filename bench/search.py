@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 from rich.console import Console
 
@@ -108,7 +108,7 @@ def _measured(entries: int, given: argparse.Namespace) -> Found:
 
 def _searches(stack: Stack, samples: int) -> list[Timing]:
     timings = []
-    with httpx.Client(**stack.http()) as client:
+    with httpx2.Client(**stack.http()) as client:
 
         def ask(make: Make, **headers: str) -> bool:
             answer = client.post("/v1/search/query", json=make(), headers=headers)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 
-import httpx
+import httpx2
 from psycopg.rows import TupleRow
 
 from bench import rig, search_corpus
@@ -130,7 +130,7 @@ async def _again_and_again(stack: Stack, clients: int, seconds: float) -> _Told:
     async def ask() -> None:
         # A connection of its own: one pool for all has kept some waiting for seconds
         # before they asked anything, which looked as if the search had taken these.
-        async with httpx.AsyncClient(verify=trusted, **stack.http()) as client:
+        async with httpx2.AsyncClient(verify=trusted, **stack.http()) as client:
             while time.monotonic() < until:
                 began = time.monotonic()
                 answer = await client.post("/v1/search/query", json=make())

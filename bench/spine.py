@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 from rich.console import Console
 from rich.table import Table
@@ -143,7 +143,7 @@ def _headers(stack: Rig) -> dict[str, str]:
 
 def _fan_out(stack: Rig) -> Timing:
     """Measure a hybrid search through HTTP: key, limiter, admission and all."""
-    with httpx.Client(base_url=stack.url, headers=_headers(stack)) as client:
+    with httpx2.Client(base_url=stack.url, headers=_headers(stack)) as client:
 
         def once() -> None:
             answer = client.post("/v1/search/query", json=_BODY)
@@ -184,7 +184,9 @@ def _throughput(stack: Rig, clients: int) -> Throughput:
 
 async def _ask_again_and_again(stack: Rig, clients: int) -> int:
     until = time.monotonic() + THROUGHPUT_SECONDS
-    async with httpx.AsyncClient(base_url=stack.url, headers=_headers(stack)) as client:
+    async with httpx2.AsyncClient(
+        base_url=stack.url, headers=_headers(stack)
+    ) as client:
 
         async def ask() -> int:
             done = 0

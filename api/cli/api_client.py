@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import httpx
+import httpx2
 
 from api.cli import output
 from shared.suggest import hint
@@ -35,7 +35,7 @@ def base_url(settings: Settings) -> str:
     return f"http://{bracketed}:{settings.port}{settings.base_path}"
 
 
-def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx.Client:
+def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx2.Client:
     """Return a client for the API that `--url`, the environment or the home names."""
     from shared.settings.settings import Settings
 
@@ -48,10 +48,10 @@ def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx.C
         url = url or base_url(settings)
     _check(url, key or "")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx.Client(
+    return httpx2.Client(
         base_url=url.rstrip("/"),
         headers=headers,
-        timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
+        timeout=httpx2.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
         trust_env=not is_here(url),
     )
 
@@ -59,9 +59,9 @@ def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx.C
 def _check(url: str, key: str) -> None:
     """Refuse an address or a key that cannot be part of a request."""
     try:
-        address = httpx.URL(url)
+        address = httpx2.URL(url)
         is_one = address.scheme in {"http", "https"} and bool(address.host)
-    except httpx.InvalidURL:
+    except httpx2.InvalidURL:
         is_one = False
     if not is_one:
         message = f"{url!r} is no address: write it as http://HOST:PORT."
@@ -73,10 +73,10 @@ def _check(url: str, key: str) -> None:
 
 def is_here(url: str) -> bool:
     """Tell whether an address is this machine's own: no proxy stands before that."""
-    return httpx.URL(url).host in _LOOPBACK
+    return httpx2.URL(url).host in _LOOPBACK
 
 
-def call(client: httpx.Client, method: str, path: str, **kwargs: Any) -> Any:
+def call(client: httpx2.Client, method: str, path: str, **kwargs: Any) -> Any:
     """Return the JSON of an answer; an error becomes a CommandError with its code."""
     answer = fetch(client, method, path, **kwargs)
     try:
@@ -86,13 +86,13 @@ def call(client: httpx.Client, method: str, path: str, **kwargs: Any) -> Any:
 
 
 def fetch(
-    client: httpx.Client, method: str, path: str, **kwargs: Any
-) -> httpx.Response:
+    client: httpx2.Client, method: str, path: str, **kwargs: Any
+) -> httpx2.Response:
     """Return an answer, whatever it is written in; an error becomes a CommandError."""
     try:
         with _told_if_slow(client):
             answer = client.request(method, path, **kwargs)
-    except httpx.TransportError as exc:
+    except httpx2.TransportError as exc:
         raise no_answer(client, exc) from exc
     if answer.is_success:
         return answer
@@ -100,7 +100,7 @@ def fetch(
 
 
 @contextmanager
-def _told_if_slow(client: httpx.Client) -> Iterator[None]:
+def _told_if_slow(client: httpx2.Client) -> Iterator[None]:
     """Tell a person at a terminal that an answer takes long."""
     context = click.get_current_context(silent=True)
     out = context.find_object(output.Output) if context else None
@@ -117,10 +117,10 @@ def _told_if_slow(client: httpx.Client) -> Iterator[None]:
         timer.cancel()
 
 
-def no_answer(client: httpx.Client, exc: httpx.TransportError) -> output.CommandError:
+def no_answer(client: httpx2.Client, exc: httpx2.TransportError) -> output.CommandError:
     """Return the error for an API that does not answer; the command may be repeated."""
     advice = "Start it with `logchord up`, or name another with --url."
-    if isinstance(exc, httpx.ReadTimeout):
+    if isinstance(exc, httpx2.ReadTimeout):
         # Somebody is there: to start it would help nobody.
         advice = "It is there and may be busy: try again, or see `logchord status`."
     name = type(exc).__name__
@@ -128,7 +128,7 @@ def no_answer(client: httpx.Client, exc: httpx.TransportError) -> output.Command
     return output.CommandError(message, exit_code=output.TRY_AGAIN)
 
 
-def _another(answer: httpx.Response) -> output.CommandError:
+def _another(answer: httpx2.Response) -> output.CommandError:
     """Return the error for an answer that does not come from Logchord."""
     where = answer.request.url.copy_with(query=None)
     message = f"{where} answered {answer.status_code}, but not as Logchord does."
@@ -141,7 +141,7 @@ def _another(answer: httpx.Response) -> output.CommandError:
     return output.CommandError(message, exit_code=output.USAGE)
 
 
-def error_of(answer: httpx.Response) -> output.CommandError:
+def error_of(answer: httpx2.Response) -> output.CommandError:
     """Return the error of an answer with message, code and id, and its exit code."""
     try:
         body = answer.json()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import httpx
+import httpx2
 
 from api.cli import api_client, output
 
@@ -13,7 +13,7 @@ PATH = "/v1/search/jobs"
 _WAIT_MS = 20_000
 
 
-def ended(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
+def ended(client: httpx2.Client, job_id: UUID | str) -> dict[str, Any]:
     """Return a job once it has ended; by its deadline every one has."""
     while True:
         where, wait = f"{PATH}/{job_id}", {"wait_ms": _WAIT_MS}
@@ -22,7 +22,7 @@ def ended(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
             return job
 
 
-def response(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
+def response(client: httpx2.Client, job_id: UUID | str) -> dict[str, Any]:
     """Return the response of an ended job; raise CommandError if it failed."""
     job = ended(client, job_id)
     # What was found until its time was over is an answer all the same.
@@ -35,7 +35,7 @@ def response(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
     return found
 
 
-def answered(client: httpx.Client, reply: dict[str, Any]) -> dict[str, Any]:
+def answered(client: httpx2.Client, reply: dict[str, Any]) -> dict[str, Any]:
     """Return the answer; if the search goes on as a job, wait for its end."""
     return reply if "results" in reply else response(client, reply["job_id"])
 

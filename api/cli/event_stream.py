@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import httpx
+import httpx2
 
 from api.cli import api_client, output
 
@@ -24,7 +24,7 @@ class Event(NamedTuple):
     data: dict[str, Any]
 
 
-def until_done(client: httpx.Client, path: str) -> Iterator[Event]:
+def until_done(client: httpx2.Client, path: str) -> Iterator[Event]:
     """Yield each event once, up to the last; one that breaks off is taken up again.
 
     Raises CommandError where nothing more comes for several tries.
@@ -38,7 +38,7 @@ def until_done(client: httpx.Client, path: str) -> Iterator[Event]:
                 yield event
                 if event.name == _LAST:
                     return
-        except httpx.TransportError as exc:
+        except httpx2.TransportError as exc:
             failed = api_client.no_answer(client, exc)
         except output.CommandError as exc:
             failed = exc
@@ -53,7 +53,7 @@ def until_done(client: httpx.Client, path: str) -> Iterator[Event]:
         time.sleep(_PAUSE_SECONDS)
 
 
-def _events(client: httpx.Client, path: str, after: str) -> Iterator[Event]:
+def _events(client: httpx2.Client, path: str, after: str) -> Iterator[Event]:
     headers = {"Last-Event-ID": after} if after else {}
     with client.stream("GET", path, headers=headers) as answer:
         if not answer.is_success:

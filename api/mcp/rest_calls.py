@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import UUID
 
-import httpx
+import httpx2
 
 from shared.entries import identity, refs
 from shared.errors import InternalError, InvalidRequestError, LogchordError
@@ -43,7 +43,7 @@ class ToolError(Exception):
 class RestCalls:
     """The API as one caller of a tool may use it."""
 
-    client: httpx.AsyncClient
+    client: httpx2.AsyncClient
 
     @classmethod
     def within(cls, app: FastAPI, request: Request) -> RestCalls:
@@ -54,14 +54,14 @@ class RestCalls:
             if name in _PASSED_ON or name.startswith(_FORWARDED)
         }
         peer = (request.client.host, request.client.port) if request.client else None
-        transport = httpx.ASGITransport(
+        transport = httpx2.ASGITransport(
             app,
             raise_app_exceptions=False,
             client=peer or ("unknown", 0),
         )
         base = app.state.settings.base_path
         return cls(
-            httpx.AsyncClient(
+            httpx2.AsyncClient(
                 transport=transport,
                 base_url=f"http://{headers.get('host', 'localhost')}{base}",
                 headers=headers,
@@ -71,10 +71,10 @@ class RestCalls:
         )
 
     @classmethod
-    def like(cls, client: httpx.Client) -> RestCalls:
+    def like(cls, client: httpx2.Client) -> RestCalls:
         """Return calls to the API that a client of the command line asks."""
         return cls(
-            httpx.AsyncClient(
+            httpx2.AsyncClient(
                 base_url=client.base_url,
                 headers=client.headers,
                 timeout=client.timeout,
@@ -88,7 +88,7 @@ class RestCalls:
         """Return the body of an answer; an error is raised as REST words it."""
         try:
             answer = await self.client.request(method, path, json=json, params=params)
-        except httpx.TransportError as exc:
+        except httpx2.TransportError as exc:
             raise ToolError(_no_answer(self.client, exc).body()) from exc
         try:
             body = answer.json() if answer.content else {}
@@ -153,6 +153,6 @@ class RestCalls:
         raise ToolError(InvalidRequestError(message, code="not_found").body())
 
 
-def _no_answer(client: httpx.AsyncClient, exc: httpx.TransportError) -> LogchordError:
+def _no_answer(client: httpx2.AsyncClient, exc: httpx2.TransportError) -> LogchordError:
     message = f"The API at {client.base_url} does not answer ({type(exc).__name__})."
     return LogchordError(message, code="source_unreachable")

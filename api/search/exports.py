@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
+# How long an export may look for what matches; one of which nothing is taken ends.
+SCAN_SECONDS, STALLED_SECONDS = 120, 60.0
 _REFUSED = Refusal("Too many exports at once; try again when one has ended.", 10)
 
 
@@ -36,8 +38,6 @@ class Exports:
 
     def __init__(self, settings: Settings, url: str) -> None:
         self._url = url
-        self._scan_seconds = settings.search.export_scan_seconds
-        self._stalled_seconds = settings.search.export_stalled_seconds
         # Who has read a file to its end may ask for the next, and waits for a moment.
         self._admission = Admission(
             settings.search.max_exports,
@@ -61,12 +61,12 @@ class Exports:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(place.give_back)
 
-        return ExportResponse(export, release, form, self._stalled_seconds)
+        return ExportResponse(export, release, form, STALLED_SECONDS)
 
     def _found(self, plan: Plan, form: Format, lexicon: Lexicon) -> Export:
         # All of it is wanted, not the first rows soon.
         options = (
-            f"-c statement_timeout={self._scan_seconds * 1000}"
+            f"-c statement_timeout={SCAN_SECONDS * 1000}"
             " -c cursor_tuple_fraction=1.0 -c default_transaction_read_only=on"
         )
         conn = connect(
@@ -75,7 +75,7 @@ class Exports:
         export = Export(conn, plan, form)
         with ExitStack() as undo:
             undo.callback(export.close)
-            export.find(Ask.lasting(plan, self._scan_seconds), lexicon)
+            export.find(Ask.lasting(plan, SCAN_SECONDS), lexicon)
             undo.pop_all()
         return export
 

@@ -75,7 +75,6 @@ def limits_of(settings: Settings) -> PlanLimits:
         rrf_k=settings.rrf_k,
         ordering=ordering_of(settings),
         facet_max_matches=settings.facet_max_matches,
-        facet_budget_ms=settings.search.facet_budget_ms,
         acl_honesty=settings.search.acl_honesty,
         fuzzy_threshold=(
             settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None

@@ -85,7 +85,6 @@ class Telemetry:
         facility: Facility,
     ) -> None:
         self.is_on = settings.telemetry.enabled
-        self._propose_after = settings.telemetry.propose_after
         self._inactivity = timedelta(seconds=settings.session.inactivity_seconds)
         self._pool = pool
         self._secret = secret
@@ -253,7 +252,6 @@ class Telemetry:
                         asked.tenant,
                         before.unwritten,
                         word,
-                        self._propose_after,
                     )
 
     def _exchange(

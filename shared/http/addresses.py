@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import httpx
+import httpx2
 
 from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
 
@@ -52,21 +52,21 @@ class Origin(NamedTuple):
         return f"{self.scheme}://{host}{port}"
 
 
-def origin_of(url: httpx.URL) -> Origin:
+def origin_of(url: httpx2.URL) -> Origin:
     """Return the origin of an address that `parse` has let through."""
     host = url.raw_host.decode("ascii")
     return Origin(url.scheme, host, url.port or _PORTS[url.scheme])
 
 
-def parse(text: str) -> httpx.URL:
+def parse(text: str) -> httpx2.URL:
     """Return a plainly written address, or raise ValueError naming what is odd.
 
     Odd is whatever two programs may read in two ways: a login, a number for a host, a
     dot that is none.
     """
     try:
-        url = httpx.URL(text)
-    except (httpx.InvalidURL, ValueError, TypeError) as exc:
+        url = httpx2.URL(text)
+    except (httpx2.InvalidURL, ValueError, TypeError) as exc:
         raise ValueError("it cannot be read") from exc
     written = _AUTHORITY.match(text)
     if url.scheme not in _PORTS or written is None:
@@ -126,7 +126,7 @@ class AllowList:
         self._lookup = lookup or _look_up
         self._pinned: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
-    def admit(self, text: str) -> httpx.URL:
+    def admit(self, text: str) -> httpx2.URL:
         """Return an address that may be asked, or raise `address_refused`."""
         try:
             url = parse(text)
@@ -139,7 +139,7 @@ class AllowList:
             )
         return url
 
-    def is_own(self, url: httpx.URL) -> bool:
+    def is_own(self, url: httpx2.URL) -> bool:
         """Tell whether an address is the source's own, which gets our login."""
         return origin_of(url) == self.own
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 
 from shared.errors import IngestionError
 from shared.http import failures
@@ -62,7 +62,7 @@ class HTTPReply:
             raise _too_much(self.body) from exc
         except (ValueError, RecursionError) as exc:
             what = "a web page" if text.lstrip()[:1] == "<" else "something else"
-            where = failures.mask_url(httpx.URL(self.url))
+            where = failures.mask_url(httpx2.URL(self.url))
             raise IngestionError(
                 f"{where} answers with {what} instead of JSON; check `base_url` and"
                 " `adapter`.",
@@ -98,7 +98,7 @@ def join_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     return found
 
 
-def pieces(response: httpcore.Response, most: int) -> Iterator[bytes]:
+def pieces(response: httpcore2.Response, most: int) -> Iterator[bytes]:
     """Yield a body unpacked; both its packed and its unpacked size have an end."""
     unpacker = _unpacker(join_headers(response.headers).get("content-encoding", ""))
     taken = given = 0
@@ -115,7 +115,7 @@ def pieces(response: httpcore.Response, most: int) -> Iterator[bytes]:
         unpacker.end()
 
 
-def is_longer_than_promised(response: httpcore.Response) -> bool:
+def is_longer_than_promised(response: httpcore2.Response) -> bool:
     """Tell whether more bytes came than the Content-Length of an answer says."""
     promised = join_headers(response.headers).get("content-length", "").strip()
     stream = response.extensions.get("network_stream")

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import httpcore
+import httpcore2
 import truststore
 
 from shared.errors import ConfigurationError, SourceUnreachableError
@@ -52,13 +52,13 @@ class Patience:
             raise SourceUnreachableError("The run was stopped.", reason="cancelled")
         left = self.ends - time.monotonic()
         if left <= 0:
-            raise httpcore.ReadTimeout("the whole answer took too long")
+            raise httpcore2.ReadTimeout("the whole answer took too long")
         return left
 
 
 def make_pool(
     source: str, settings: SourceSettings, connector: Connector
-) -> httpcore.ConnectionPool:
+) -> httpcore2.ConnectionPool:
     """Return the connections of one source, through its proxy if it has one."""
     rules: dict[str, Any] = {
         "ssl_context": _trust(source, settings.ca_file),
@@ -67,10 +67,10 @@ def make_pool(
         "network_backend": connector,
     }
     if not settings.proxy or connector.has_socks:
-        return httpcore.ConnectionPool(**rules)
+        return httpcore2.ConnectionPool(**rules)
     if settings.proxy.startswith("https:"):
         rules["proxy_ssl_context"] = _trust(source, settings.ca_file)
-    return httpcore.HTTPProxy(settings.proxy, **rules)
+    return httpcore2.HTTPProxy(settings.proxy, **rules)
 
 
 def _trust(source: str, ca_file: str | None) -> ssl.SSLContext:
@@ -87,12 +87,12 @@ def _trust(source: str, ca_file: str | None) -> ssl.SSLContext:
     return context
 
 
-class Connector(httpcore.NetworkBackend):
+class Connector(httpcore2.NetworkBackend):
     """Connects to what the allow-list has judged, and to nothing else."""
 
     def __init__(self, allowed: AllowList) -> None:
         self._allowed = allowed
-        self._sockets = httpcore.SyncBackend()
+        self._sockets = httpcore2.SyncBackend()
         # The limits of the present request; a connection takes them from each request.
         self.patience = Patience(0, 0, lambda: False)
 
@@ -108,7 +108,7 @@ class Connector(httpcore.NetworkBackend):
         timeout: float | None = None,  # noqa: ARG002 - ours is the request's
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
+    ) -> httpcore2.NetworkStream:
         """Connect to a host, or have a SOCKS proxy do it."""
         proxy = self._allowed.socks
         place = (proxy.host, proxy.port) if proxy else (host, port)
@@ -123,7 +123,7 @@ class Connector(httpcore.NetworkBackend):
 
     def _connected(
         self, host: str, port: int, local_address: str | None, options: Any
-    ) -> httpcore.NetworkStream:
+    ) -> httpcore2.NetworkStream:
         """Try the addresses of a host, all of them within one time-out."""
         ends = time.monotonic() + min(CONNECT_SECONDS, self.patience.left())
         addresses = self._allowed.addresses(host, port, seconds=_until(ends))
@@ -133,12 +133,12 @@ class Connector(httpcore.NetworkBackend):
                 stream = self._sockets.connect_tcp(
                     address, port, max(share, 0.01), local_address, options
                 )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 if count == len(addresses):
                     raise
             else:
                 return Stream(stream, self)
-        raise httpcore.ConnectError("no address")
+        raise httpcore2.ConnectError("no address")
 
     def sleep(self, seconds: float) -> None:
         """Never asked for: the pool does not retry."""
@@ -148,10 +148,10 @@ def _until(ends: float) -> float:
     return max(0.0, ends - time.monotonic())
 
 
-class Stream(httpcore.NetworkStream):
+class Stream(httpcore2.NetworkStream):
     """One connection, whose waits are those of the request that uses it."""
 
-    def __init__(self, inner: httpcore.NetworkStream, connector: Connector) -> None:
+    def __init__(self, inner: httpcore2.NetworkStream, connector: Connector) -> None:
         self._inner = inner
         self._connector = connector
         self._patience = connector.patience
@@ -167,10 +167,10 @@ class Stream(httpcore.NetworkStream):
         while True:
             left = min(self._patience.left(), silent_at - time.monotonic())
             if left <= 0:
-                raise httpcore.ReadTimeout("no byte in time")
+                raise httpcore2.ReadTimeout("no byte in time")
             try:
                 data = self._inner.read(max_bytes, min(left, _SLICE_SECONDS))
-            except httpcore.ReadTimeout:
+            except httpcore2.ReadTimeout:
                 continue
             self._note(data)
             return data
@@ -194,15 +194,15 @@ class Stream(httpcore.NetworkStream):
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002
-    ) -> httpcore.NetworkStream:
+    ) -> httpcore2.NetworkStream:
         """Shake hands; a certificate that is not trusted is nothing to retry."""
         try:
             left = min(self._patience.left(), CONNECT_SECONDS)
             inner = self._inner.start_tls(ssl_context, server_hostname, left)
-        except (httpcore.ReadTimeout, SourceUnreachableError):
+        except (httpcore2.ReadTimeout, SourceUnreachableError):
             self.close()
             raise
-        except httpcore.ConnectError as exc:
+        except httpcore2.ConnectError as exc:
             cause = exc.__cause__ or exc.__context__
             if isinstance(cause, ssl.SSLError) and not isinstance(cause, _CUT_OFF):
                 raise failures.of_encryption(server_hostname, cause) from exc
@@ -230,23 +230,23 @@ class Stream(httpcore.NetworkStream):
             self._head.clear()
 
 
-def _tunnel(stream: httpcore.NetworkStream, host: str, port: int) -> None:
+def _tunnel(stream: httpcore2.NetworkStream, host: str, port: int) -> None:
     """Have a SOCKS 5 proxy look a name up and connect to it (RFC 1928)."""
     stream.write(_NO_LOGIN)
     version, method = _exactly(stream, 2)
     if version != _SOCKS_VERSION or method != 0:
-        raise httpcore.ProxyError("it wants a login, or is no SOCKS 5 proxy")
+        raise httpcore2.ProxyError("it wants a login, or is no SOCKS 5 proxy")
     stream.write(_CONNECT + _address(host) + port.to_bytes(_PORT_BYTES, "big"))
     version, reply, _, kind = _exactly(stream, 4)
     if version != _SOCKS_VERSION or reply != 0:
-        raise httpcore.ProxyError(f"it cannot connect ({reply})")
+        raise httpcore2.ProxyError(f"it cannot connect ({reply})")
     # Where it connects from is of no interest, but must be read.
     if kind == _NAME:
         length = _exactly(stream, 1)[0]
     elif kind in _ADDRESS_BYTES:
         length = _ADDRESS_BYTES[kind]
     else:
-        raise httpcore.ProxyError("its answer makes no sense")
+        raise httpcore2.ProxyError("its answer makes no sense")
     _exactly(stream, length + _PORT_BYTES)
 
 
@@ -259,11 +259,11 @@ def _address(host: str) -> bytes:
     return bytes([_IPV4 if address.version == 4 else _IPV6]) + address.packed  # noqa: PLR2004
 
 
-def _exactly(stream: httpcore.NetworkStream, count: int) -> bytes:
+def _exactly(stream: httpcore2.NetworkStream, count: int) -> bytes:
     data = b""
     while len(data) < count:
         piece = stream.read(count - len(data))
         if not piece:
-            raise httpcore.ProxyError("it hung up")
+            raise httpcore2.ProxyError("it hung up")
         data += piece
     return data

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 
 from shared.errors import IngestionError, SourceUnreachableError
 
@@ -29,14 +29,14 @@ _LOGIN = re.compile(
     r"(?i)log[-_]?in(?![a-z])|sign[-_]?in(?![a-z])|fail=1\b|authori[sz]e|openid"
     r"|(?<![a-z])(?:sso|saml2?|oauth2?|cas|adfs|shibboleth|keycloak)(?![a-z])"
 )
-# As httpcore words it, which knows the difference and has no class for it.
+# As httpcore2 words it, which knows the difference and has no class for it.
 _SAID_NOTHING = "Server disconnected without sending a response"
 EMPTY_REPLY = "empty_reply"
 _TELLS_NOTHING = re.compile(r"[\w.:+ -]{0,24}")
 _SECRET_NAME = re.compile(r"(?i)token|key|pass|pwd|secret|sig|auth|session|sid|code")
 
 
-def mask_url(url: httpx.URL) -> str:
+def mask_url(url: httpx2.URL) -> str:
     """Return an address for people, without values that may be secret."""
     named = [
         f"{name}={value if _is_harmless(name, value) else '***'}"
@@ -50,7 +50,7 @@ def _is_harmless(name: str, value: str) -> bool:
     return not _SECRET_NAME.search(name) and bool(_TELLS_NOTHING.fullmatch(value))
 
 
-def looks_like_login(url: httpx.URL) -> bool:
+def looks_like_login(url: httpx2.URL) -> bool:
     """Tell whether an address seems to belong to a login page."""
     return bool(_LOGIN.search(f"{url.host}{url.raw_path.decode('ascii', 'replace')}"))
 
@@ -58,7 +58,7 @@ def looks_like_login(url: httpx.URL) -> bool:
 def of_status(
     status: int,
     headers: Mapping[str, str],
-    url: httpx.URL,
+    url: httpx2.URL,
     now: datetime,
     *,
     has_login: bool = False,
@@ -94,7 +94,7 @@ def _refused(status: int, *, has_login: bool) -> str:
     return "The source wants a login {}; give it in `auth`."
 
 
-def of_redirect(url: httpx.URL, target: httpx.URL | None) -> IngestionError:
+def of_redirect(url: httpx2.URL, target: httpx2.URL | None) -> IngestionError:
     """Return why a redirect is not followed: it is a login, or the source has moved."""
     where = mask_url(url)
     to = str(target.copy_with(query=None, fragment=None))[:200] if target else "nowhere"
@@ -150,22 +150,22 @@ def retry_after(text: str | None, now: datetime) -> int | None:
 
 
 @contextmanager
-def translate_network_errors(url: httpx.URL) -> Iterator[None]:
+def translate_network_errors(url: httpx2.URL) -> Iterator[None]:
     """Turn what goes wrong on the way into our own errors."""
     try:
         yield
-    except httpcore.LocalProtocolError as exc:
+    except httpcore2.LocalProtocolError as exc:
         # Its text may hold the header that it refuses.
         raise IngestionError(
             f"A request to {mask_url(url)} cannot be sent as the settings have it.",
             reason="unusable_request",
         ) from exc
     except (
-        httpcore.TimeoutException,
-        httpcore.NetworkError,
-        httpcore.ProtocolError,
-        httpcore.ProxyError,
-        httpcore.UnsupportedProtocol,
+        httpcore2.TimeoutException,
+        httpcore2.NetworkError,
+        httpcore2.ProtocolError,
+        httpcore2.ProxyError,
+        httpcore2.UnsupportedProtocol,
     ) as exc:
         reason, what = _told(exc)
         raise SourceUnreachableError(
@@ -177,15 +177,15 @@ def translate_network_errors(url: httpx.URL) -> Iterator[None]:
 
 def _told(exc: Exception) -> tuple[str, str]:
     match exc:
-        case httpcore.ConnectTimeout() | httpcore.ConnectError():
+        case httpcore2.ConnectTimeout() | httpcore2.ConnectError():
             return "no_connection", "Nobody answers at the address of the source"
-        case httpcore.TimeoutException():
+        case httpcore2.TimeoutException():
             return "timeout", "The source does not answer in time"
-        case httpcore.RemoteProtocolError() if str(exc).startswith(_SAID_NOTHING):
+        case httpcore2.RemoteProtocolError() if str(exc).startswith(_SAID_NOTHING):
             return EMPTY_REPLY, "The source hung up without an answer"
-        case httpcore.RemoteProtocolError() | httpcore.ReadError():
+        case httpcore2.RemoteProtocolError() | httpcore2.ReadError():
             return "half_body", "The source broke off its answer, or sent nonsense"
-        case httpcore.ProxyError():
+        case httpcore2.ProxyError():
             return "proxy", "The source cannot be reached through the proxy"
         case _:
             return "no_connection", "The source hung up"

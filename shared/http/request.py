@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 
 from shared.errors import ConfigurationError, IngestionError
 from shared.http import bounded_response, failures
@@ -29,7 +29,7 @@ class HTTPRequest:
     """One request, before it is known where redirects lead it."""
 
     method: str
-    url: httpx.URL
+    url: httpx2.URL
     headers: Mapping[str, str]
     body: bytes | None = None
     # Statuses that are answers.
@@ -40,8 +40,8 @@ class HTTPRequest:
 class Answer:
     """An answer that is still being read, and where it comes from."""
 
-    response: httpcore.Response
-    url: httpx.URL
+    response: httpcore2.Response
+    url: httpx2.URL
 
 
 class Asker:
@@ -62,14 +62,14 @@ class Asker:
         self._secrets = secrets
         self._clock = clock
         self._connector = Connector(allowed)
-        self._pool: httpcore.ConnectionPool | None = None
+        self._pool: httpcore2.ConnectionPool | None = None
         self._login: dict[str, str] | None = None
 
     def admit(
         self,
         url: str,
         params: Mapping[str, Any] | Sequence[tuple[str, Any]] | None = None,
-    ) -> httpx.URL:
+    ) -> httpx2.URL:
         """Return the full address to ask, or raise `address_refused`."""
         where = self._allowed.admit(url).copy_with(fragment=None)
         if not params:
@@ -108,13 +108,13 @@ class Asker:
             self._pool.close()
             self._pool = None
 
-    def _sent(self, question: HTTPRequest, url: httpx.URL) -> httpcore.Response:
+    def _sent(self, question: HTTPRequest, url: httpx2.URL) -> httpcore2.Response:
         pairs = self._headers(question, url)
-        target = httpcore.URL(
+        target = httpcore2.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
         with failures.translate_network_errors(url):
-            request = httpcore.Request(
+            request = httpcore2.Request(
                 question.method,
                 target,
                 headers=[(name.encode(), value.encode()) for name, value in pairs],
@@ -123,7 +123,7 @@ class Asker:
             )
             return self._opened_pool().handle_request(request)
 
-    def _headers(self, question: HTTPRequest, url: httpx.URL) -> list[tuple[str, str]]:
+    def _headers(self, question: HTTPRequest, url: httpx2.URL) -> list[tuple[str, str]]:
         headers = [
             ("Host", url.netloc.decode("ascii")),
             ("User-Agent", USER_AGENT),
@@ -141,12 +141,12 @@ class Asker:
         return list({name.lower(): (name, of) for name, of in headers}.values())
 
     def _next(
-        self, question: HTTPRequest, url: httpx.URL, status: int, location: str
-    ) -> httpx.URL:
+        self, question: HTTPRequest, url: httpx2.URL, status: int, location: str
+    ) -> httpx2.URL:
         """Return where a redirect leads, if it may be followed."""
         try:
             target = url.join(location)
-        except (httpx.InvalidURL, ValueError) as exc:
+        except (httpx2.InvalidURL, ValueError) as exc:
             raise failures.of_redirect(url, None) from exc
         loses_body = question.body is not None and status not in _KEEPS_METHOD
         if loses_body or failures.looks_like_login(target):
@@ -161,7 +161,7 @@ class Asker:
             self._login = login_headers(self._settings.auth, self._secrets)
         return self._login
 
-    def _opened_pool(self) -> httpcore.ConnectionPool:
+    def _opened_pool(self) -> httpcore2.ConnectionPool:
         if self._pool is None:
             self._pool = make_pool(self._source, self._settings, self._connector)
         return self._pool

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 
 from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
 from shared.http import bounded_response, failures
@@ -134,7 +134,7 @@ class Provider:
 
 
 def _pieces(
-    response: httpcore.Response, url: httpx.URL, most_bytes: int
+    response: httpcore2.Response, url: httpx2.URL, most_bytes: int
 ) -> Iterator[bytes]:
     with failures.translate_network_errors(url):
         yield from bounded_response.pieces(response, most_bytes)

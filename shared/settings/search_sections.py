@@ -30,9 +30,6 @@ class SearchSettings(Section):
         le=1,
         description="Of a page, for one source while others have hits; 1: all.",
     )
-    facet_budget_ms: int = Field(
-        1000, ge=50, description="How long a search counts its facets, at most."
-    )
     max_exports: int = Field(
         2, ge=1, description="Exports at once in one API process; more get 429."
     )
@@ -42,12 +39,6 @@ class SearchSettings(Section):
         le=1,
         description="Of the places of searches, of those that may wait and of exports, "
         "for one key; 1: all.",
-    )
-    export_scan_seconds: int = Field(
-        120, ge=1, description="How long an export may look for what matches."
-    )
-    export_stalled_seconds: int = Field(
-        60, ge=1, description="An export of which nothing is taken for so long ends."
     )
     acl_honesty: bool = Field(
         default=False,

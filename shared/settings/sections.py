@@ -222,12 +222,6 @@ class TelemetrySettings(Section):
     fallback_loop: int = Field(
         3, ge=2, le=20, description="So many vain answers in a row alert."
     )
-    propose_after: int = Field(
-        3,
-        ge=1,
-        description="Times that a word must be said otherwise, and answered, before it"
-        " is proposed for the glossary.",
-    )
 
 
 class SessionSettings(Section):
@@ -316,23 +310,11 @@ class WorkSettings(Section):
     lease_renew_seconds: float = Field(
         5, gt=0, le=20, description="How often a claim at work is renewed."
     )
-    sweep_seconds: float = Field(
-        1, gt=0, le=10, description="How often upkeep looks for what nobody works on."
-    )
     task_soft_seconds: float = Field(
         50, gt=0, le=60, description="A task is told to stop after it (prefork)."
     )
     task_hard_seconds: float = Field(
         60, gt=0, le=60, description="A task that still runs is ended with its process."
-    )
-    quarantine_budget_percent: float = Field(
-        20,
-        gt=0,
-        le=100,
-        description="More of the last 100 put aside: the stage is paused instead.",
-    )
-    quarantine_budget_in_row: int = Field(
-        25, ge=1, description="More put aside in a row: the stage is paused instead."
     )
     max_finding_bytes: int = Field(
         65_536, ge=1, le=1_000_000, description="A stage that finds more has failed."
@@ -416,9 +398,6 @@ class AttachmentSettings(Section):
         ge=0,
         le=512,
         description="Longer side of the small picture of a picture; 0: none is made.",
-    )
-    max_attempts: int = Field(
-        100, ge=1, description="Then a file that its source does not give is failed."
     )
 
 

@@ -41,8 +41,9 @@ _FORGET: LiteralString = """
 class Budget:
     """How much may be quarantined before the release is blamed, not the data."""
 
-    percent: float
-    in_row: int
+    # Of the last 100.
+    percent: float = 20
+    in_row: int = 25
 
     def is_spent(self, latest: Sequence[tuple[int, int]]) -> bool:
         """Tell whether one more is too many; `latest` is (done, quarantined) in time.
@@ -64,6 +65,9 @@ class Budget:
             if known >= _WINDOW - 1:
                 return aside_of_them + 1 > self.percent * _WINDOW / 100
         return False
+
+
+BUDGET = Budget()
 
 
 def note_aside(conn: Connection[TupleRow], stage: str) -> None:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 
@@ -57,7 +57,7 @@ class Desk:
     def start(self) -> None:
         self.machine.start()
         key = (self.machine.home / "run" / "cli_key").read_text("utf-8").strip()
-        self.client = httpx.Client(
+        self.client = httpx2.Client(
             base_url=self.machine.url,
             headers={"Authorization": f"Bearer {key}"},
             timeout=30,

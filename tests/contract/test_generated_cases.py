@@ -9,7 +9,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.faults.measures.size import FULL, times
@@ -93,7 +93,7 @@ def cases_by_route(report: Path) -> Counter[str]:
 
 
 def routes_of(running: System) -> set[str]:
-    document = httpx.get(f"{running.url}/openapi.json").json()
+    document = httpx2.get(f"{running.url}/openapi.json").json()
     return {
         f"{method.upper()} {path}"
         for path, methods in document["paths"].items()
@@ -101,7 +101,7 @@ def routes_of(running: System) -> set[str]:
     }
 
 
-def repeat(client: httpx.Client, route: str, times: int) -> None:
+def repeat(client: httpx2.Client, route: str, times: int) -> None:
     """Ask what takes no input again: there are not so many different cases of it."""
     method, path = route.split(" ")
     for number in range(times):

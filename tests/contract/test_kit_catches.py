@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 
-import httpx
+import httpx2
 import pytest
 
 from docs.examples.adapter.logchord_acme.adapter import Acme
@@ -113,8 +113,8 @@ class TrustsAnyCertificate(Acme):
         }
         url = f"{self._source.base_url}/changes"
         try:
-            answer = httpx.get(url, params=params, verify=False)  # noqa: S501
-        except httpx.HTTPError as exc:
+            answer = httpx2.get(url, params=params, verify=False)
+        except httpx2.HTTPError as exc:
             raise SourceUnreachableError(str(exc)) from exc
         return answer.json()["changes"]
 

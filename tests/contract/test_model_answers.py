@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 from pydantic.alias_generators import to_camel
@@ -248,7 +248,7 @@ def test_every_mode_answers_in_one_shape_from_the_same_entries(world: World) -> 
 def test_a_module_that_fails_costs_rag_its_hits_and_all_of_them_cost_the_job(
     world: World,
 ) -> None:
-    def faulty(module: str, **more: Any) -> httpx.Response:
+    def faulty(module: str, **more: Any) -> httpx2.Response:
         fault = {"X-Logchord-Fault": f"branch={module};error=database_unavailable"}
         with world.system.client(world.system.key(scopes=("admin", "search"))) as admin:
             asked = {"query": QUESTION, "mode": "rag", **more}

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-import httpx
 import httpx2
 import pytest
 from mcp import Client
@@ -103,12 +102,12 @@ def system(make_lasting_system: Factory, installed: str, script: ChatScript) -> 
 
 
 @pytest.fixture
-def client(system: System) -> Iterator[httpx.Client]:
+def client(system: System) -> Iterator[httpx2.Client]:
     with system.client() as made:
         yield made
 
 
-def ask(client: httpx.Client, query: str, **fields: Any) -> dict[str, Any]:
+def ask(client: httpx2.Client, query: str, **fields: Any) -> dict[str, Any]:
     answer = client.post("/v1/search/query", json={"query": query, **fields})
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
@@ -250,7 +249,7 @@ def test_what_it_takes_is_shown_given_to_it_and_held_to_its_bounds(client):
     assert client.post("/v1/search/query", json=body).status_code == 422
 
 
-def mode(client: httpx.Client, name: str) -> dict[str, Any]:
+def mode(client: httpx2.Client, name: str) -> dict[str, Any]:
     told = client.get("/v1/capabilities").json()["modes"]
     (known,) = [one for one in told if one["name"] == name]
     return known
@@ -437,8 +436,8 @@ def test_modules_and_pipelines_are_tools_of_mcp(system: System):
             return names, found.structured_content
 
     def is_alive() -> bool:
-        with contextlib.suppress(httpx.TransportError):
-            return httpx.get(f"http://127.0.0.1:{port}/health/live").is_success
+        with contextlib.suppress(httpx2.TransportError):
+            return httpx2.get(f"http://127.0.0.1:{port}/health/live").is_success
         return False
 
     until(is_alive, within_seconds=60, what=system.tail("mcp"))

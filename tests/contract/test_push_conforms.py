@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -36,7 +36,7 @@ Entry = dict[str, Any]
 class Program:
     """A program that pushes to one source, always by the same way in."""
 
-    client: httpx.Client
+    client: httpx2.Client
     database: str
     tenant: str
     road: str
@@ -80,7 +80,7 @@ class Program:
         with psycopg.connect(self.database) as conn:
             yield Stock(conn, self.tenant, SOURCE)
 
-    def _alone(self, entry: Entry) -> httpx.Response:
+    def _alone(self, entry: Entry) -> httpx2.Response:
         if self.road == "one":
             return self.client.post("/v1/entries", json=entry)
         where = f"/e/{SOURCE}/{quote(entry['external_id'], safe='')}"

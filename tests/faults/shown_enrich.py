@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -201,7 +201,7 @@ def _made_anew(system: System) -> dict[str, Any]:
     return told
 
 
-def _chore(admin: httpx.Client, path: str) -> dict[str, Any]:
+def _chore(admin: httpx2.Client, path: str) -> dict[str, Any]:
     asked = admin.post(path, json={})
     assert asked.status_code == 202, asked.text
     chore = asked.json()["maintenance_id"]

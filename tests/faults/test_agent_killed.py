@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -76,7 +76,7 @@ class World:
     system: System
     script: ChatScript
     orders: Orders
-    client: httpx.Client
+    client: httpx2.Client
 
     def run(self, place: str | None) -> dict[str, Any]:
         """Let an agent run, one of its workers die, and return its job."""
@@ -164,7 +164,7 @@ def world(make_system: Any, tmp_path: Path) -> Iterator[World]:
             yield World(system, script, orders, client)
 
 
-def _is_found_by_all(client: httpx.Client) -> bool:
+def _is_found_by_all(client: httpx2.Client) -> bool:
     """Whether both branches answer in time: the first question loads the encoder."""
     asked = {"query": "klystron window", "mode": "hybrid"}
     found = client.post("/v1/search/query", json=asked).json()

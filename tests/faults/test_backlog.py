@@ -8,7 +8,7 @@ from contextlib import closing
 from itertools import count
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psutil
 import psycopg
 import pytest
@@ -174,7 +174,7 @@ def test_a_waiting_backfill_refuses_no_post_and_stands_in_no_live_entrys_way(
     assert with_it < 1.1 * without + NOISE_SECONDS
 
 
-def flood(ledger: Ledger, client: httpx.Client) -> int:
+def flood(ledger: Ledger, client: httpx2.Client) -> int:
     """Post for five seconds at the rate that is asked for; return how many were sent.
 
     Faster would be over before the API has counted again what is due.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 import pytest
 import redis
 
@@ -59,7 +59,7 @@ class Cuttable:
         )
 
     def cut_silently(
-        self, ledger: Ledger, client: httpx.Client, number: int
+        self, ledger: Ledger, client: httpx2.Client, number: int
     ) -> tuple[str, bool]:
         """Lose what is popped for one entry; return its id, and whether it was lost."""
         self.until_popping()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -177,7 +177,7 @@ def make_index(system: System, body: dict[str, Any]) -> None:
     }
     url = system.environment["OPENSEARCH_URL"]
     name = f"{base}-v{mapping.MAPPING_VERSION}-1-a"
-    httpx.put(f"{url}/{name}", json=body, timeout=30).raise_for_status()
+    httpx2.put(f"{url}/{name}", json=body, timeout=30).raise_for_status()
 
 
 def put_aside(system: System) -> dict[str, str]:
@@ -206,11 +206,11 @@ def busy(url: str) -> Iterator[Counter[str]]:
     action = json.dumps({"index": {"_index": "others"}})
     lines = f"{action}\n{json.dumps({'text': 'noise ' * 200})}\n" * DOCUMENTS
     settings = {"settings": {"number_of_shards": 4, "number_of_replicas": 0}}
-    httpx.put(f"{url}/others", json=settings, timeout=30).raise_for_status()
+    httpx2.put(f"{url}/others", json=settings, timeout=30).raise_for_status()
 
     def write() -> None:
         headers = {"Content-Type": "application/x-ndjson"}
-        with httpx.Client(base_url=url, timeout=60, headers=headers) as client:
+        with httpx2.Client(base_url=url, timeout=60, headers=headers) as client:
             while not over.is_set():
                 told = client.post("/_bulk", content=lines.encode()).json()
                 refused = [one["index"]["status"] for one in told.get("items", ())]

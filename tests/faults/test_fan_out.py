@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 import redis
@@ -118,7 +118,7 @@ class Asker:
         return _end(answer, late)
 
 
-def _end(answer: httpx.Response, late_s: float) -> End:
+def _end(answer: httpx2.Response, late_s: float) -> End:
     told = answer.json()
     if error := told.get("error"):
         # A direct search that failed; a job has its branches in any case.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-import httpx
+import httpx2
 import pytest
 
 from local import secrets
@@ -65,7 +65,7 @@ def flow(system: System, experiment: str, *, watched: bool) -> Line:
     return line
 
 
-def post(ledger: Ledger, client: httpx.Client, numbers: range) -> None:
+def post(ledger: Ledger, client: httpx2.Client, numbers: range) -> None:
     for number in numbers:
         ledger.post(client, number)
 
@@ -86,7 +86,7 @@ def tasks(system: System) -> dict[str, dict] | None:
     user, _, password = secrets.of_home(home).flower_login.partition(":")
     url = f"http://127.0.0.1:{system.environment['FLOWER_PORT']}/api/tasks"
     try:
-        answer = httpx.get(url, auth=(user, password), timeout=10)
-    except httpx.TransportError:
+        answer = httpx2.get(url, auth=(user, password), timeout=10)
+    except httpx2.TransportError:
         return None
     return answer.json() if answer.status_code == 200 else None

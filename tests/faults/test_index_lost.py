@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -65,7 +65,7 @@ def test_an_index_that_is_deleted_is_never_taken_for_one_that_holds_nothing(syst
     base = system.environment["OPENSEARCH_INDEX"]
     url = system.environment["OPENSEARCH_URL"]
 
-    with system.client() as client, httpx.Client(base_url=url) as engine:
+    with system.client() as client, httpx2.Client(base_url=url) as engine:
         ledger.post_many(client, range(N))
         fill(ledger, client)
         gone = ledger.accepted[0]
@@ -170,7 +170,7 @@ def test_an_index_is_made_anew_under_edits_and_deaths_and_no_search_fails(
 
 
 def made_anew(
-    ledger: Ledger, client: httpx.Client, admin: httpx.Client, orders: Orders
+    ledger: Ledger, client: httpx2.Client, admin: httpx2.Client, orders: Orders
 ) -> tuple[str, set[tuple[str, str]]]:
     """Ask for it, and kill whoever does it twice a step: before its commit, and after.
 
@@ -232,10 +232,10 @@ def blocked(system: System, block: str) -> Iterator[None]:
     def put(value: str | None) -> None:
         body: dict[str, Any] = {block: value}
         body = {"transient": body} if of_all else body
-        httpx.put(f"{url}{path}", json=body, timeout=30).raise_for_status()
+        httpx2.put(f"{url}{path}", json=body, timeout=30).raise_for_status()
 
     def is_lifted() -> bool:
-        found = httpx.get(f"{url}{path}", params={"flat_settings": "true"}, timeout=30)
+        found = httpx2.get(f"{url}{path}", params={"flat_settings": "true"}, timeout=30)
         return all(block not in one["settings"] for one in found.json().values())
 
     put("true")
@@ -254,7 +254,7 @@ def indices(system: System) -> set[str]:
     """Return the names of the indices that there are."""
     url = system.environment["OPENSEARCH_URL"]
     base = system.environment["OPENSEARCH_INDEX"]
-    return set(httpx.get(f"{url}/{base}-v*", timeout=30).json())
+    return set(httpx2.get(f"{url}/{base}-v*", timeout=30).json())
 
 
 def tried(ledger: Ledger) -> tuple[int, int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -48,7 +48,7 @@ def system(
     made.stop_all()
 
 
-def ask_harmlessly(client: httpx.Client) -> None:
+def ask_harmlessly(client: httpx2.Client) -> None:
     """Ask the like with texts that nobody could misread."""
     found(client, query="", filters=dict.fromkeys(FILTERS, "quietbbb"))
     for text in HARMLESS:

@@ -10,7 +10,7 @@ from itertools import islice, product
 from string import ascii_lowercase
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -79,7 +79,7 @@ def system(make_lasting_system: Factory, opensearch: Any, stub: RestStub) -> Sys
     assert aside == []
     # What is written is in a search by words a second later.
     alias = mapping.read_alias(made.environment["OPENSEARCH_INDEX"])
-    httpx.post(f"{opensearch.url}/{alias}/_refresh", timeout=60).raise_for_status()
+    httpx2.post(f"{opensearch.url}/{alias}/_refresh", timeout=60).raise_for_status()
     return made
 
 

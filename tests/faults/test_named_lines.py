@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, LiteralString, NamedTuple
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -207,7 +207,7 @@ class Run:
             )
 
     def _turns(
-        self, stage: str, ids: list[str], client: httpx.Client, key: str
+        self, stage: str, ids: list[str], client: httpx2.Client, key: str
     ) -> None:
         for number, case in enumerate(CASES):
             if case.stage != stage:
@@ -223,7 +223,7 @@ class Run:
                 self._wait_for_end(case, ids[number])
 
     def _one(
-        self, case: Case, number: int, entry_id: str, client: httpx.Client, key: str
+        self, case: Case, number: int, entry_id: str, client: httpx2.Client, key: str
     ) -> None:
         waits = (
             case.does == "edit"

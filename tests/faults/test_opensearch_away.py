@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import cycle, pairwise
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -222,7 +222,7 @@ def test_with_opensearch_slow_searches_end_in_time_and_the_index_is_let_alone(
     assert line.quarantined == 0
 
 
-def fill(ledger: Ledger, client: httpx.Client) -> None:
+def fill(ledger: Ledger, client: httpx2.Client) -> None:
     """Post what can be found, and wait until it is, by words too."""
     ledger.post_many(client, range(-FOUND, 0))
     ledger.converge()
@@ -230,7 +230,7 @@ def fill(ledger: Ledger, client: httpx.Client) -> None:
 
 
 def asked_for(
-    client: httpx.Client, seconds: float, modes: tuple[str, ...]
+    client: httpx2.Client, seconds: float, modes: tuple[str, ...]
 ) -> list[Answer]:
     """Search one time after another for so long; the time is the fault's own."""
     answers = []
@@ -244,7 +244,7 @@ def asked_for(
 
 
 def ask(
-    client: httpx.Client, mode: str, headers: Mapping[str, str] | None = None
+    client: httpx2.Client, mode: str, headers: Mapping[str, str] | None = None
 ) -> Answer:
     """Ask one question."""
     body = {
@@ -268,7 +268,7 @@ def timed_out(answer: Answer) -> bool:
     return ("os_bm25", "timeout") in answer.statuses()
 
 
-def timed(client: httpx.Client, path: str) -> float:
+def timed(client: httpx2.Client, path: str) -> float:
     """Return how long a request took."""
     began = time.monotonic()
     client.get(path)

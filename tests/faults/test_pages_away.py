@@ -10,7 +10,7 @@ import re
 import signal
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from local.opensearch import QUICK_START, EmbeddedOpenSearch
@@ -37,7 +37,7 @@ def own_opensearch(place: StackFolders, reap: Reap) -> Iterator[EmbeddedOpenSear
         server.stop()
 
 
-def show(client: httpx.Client, path: str) -> tuple[int, Element]:
+def show(client: httpx2.Client, path: str) -> tuple[int, Element]:
     answer = client.get(path, headers=HTML)
     assert answer.headers["content-type"].startswith("text/html"), answer.text
     return answer.status_code, read_page(answer.text)
@@ -74,7 +74,7 @@ def test_each_part_that_is_away_has_a_page_that_says_what_to_do(
         _check_without_postgres(client, own_postgres)
 
 
-def _check_without_opensearch(client: httpx.Client) -> None:
+def _check_without_opensearch(client: httpx2.Client) -> None:
     status, page = show(client, SEARCH)
     assert status == 200
     late = page.one(cls="late")
@@ -85,7 +85,7 @@ def _check_without_opensearch(client: httpx.Client) -> None:
     assert "pg_fts ok" in page.one(cls="strip").text
 
 
-def _check_without_workers(client: httpx.Client, system: System) -> None:
+def _check_without_workers(client: httpx2.Client, system: System) -> None:
     for name in ("search", "enhance", "embed"):
         system.kill(name)
     status, page = show(client, SEARCH)
@@ -109,7 +109,7 @@ def _check_without_workers(client: httpx.Client, system: System) -> None:
     )
 
 
-def _check_without_postgres(client: httpx.Client, postgres: EmbeddedPostgres) -> None:
+def _check_without_postgres(client: httpx2.Client, postgres: EmbeddedPostgres) -> None:
     kill(postgres.pid)
     # What its processes were just doing fails, and may be tried again.
     until(

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any, LiteralString, Self
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -55,7 +55,7 @@ def test_a_commit_whose_answer_is_lost_is_made_once(make_system, postgres, make_
             headers = {"Idempotency-Key": secrets.token_hex(8)}
             entry = {"source": "api", "external_id": name, "text": f"Dump {number}"}
 
-            def push(headers=headers, entry=entry) -> httpx.Response:
+            def push(headers=headers, entry=entry) -> httpx2.Response:
                 return client.post("/v1/entries", json=entry, headers=headers)
 
             def kept(name=name) -> Any:

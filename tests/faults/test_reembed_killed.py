@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 from psycopg import sql
@@ -63,9 +63,9 @@ def test_no_vector_is_lost_or_doubled_and_no_search_fails_while_a_model_is_repla
 def replaced(
     system: System,
     ledger: Ledger,
-    posting: httpx.Client,
-    asking: httpx.Client,
-    admin: httpx.Client,
+    posting: httpx2.Client,
+    asking: httpx2.Client,
+    admin: httpx2.Client,
 ) -> tuple[dict[str, Any], Searching]:
     """Replace the model while entries come in and workers are killed."""
     faulty = {"poison": [SLOWLY]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -54,7 +54,7 @@ def test_old_tombstones_leave_the_index_amid_deaths_and_no_entry_comes_back(
     with (
         system.client() as client,
         psycopg.connect(system.database, autocommit=True) as conn,
-        httpx.Client(base_url=opensearch.url) as engine,
+        httpx2.Client(base_url=opensearch.url) as engine,
     ):
         named = str(ledger.post(client, -1, f"the {WORD} on the klystron gallery"))
         ids = [named, *ledger.post_many(client, range(N - 1))]
@@ -138,7 +138,7 @@ def compared(
     return found
 
 
-def asked(client: httpx.Client) -> list[str]:
+def asked(client: httpx2.Client) -> list[str]:
     """Return the entries that the word finds, wherever it is looked up."""
     body = {"query": WORD, "mode": "keyword"}
     told = client.post("/v1/search/query", json=body).raise_for_status().json()
@@ -152,7 +152,7 @@ def held(system: System) -> dict[str, tuple[int, bool]]:
     return indexed(url, mapping.read_alias(base))
 
 
-def document(engine: httpx.Client, system: System, entry_id: str) -> dict[str, Any]:
+def document(engine: httpx2.Client, system: System, entry_id: str) -> dict[str, Any]:
     """Return a document as the index has it, with its version."""
     alias = mapping.read_alias(system.environment["OPENSEARCH_INDEX"])
     found = engine.get(f"/{alias}/_doc/{entry_id}").raise_for_status()
@@ -161,7 +161,7 @@ def document(engine: httpx.Client, system: System, entry_id: str) -> dict[str, A
 
 
 def write(
-    engine: httpx.Client, system: System, entry_id: str, old: dict[str, Any]
+    engine: httpx2.Client, system: System, entry_id: str, old: dict[str, Any]
 ) -> int:
     """Write an old document as the worker of the index does; return the answer."""
     alias = mapping.write_alias(system.environment["OPENSEARCH_INDEX"])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psutil
 import psycopg
 import pytest
@@ -88,7 +88,7 @@ class Upgrade:
         self.system.wait_ready(*kinds)
         version = self.release.version if old else VERSION
         if "api" in names:
-            told = httpx.get(f"{self.system.url}/openapi.json", timeout=30).json()
+            told = httpx2.get(f"{self.system.url}/openapi.json", timeout=30).json()
             assert told["info"]["version"] == version
         with psycopg.connect(self.system.database) as conn:
             said = conn.execute(VERSIONS).fetchall()
@@ -119,7 +119,7 @@ class Upgrade:
         self.queues.put(writer.queue, unknown)
         self._wait_refused("enhance", before, len(unknown))
 
-    def ask(self, client: httpx.Client) -> None:
+    def ask(self, client: httpx2.Client) -> None:
         """Ask a search until both of its branches find something."""
         asked = {"query": "beam dump", "mode": "hybrid"}
 
@@ -135,7 +135,7 @@ class Upgrade:
         # What has just been indexed is seen after the next refresh.
         until(is_whole, within_seconds=15, what="a whole answer")
 
-    def ask_unknown(self, client: httpx.Client) -> float:
+    def ask_unknown(self, client: httpx2.Client) -> float:
         """Ask searches whose messages are of another release; return the latest end.
 
         One holds an unknown task and one an unknown argument, each in one branch.
@@ -224,7 +224,7 @@ def test_both_releases_work_side_by_side_on_the_schema_of_the_new_one(
     upgrade, ledger = Upgrade(system, release), Ledger(system, "F31")
     late = []
 
-    def side_by_side(client: httpx.Client, numbers: range) -> None:
+    def side_by_side(client: httpx2.Client, numbers: range) -> None:
         """Take in, edit and delete; ask; meet messages of another release."""
         ids = [ledger.post_until_accepted(client, number) for number in numbers]
         for number in numbers[:EDITED]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 
 from shared.access import keys
@@ -60,7 +60,7 @@ class Looking:
     """One caller, and what they had asked before anything was closed."""
 
     name: str
-    client: httpx.Client
+    client: httpx2.Client
     world: World
     # All that they were ever answered.
     told: list[str]
@@ -126,7 +126,7 @@ class World:
             until(is_done, within_seconds=60, what="every stage")
 
 
-def ok(answer: httpx.Response) -> Any:
+def ok(answer: httpx2.Response) -> Any:
     assert answer.status_code in {200, 201, 202}, answer.text
     return answer.json()
 
@@ -166,7 +166,7 @@ def make_world(
             )
             told: list[str] = []
 
-            def note(answer: httpx.Response, told: list[str] = told) -> None:
+            def note(answer: httpx2.Response, told: list[str] = told) -> None:
                 answer.read()
                 told.append(answer.text)
 

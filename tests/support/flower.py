@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from local import secrets
 from tests.support.fixtures.system import System
@@ -15,18 +15,18 @@ from tests.support.waiting import until
 
 
 @contextmanager
-def flower_of(system: System) -> Iterator[httpx.Client]:
+def flower_of(system: System) -> Iterator[httpx2.Client]:
     """Start Flower and log in; it hears of what comes from now on."""
     system.start("flower")
     home = Path(system.environment["LOGCHORD_HOME"])
     user, _, password = secrets.of_home(home).flower_login.partition(":")
     url = f"http://127.0.0.1:{system.environment['FLOWER_PORT']}"
-    with httpx.Client(base_url=url, timeout=10, auth=(user, password)) as client:
+    with httpx2.Client(base_url=url, timeout=10, auth=(user, password)) as client:
 
         def is_listening() -> bool:
             try:
                 workers = client.get("/api/workers", params={"status": "true"})
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 return False
             return workers.status_code == 200 and bool(workers.json())
 
@@ -34,14 +34,14 @@ def flower_of(system: System) -> Iterator[httpx.Client]:
         yield client
 
 
-def tasks_of(flower: httpx.Client, job_id: str) -> list[dict[str, Any]]:
+def tasks_of(flower: httpx2.Client, job_id: str) -> list[dict[str, Any]]:
     """Return what Flower tells of the tasks of a job."""
     tasks = flower.get("/api/tasks").json().values()
     return [one for one in tasks if job_id in (one["args"] or "")]
 
 
 def wait_for_tasks(
-    flower: httpx.Client, job_id: str, count: int
+    flower: httpx2.Client, job_id: str, count: int
 ) -> list[dict[str, Any]]:
     """Return the tasks of a job once so many of them have succeeded."""
 

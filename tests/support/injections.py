@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 
 _ORDERS = (
     *("OR 1=1", "OR 'a'='a'", "AND 1=(SELECT 1)", "HAVING 1=1", "ORDER BY 99"),
@@ -49,7 +49,7 @@ def entry(said: str, text: str) -> dict[str, Any]:
     }
 
 
-def push(client: httpx.Client, strings: Sequence[str]) -> int:
+def push(client: httpx2.Client, strings: Sequence[str]) -> int:
     """Write what says these, and what says nothing; return how many there are."""
     plain = [entry(name, f"{name} magnet valve pump") for name in QUIET]
     sent = [*plain, *(entry(said, said) for said in strings)]
@@ -58,18 +58,18 @@ def push(client: httpx.Client, strings: Sequence[str]) -> int:
     return len(sent)
 
 
-def is_indexed(client: httpx.Client) -> bool:
+def is_indexed(client: httpx2.Client) -> bool:
     """Tell whether what says nothing is found, all of it."""
     return len(found(client, query="reported magnet")) == len(QUIET)
 
 
-def ok(answer: httpx.Response) -> Any:
+def ok(answer: httpx2.Response) -> Any:
     """Return what was answered, if it was."""
     assert answer.status_code in {200, 201}, answer.text
     return answer.json()
 
 
-def found(client: httpx.Client, **fields: Any) -> set[str]:
+def found(client: httpx2.Client, **fields: Any) -> set[str]:
     """Return who is found; nothing may be missing in the answer."""
     headers = fields.pop("headers", None)
     body = {"mode": "keyword", "limit": 100, "deadline_ms": 4000, **fields}
@@ -78,7 +78,7 @@ def found(client: httpx.Client, **fields: Any) -> set[str]:
     return {one["external_id"] for one in answer["results"]}
 
 
-def ask(client: httpx.Client, said: str) -> None:
+def ask(client: httpx2.Client, said: str) -> None:
     """Give a text as words and as filters; each must take it for a text."""
     # All words of it as one phrase, by either engine.
     phrase = '"' + re.sub(r'["*?]', " ", said) + '"'
@@ -87,7 +87,7 @@ def ask(client: httpx.Client, said: str) -> None:
         assert found(client, headers=headers, **asked) == {said}, headers
 
 
-def ask_everywhere(client: httpx.Client, said: str, strings: Sequence[str]) -> None:
+def ask_everywhere(client: httpx2.Client, said: str, strings: Sequence[str]) -> None:
     """Give it wherever else an address, a list or a search takes one."""
     quoted = quote(said, safe="")
     own = {"external_id": said}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-import httpx
+import httpx2
 
 from tests.support.fixtures.system import Factory, System
 from tests.support.stub_servers.chat_server import ChatScript, chatting, says
@@ -26,7 +26,7 @@ class World:
 
     system: System
     server: ChatScript
-    client: httpx.Client
+    client: httpx2.Client
 
     def events(
         self, method: str, path: str, after: int = 0, **more: Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import httpx
+import httpx2
 
 from tests.support.fixtures.system import System
 
@@ -17,5 +17,5 @@ _REFUSED = re.compile(
 def count_refused(system: System, name: str) -> dict[str, int]:
     """Return how many messages of each queue a worker has refused since its start."""
     *_, port = _PORT.findall(system.tail(name, 100_000))
-    told = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+    told = httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
     return {queue: int(float(times)) for queue, times in _REFUSED.findall(told)}

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import httpx
+import httpx2
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class _Pause:
 _pause = _Pause()
 
 
-def are_worked_on(client: httpx.Client) -> bool:
+def are_worked_on(client: httpx2.Client) -> bool:
     """Say whether every stage is done with every entry that the caller sees."""
     asked: dict[str, Any] = {"limit": 100}
     while True:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
+import httpx2
 
 from api.app import create_app
 from shared.access.scope import Scope
@@ -38,7 +38,7 @@ def browse(
     settings: Settings | None = None,
     form: Mapping[str, str] | None = None,
     **parts: Any,
-) -> httpx.Response:
+) -> httpx2.Response:
     """Return what a browser is shown; `parts`: what the application's context has.
 
     A form is sent as from a page of ours.
@@ -52,10 +52,10 @@ def browse(
         **parts,
     )
 
-    async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(app)
+    async def ask() -> httpx2.Response:
+        transport = httpx2.ASGITransport(app)
         where, base = "http://127.0.0.1", settings.base_path
-        async with httpx.AsyncClient(transport=transport, base_url=where) as client:
+        async with httpx2.AsyncClient(transport=transport, base_url=where) as client:
             if form is None:
                 return await client.get(path, headers=HTML)
             headers = {**HTML, "origin": where}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
+import httpx2
 
 ENTRY = {
     "source": "api",
@@ -19,7 +19,7 @@ ENTRY = {
 }
 
 
-def push(client: httpx.Client, **fields: Any) -> dict[str, Any]:
+def push(client: httpx2.Client, **fields: Any) -> dict[str, Any]:
     """Push one entry, which is taken in."""
     answer = client.post("/v1/entries", json={"text": "x", **fields})
     assert answer.is_success, answer.text
@@ -27,24 +27,24 @@ def push(client: httpx.Client, **fields: Any) -> dict[str, Any]:
     return body
 
 
-def code_of(answer: httpx.Response) -> str:
+def code_of(answer: httpx2.Response) -> str:
     """Return what went wrong."""
     return str(answer.json()["error"]["code"])
 
 
-def refusal(answer: httpx.Response) -> tuple[int, str]:
+def refusal(answer: httpx2.Response) -> tuple[int, str]:
     """Return how a write was refused."""
     return answer.status_code, code_of(answer)
 
 
-def field_of(answer: httpx.Response) -> tuple[str, str]:
+def field_of(answer: httpx2.Response) -> tuple[str, str]:
     """Return which one field is wrong, and why."""
     assert answer.status_code == 422, answer.text
     (field,) = answer.json()["error"]["details"]["fields"]
     return field["path"], field["code"]
 
 
-def verdict(answer: httpx.Response) -> tuple[int, str, int]:
+def verdict(answer: httpx2.Response) -> tuple[int, str, int]:
     """Return what became of an entry; its ETag says the same."""
     body = answer.json()
     assert answer.is_success, answer.text
@@ -52,7 +52,7 @@ def verdict(answer: httpx.Response) -> tuple[int, str, int]:
     return answer.status_code, body["status"], body["revision"]
 
 
-def read(client: httpx.Client, address: str) -> dict[str, Any]:
+def read(client: httpx2.Client, address: str) -> dict[str, Any]:
     """Return an entry, or whatever stands there."""
     answer = client.get(address)
     assert answer.status_code == 200, answer.text

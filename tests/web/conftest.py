@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from PIL import Image
 
@@ -66,7 +66,7 @@ FIRST = {**ENTRIES[0], "text": "Gate valve 8 closed."}
 
 
 @pytest.fixture
-def logbook(client: httpx.Client) -> httpx.Client:
+def logbook(client: httpx2.Client) -> httpx2.Client:
     """The caller of a facility whose entries can be found, one with two pictures."""
     _push(client, [FIRST])
     _push(client, ENTRIES)
@@ -89,7 +89,7 @@ def logbook(client: httpx.Client) -> httpx.Client:
 
 
 @pytest.fixture
-def more_pages(logbook: httpx.Client, running: System, tenant: str) -> list[str]:
+def more_pages(logbook: httpx2.Client, running: System, tenant: str) -> list[str]:
     """Pages of threads and jobs, whose addresses are others in each run."""
     with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
 
@@ -113,7 +113,7 @@ def more_pages(logbook: httpx.Client, running: System, tenant: str) -> list[str]
     ]
 
 
-def _push(client: httpx.Client, entries: list[dict[str, Any]]) -> None:
+def _push(client: httpx2.Client, entries: list[dict[str, Any]]) -> None:
     answer = client.post(
         "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import httpx
+import httpx2
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
@@ -92,7 +92,7 @@ def test_no_page_violates_a_rule_in_any_theme_and_width(
 
 
 def test_nothing_is_wider_than_a_narrow_screen(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     tab = open_tab(width=320, scopes=("admin",))
     wide = [
@@ -105,7 +105,7 @@ def test_nothing_is_wider_than_a_narrow_screen(
 
 
 def test_a_quote_is_shown_on_focus_and_can_be_dismissed(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     page = open_tab().show(QUESTION)
     quote = page.locator(".cite .quote").first
@@ -121,7 +121,7 @@ def test_a_quote_is_shown_on_focus_and_can_be_dismissed(
 
 @pytest.mark.requirement("U28")
 def test_what_is_printed_is_the_entry_the_thread_and_the_digest_alone(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     tab = open_tab()
     tab.page.emulate_media(media="print")
@@ -137,7 +137,7 @@ def test_what_is_printed_is_the_entry_the_thread_and_the_digest_alone(
 
 
 def test_whoever_skips_lands_on_the_content(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     page = open_tab().show("/")
     page.keyboard.press("Tab")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -20,7 +20,7 @@ MOST_KEYS = 14
 
 
 def test_search_third_hit_thread_back_why_copy_take_few_keys(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     tab = open_tab(permissions=["clipboard-read", "clipboard-write"])
     page = tab.show("/")
@@ -74,7 +74,7 @@ def test_search_third_hit_thread_back_why_copy_take_few_keys(
 
 
 def test_keys_are_dead_in_a_field_and_when_they_are_off(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     page = open_tab().show("/search?q=gate")
     page.focus("#q")
@@ -92,7 +92,7 @@ def test_keys_are_dead_in_a_field_and_when_they_are_off(
 
 
 def test_the_same_way_is_there_without_javascript(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     page = open_tab(java_script_enabled=False).show("/")
     page.fill("#q", "gate valve 8 closed")
@@ -117,7 +117,7 @@ def test_the_same_way_is_there_without_javascript(
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_back_leads_to_the_place_in_the_list(
-    logbook: httpx.Client, open_tab: Callable[..., Tab], width: int
+    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
 ) -> None:
     page = open_tab(width=width).show("/search?q=gate+valve")
     sixth = page.locator("li.hit a.open").nth(5)
@@ -144,7 +144,7 @@ def test_back_leads_to_the_place_in_the_list(
 
 
 def test_keys_open_the_first_page_s_rows_their_originals_and_the_list_of_keys(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     page = open_tab().show("/")
     rows = page.locator(".row-title a")
@@ -168,7 +168,7 @@ def test_keys_open_the_first_page_s_rows_their_originals_and_the_list_of_keys(
 
 
 def test_a_gallery_is_walked_by_arrows_and_an_answer_copied_with_its_links(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     tab = open_tab(permissions=["clipboard-read", "clipboard-write"])
     page = tab.show("/e/api/OPS-1")
@@ -189,7 +189,7 @@ def test_a_gallery_is_walked_by_arrows_and_an_answer_copied_with_its_links(
 
 
 def test_live_that_was_opened_paused_stays_so(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     page = open_tab().show("/live?paused=1")
     expect(page.locator("#connection")).to_contain_text("paused")
@@ -204,7 +204,7 @@ def test_live_that_was_opened_paused_stays_so(
 
 @pytest.mark.requirement("U28")
 def test_live_follows_until_it_is_paused(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     def write(title: str) -> None:
         answer = logbook.post("/v1/entries", json={"title": title, "text": "now"})
@@ -224,7 +224,7 @@ def test_live_follows_until_it_is_paused(
 
 
 def test_live_says_when_nobody_answers_and_goes_on_by_itself(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
     running: System,
     chromium: Browser,
     make_proxy: MakeProxy,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.fixtures.browser import NARROW, WIDE, Tab
@@ -48,7 +48,7 @@ SMALL = """() => [...document.querySelectorAll('a, button, summary, input, selec
 
 
 def test_nothing_is_lost_where_text_is_spaced_out(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     tab = open_tab(width=NARROW, scopes=("admin",))
     lost = {}
@@ -68,7 +68,7 @@ def test_nothing_is_lost_where_text_is_spaced_out(
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_whatever_has_the_focus_is_seen(
-    logbook: httpx.Client, open_tab: Callable[..., Tab], width: int
+    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
 ) -> None:
     page = open_tab(width=width).show(f"{QUESTION}&open=api/OPS-1%402")
     stops = page.locator("a[href], button, input, select, summary").count()
@@ -82,7 +82,7 @@ def test_whatever_has_the_focus_is_seen(
 
 
 def test_the_histogram_needs_no_dragging(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     page = open_tab().show("/search?q=gate+valve")
     bars = page.locator("svg.bars a").count()
@@ -97,7 +97,7 @@ def test_the_histogram_needs_no_dragging(
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_every_target_is_large_enough(
-    logbook: httpx.Client, open_tab: Callable[..., Tab], width: int
+    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
 ) -> None:
     tab = open_tab(width=width, scopes=("admin",))
     small = {path: tab.show(path).evaluate(SMALL) for path in PAGES}

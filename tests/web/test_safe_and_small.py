@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from tests.support.fixtures.browser import NARROW, WIDE, Tab
 from tests.web.test_accessible import PAGES, QUESTION
@@ -46,7 +46,7 @@ def test_no_text_of_an_entry_runs_on_any_page(
 
 
 def test_a_page_of_hits_is_small(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     tab = open_tab()
     page = tab.show(QUESTION)
@@ -66,7 +66,7 @@ def test_a_page_of_hits_is_small(
 
 
 def test_nothing_moves_while_a_page_is_filled(
-    logbook: httpx.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
     moved = {}
     for width in (WIDE, NARROW):

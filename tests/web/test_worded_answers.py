@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -47,7 +47,7 @@ def _heeds_its_prompt(world: World) -> None:
 @pytest.mark.requirement("S4-30", "S4-34")
 def test_the_page_has_a_model_word_its_answer_without_javascript(world: World) -> None:
     html = {"accept": "text/html", "origin": world.system.url}
-    asked = httpx.URL("/search", params={"q": QUESTION})
+    asked = httpx2.URL("/search", params={"q": QUESTION})
     page = read_page(world.client.get(asked, headers=html).text)
     # It waits for no model: its sentences are those of the entries.
     assert page.one(cls="said").text.startswith(CAUSE.rstrip("."))

@@ -28,7 +28,6 @@ from shared.text.facility.facility import load as load_facility
 from shared.vocabulary.learn_words import SeenWords
 from shared.work.batches import GivesWay, Timing, claim_batches
 from shared.work.due_work import Claim
-from shared.work.quarantine_budget import Budget
 
 # Due work waits for a database that is just being started: shorter than a lease holds,
 # so that a batch in hand goes on where it was. Whoever asks a question cannot wait.
@@ -49,12 +48,6 @@ def database_url(settings: Settings) -> str:
         message = "No database is known: run `logchord up`, or set DATABASE_URL."
         raise ConfigurationError(message, config_key="DATABASE_URL")
     return settings.database_url.get_secret_value()
-
-
-def budget(settings: Settings) -> Budget:
-    """Return how much a stage may quarantine before it is paused."""
-    work = settings.work
-    return Budget(work.quarantine_budget_percent, work.quarantine_budget_in_row)
 
 
 class Resources:

@@ -14,7 +14,7 @@ from shared.messaging.stage_names import METADATA_STAGE
 from shared.stages import entry_stages
 from shared.work import quarantine
 from shared.work.due_work import Claim
-from workers.runtime.context import budget
+from shared.work.quarantine_budget import BUDGET
 
 if TYPE_CHECKING:
     from shared.settings.settings import Settings
@@ -35,7 +35,7 @@ def put_aside(
     is_read_here = claim.stage == METADATA_STAGE
     if is_read_here:
         plain_fallback.lock(conn, claim.tenant, claim.entry_id)
-    is_aside = quarantine.put_aside(conn, claim, error, budget(settings))
+    is_aside = quarantine.put_aside(conn, claim, error, BUDGET)
     if is_aside and is_read_here:
         plain_fallback.stand_in(
             conn,

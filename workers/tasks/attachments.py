@@ -41,6 +41,8 @@ log = get_logger()
 BEGIN_SECONDS, FETCH_SECONDS = 4.0, 28.0
 # A source that does not answer is left alone for so long, by each process.
 REST_SECONDS = 30.0
+# Then a file that its source does not give is failed.
+MOST_ATTEMPTS = 100
 # One child of a worker at a time waits for files: those of a source that hangs would
 # else hold all of them, and nothing that comes in would be read meanwhile.
 FETCHING_TURN = Turn()
@@ -82,7 +84,7 @@ def _fetch(ctx: Context, claim: Claim) -> None:
     if error is not None and _is_of_store(error):
         # Every file of every entry would fail likewise.
         retry_or_quarantine(ctx, claim, error)
-    elif error is not None and claim.attempts < ctx.settings.attachments.max_attempts:
+    elif error is not None and claim.attempts < MOST_ATTEMPTS:
         _again(ctx, claim, error)
     elif outcome.unfinished:
         with connection(ctx.pool) as conn:

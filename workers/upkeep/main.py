@@ -50,9 +50,9 @@ from shared.work import (
 )
 from shared.work.due_work import Claim
 from shared.work.live_processes import Identity, Reporter
-from shared.work.quarantine_budget import Budget
+from shared.work.quarantine_budget import BUDGET, Budget
 from workers.runtime import failed_work, worker_metrics
-from workers.runtime.context import budget, database_url
+from workers.runtime.context import database_url
 from workers.upkeep.loops import Loop
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 log = logs.get_logger()
 
 SWEEP_GRACE_SECONDS = 1.0
+# How often it is looked for what nobody works on.
+SWEEP_SECONDS = 1.0
 FINISH_SECONDS = 1.0
 RETENTION_SECONDS = 60.0
 INDEX_SECONDS = 5.0
@@ -103,7 +105,7 @@ def put_aside_spent(
     ) -> bool | None:
         return failed_work.put_aside(conn, claim, error, settings, facility)
 
-    for claim in quarantine.put_aside_spent(conn, budget(settings), put=put):
+    for claim in quarantine.put_aside_spent(conn, BUDGET, put=put):
         log.warning(
             "entry_put_aside",
             entry_id=str(claim.entry_id),
@@ -307,7 +309,7 @@ def loops(settings: Settings) -> list[Loop]:
         quarantine_budget.forget(conn)
 
     duties = [
-        Loop(url, "sweeper", settings.work.sweep_seconds, sweep),
+        Loop(url, "sweeper", SWEEP_SECONDS, sweep),
         Loop(url, "finisher", FINISH_SECONDS, finish),
         Loop(url, "scheduler", SCHEDULE_SECONDS, schedule_due, before=arrange),
         Loop(url, "retention", RETENTION_SECONDS, keep),

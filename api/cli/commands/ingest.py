@@ -13,7 +13,7 @@ from api.cli.output import CommandError
 from api.cli.source import findings
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _ENDED = frozenset({"done", "partial", "failed"})
 _LOOK_SECONDS = 0.5
@@ -62,7 +62,7 @@ def ingest(
             time.sleep(_SAY_SECONDS)
 
 
-def _all(client: httpx.Client) -> tuple[str, ...]:
+def _all(client: httpx2.Client) -> tuple[str, ...]:
     found = api_client.call(client, "GET", "/v1/sources")["items"]
     names = tuple(one["name"] for one in found if one["kind"] == "pull")
     if not names:
@@ -72,7 +72,7 @@ def _all(client: httpx.Client) -> tuple[str, ...]:
 
 
 def _read(
-    client: httpx.Client,
+    client: httpx2.Client,
     out: output.Output,
     names: tuple[str, ...],
     body: dict[str, Any],
@@ -89,7 +89,7 @@ def _read(
 
 
 def _queue(
-    client: httpx.Client, out: output.Output, name: str, body: dict[str, Any]
+    client: httpx2.Client, out: output.Output, name: str, body: dict[str, Any]
 ) -> str:
     """Ask for a run, once the one that is under way has ended; return its id."""
     path = f"/v1/sources/{quote(name, safe='')}/trigger"
@@ -105,7 +105,7 @@ def _queue(
 
 
 def _follow(
-    client: httpx.Client, out: output.Output, name: str, run_id: str
+    client: httpx2.Client, out: output.Output, name: str, run_id: str
 ) -> dict[str, Any]:
     told = time.monotonic()
     began = told
@@ -127,7 +127,7 @@ def _left(run: dict[str, Any], rate: float) -> str:
     return f", about {(expected - run['seen']) / rate:.0f} s left"
 
 
-def _drain(client: httpx.Client, out: output.Output) -> None:
+def _drain(client: httpx2.Client, out: output.Output) -> None:
     told = time.monotonic()
     while True:
         stages = api_client.call(client, "GET", "/v1/lag")["stages"]

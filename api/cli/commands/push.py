@@ -19,7 +19,7 @@ from api.cli.output import CommandError
 from shared.ids import uuid7
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _STATUSES = ("created", "updated", "unchanged", "rejected")
 _ATTEMPTS = 5
@@ -99,7 +99,7 @@ def _opened(file: str) -> TextIO:
         raise CommandError(message, exit_code=output.USAGE) from exc
 
 
-def _limits(client: httpx.Client) -> _PushLimits:
+def _limits(client: httpx2.Client) -> _PushLimits:
     limits = api_client.call(client, "GET", "/v1/me")["limits"]
     return _PushLimits(limits["max_batch_entries"], limits["max_batch_bytes"])
 
@@ -151,7 +151,7 @@ def _batches(
 
 
 def _send(
-    client: httpx.Client,
+    client: httpx2.Client,
     batch: list[tuple[str, bytes]],
     tally: _Tally,
     *,
@@ -171,7 +171,7 @@ def _send(
             tally.counts[item["status"]] += 1
 
 
-def _send_again_while_told_to(client: httpx.Client, body: bytes) -> Any:
+def _send_again_while_told_to(client: httpx2.Client, body: bytes) -> Any:
     """Send a batch; the same key makes sure that a repeat is not a second entry."""
     headers = {"Content-Type": "application/json", "Idempotency-Key": str(uuid7())}
     for attempt in range(_ATTEMPTS):

@@ -12,7 +12,7 @@ from api.cli import api_client, output
 from api.cli.render.terminal import plain
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _PATH = "/v1/quarantine"
 _PAGE = 100
@@ -163,7 +163,7 @@ def discard(*, quarantine_ids: tuple[str, ...], reason: str) -> None:
 
 
 def _walk(
-    client: httpx.Client,
+    client: httpx2.Client,
     asked: dict[str, Any],
     limit: int,
     found: list[dict[str, Any]],
@@ -184,7 +184,7 @@ def _walk(
 
 
 def _release(
-    client: httpx.Client, asked: dict[str, Any], limit: int | None
+    client: httpx2.Client, asked: dict[str, Any], limit: int | None
 ) -> list[dict[str, Any]]:
     """Release until nothing is left or enough is done: a request has its time."""
     answers: list[dict[str, Any]] = []

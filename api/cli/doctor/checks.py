@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-import httpx
+import httpx2
 import redis
 
 from api.cli.stack import health
@@ -97,9 +97,9 @@ def _opensearch(settings: Settings) -> Check:
     if url == "off":
         return Check("OpenSearch", "note", "off; Postgres answers keyword searches")
     try:
-        answer = httpx.get(url, timeout=_SECONDS, trust_env=False).json()
+        answer = httpx2.get(url, timeout=_SECONDS, trust_env=False).json()
         number = answer["version"]["number"]
-    except (httpx.TransportError, ValueError, KeyError, TypeError) as exc:
+    except (httpx2.TransportError, ValueError, KeyError, TypeError) as exc:
         remedy = "Start it with `logchord up`; until then keyword search uses Postgres."
         return Check(
             "OpenSearch", "failed", f"no answer ({type(exc).__name__})", remedy

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
-import httpx
+import httpx2
 
 from api.cli import api_client, output
 from api.cli.output import CommandError
@@ -17,7 +17,7 @@ from api.cli.output import CommandError
 _REVISION = re.compile(r"/e/.*@([1-9][0-9]{0,9})\Z")
 
 
-def entry(client: httpx.Client, ref: str, revision: int | None = None) -> Any:
+def entry(client: httpx2.Client, ref: str, revision: int | None = None) -> Any:
     """Return the entry that is meant, or say why there is none, or not one alone.
 
     REF is an entry id, a source_uri, a permalink, SOURCE/EXTERNAL_ID, or a bare
@@ -36,7 +36,7 @@ def entry(client: httpx.Client, ref: str, revision: int | None = None) -> Any:
     raise CommandError(message, exit_code=output.NOT_FOUND)
 
 
-def _paths(client: httpx.Client, ref: str) -> Iterator[str]:
+def _paths(client: httpx2.Client, ref: str) -> Iterator[str]:
     from shared.entries import identity, refs
 
     with suppress(ValueError):
@@ -55,7 +55,7 @@ def _paths(client: httpx.Client, ref: str) -> Iterator[str]:
     yield from (f"/v1/entries/{one['entry_id']}" for one in items)
 
 
-def _found(client: httpx.Client, path: str, revision: int | None) -> Any:
+def _found(client: httpx2.Client, path: str, revision: int | None) -> Any:
     params = {} if revision is None else {"revision": revision}
     if path.startswith("/e/") and revision is not None:
         path, params = f"{path}@{revision}", {}

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from api.cli import api_client, output
 from api.cli.output import CommandError
@@ -34,7 +34,7 @@ class Saved:
         return {"filename": self.filename, "path": path, "problem": self.problem}
 
 
-def save(client: httpx.Client, entry: Mapping[str, Any], folder: Path) -> list[Saved]:
+def save(client: httpx2.Client, entry: Mapping[str, Any], folder: Path) -> list[Saved]:
     """Save the files of an entry into a folder; nothing in it is replaced."""
     listed = api_client.call(
         client, "GET", f"/v1/entries/{entry['entry_id']}/attachments"
@@ -57,7 +57,7 @@ def tell(out: output.Output, files: list[Saved]) -> None:
             out.complain(f"{plain(one.filename)}: {plain(one.problem)}")
 
 
-def _saved(client: httpx.Client, one: Mapping[str, Any], folder: Path) -> Saved:
+def _saved(client: httpx2.Client, one: Mapping[str, Any], folder: Path) -> Saved:
     name = str(one["filename"])
     try:
         path = _received(client, one, folder)
@@ -68,7 +68,7 @@ def _saved(client: httpx.Client, one: Mapping[str, Any], folder: Path) -> Saved:
     return Saved(name, path)
 
 
-def _received(client: httpx.Client, one: Mapping[str, Any], folder: Path) -> Path:
+def _received(client: httpx2.Client, one: Mapping[str, Any], folder: Path) -> Path:
     """Return where the file is, once it is there whole."""
     read = hashlib.sha256()
     path, file = _opened(folder, str(one["filename"]))
@@ -89,14 +89,14 @@ def _received(client: httpx.Client, one: Mapping[str, Any], folder: Path) -> Pat
     return path
 
 
-def _pieces(client: httpx.Client, path: str) -> Iterator[bytes]:
+def _pieces(client: httpx2.Client, path: str) -> Iterator[bytes]:
     try:
         with client.stream("GET", path) as answer:
             if not answer.is_success:
                 answer.read()
                 raise api_client.error_of(answer)
             yield from answer.iter_bytes()
-    except httpx.TransportError as exc:
+    except httpx2.TransportError as exc:
         raise api_client.no_answer(client, exc) from exc
 
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import click
-import httpx
+import httpx2
 
 from api.cli import api_client, await_jobs, event_stream, output
 from api.cli.output import CommandError
@@ -71,7 +71,7 @@ def ask(
     return output.DONE
 
 
-def show_words(client: httpx.Client, job_id: str) -> None:
+def show_words(client: httpx2.Client, job_id: str) -> None:
     """Show what a model says while it says it, where somebody looks."""
     has_begun = False
     for event in event_stream.until_done(client, f"{await_jobs.PATH}/{job_id}/events"):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 
 from api.cli import api_client, await_jobs, output
 from api.cli.output import CommandError
@@ -21,7 +21,7 @@ _END_BYTES = 200
 
 def write(
     out: Output,
-    client: httpx.Client,
+    client: httpx2.Client,
     form: str,
     body: dict[str, Any],
     *,
@@ -53,7 +53,7 @@ def write(
     return output.FAILED
 
 
-def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> bool:
+def _window(client: httpx2.Client, form: str, body: dict[str, Any]) -> bool:
     """Print the hits of this search's job; tell whether a part of it failed."""
     job = api_client.call(client, "POST", await_jobs.PATH, json=body)
     where = f"{await_jobs.PATH}/{job['job_id']}"
@@ -64,7 +64,7 @@ def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> bool:
     return await_jobs.is_degraded(found)
 
 
-def _parts(client: httpx.Client, form: str, body: dict[str, Any]) -> Iterator[bytes]:
+def _parts(client: httpx2.Client, form: str, body: dict[str, Any]) -> Iterator[bytes]:
     try:
         with client.stream(
             "POST", "/v1/search/export", params={"format": form}, json=body
@@ -73,7 +73,7 @@ def _parts(client: httpx.Client, form: str, body: dict[str, Any]) -> Iterator[by
                 answer.read()
                 raise api_client.error_of(answer)
             yield from answer.iter_bytes()
-    except httpx.TransportError as exc:
+    except httpx2.TransportError as exc:
         message = (
             f"The API at {client.base_url} broke off ({type(exc).__name__}): what was"
             " written is not whole."

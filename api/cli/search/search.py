@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import click
-import httpx
+import httpx2
 from click.core import ParameterSource
 
 from api.cli import api_client, await_jobs, output
@@ -184,7 +184,7 @@ def _tell_parts(out: output.Output, answer: dict[str, Any], *, whole: bool) -> N
 
 def _tell(
     out: output.Output,
-    client: httpx.Client,
+    client: httpx2.Client,
     answer: dict[str, Any],
     *,
     explain: bool,
@@ -206,7 +206,7 @@ def _tell(
         why_not.tell(out, said)
 
 
-def _submit(out: output.Output, client: httpx.Client, body: dict[str, Any]) -> int:
+def _submit(out: output.Output, client: httpx2.Client, body: dict[str, Any]) -> int:
     """Leave a search to go on by itself, and print its name."""
     job = api_client.call(client, "POST", await_jobs.PATH, json=body)
     if out.as_json:

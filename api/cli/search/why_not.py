@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import click
-import httpx
+import httpx2
 
 from api.cli import api_client, output
 from api.cli.render.terminal import fact_width, plain
@@ -31,7 +31,7 @@ def why_not(*, job_id: UUID, ref: str) -> None:
         tell(out, said)
 
 
-def fetch_reason(client: httpx.Client, job_id: UUID | str, ref: str) -> dict[str, Any]:
+def fetch_reason(client: httpx2.Client, job_id: UUID | str, ref: str) -> dict[str, Any]:
     """Return why a job did not return an entry."""
     path = f"/v1/search/jobs/{job_id}/why-not"
     said: dict[str, Any] = api_client.call(client, "GET", path, params={"entry": ref})

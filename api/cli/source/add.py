@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import click
-import httpx
+import httpx2
 from pydantic import ValidationError
 
 from api.cli import api_client, output
@@ -325,7 +325,7 @@ def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) ->
     try:
         with api_client.open_client(out) as client:
             problem = _taken_over(client, path, name)
-    except (CommandError, LogchordError, httpx.HTTPError) as exc:
+    except (CommandError, LogchordError, httpx2.HTTPError) as exc:
         if getattr(exc, "exit_code", output.TRY_AGAIN) == output.TRY_AGAIN:
             out.say("Nothing runs here now; `logchord up` begins to read it.")
         else:
@@ -337,7 +337,7 @@ def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) ->
     out.say(f"It is being read; follow it with `logchord source show {name}`.")
 
 
-def _taken_over(client: httpx.Client, path: Path, name: str) -> str | None:
+def _taken_over(client: httpx2.Client, path: Path, name: str) -> str | None:
     """Have the running stack read the file; return what it lacks to read the source."""
     found = api_client.call(client, "POST", "/v1/sources/reload")
     for one in found["invalid"]:

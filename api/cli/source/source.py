@@ -15,7 +15,7 @@ from api.cli.source.add import add
 from api.cli.source.delete_entries import delete_entries
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _PATH = "/v1/sources"
 _KINDS = ("tail", "reconcile", "backfill", "reparse")
@@ -246,7 +246,7 @@ def _operate(name: str, what: str) -> None:
         out.data(f"{one['name']} {_state(one)}")
 
 
-def _wait(client: httpx.Client, out: output.Output, run_id: str) -> dict[str, Any]:
+def _wait(client: httpx2.Client, out: output.Output, run_id: str) -> dict[str, Any]:
     while True:
         run: dict[str, Any] = api_client.call(client, "GET", f"/v1/runs/{run_id}")
         if run["state"] in _ENDED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import httpx
+import httpx2
 
 from api.cli.api_client import base_url
 from shared.errors import LogchordError
@@ -48,7 +48,7 @@ def _unready(settings: Settings) -> list[str]:
     try:
         answer = _get(f"{base_url(settings)}/health/ready")
         checks: dict[str, str] = answer.json()["checks"]
-    except (httpx.TransportError, ValueError, KeyError):
+    except (httpx2.TransportError, ValueError, KeyError):
         return ["api"]
     off = _is_off(settings)
     return [
@@ -62,13 +62,13 @@ def _flower(settings: Settings) -> list[str]:
     url = f"http://127.0.0.1:{settings.flower_port}/healthcheck"
     try:
         return [] if _get(url).is_success else ["flower"]
-    except httpx.TransportError:
+    except httpx2.TransportError:
         return ["flower"]
 
 
-def _get(url: str) -> httpx.Response:
+def _get(url: str) -> httpx2.Response:
     """Ask without the proxy of the environment, which cannot reach loopback."""
-    return httpx.get(url, timeout=_PROBE_SECONDS, trust_env=False)
+    return httpx2.get(url, timeout=_PROBE_SECONDS, trust_env=False)
 
 
 def _silent_workers(settings: Settings, since: float) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import httpx
+import httpx2
 
 from api.cli.output import USAGE, CommandError
 from api.cli.render import log_lines
@@ -116,7 +116,7 @@ class Start:
         """Wait for health beside the running processes, then say where things are."""
         try:
             self._wait_until_healthy()
-        except (LogchordError, CommandError, ServerError, httpx.TransportError) as exc:
+        except (LogchordError, CommandError, ServerError, httpx2.TransportError) as exc:
             # What runs goes on running: `status` and `doctor` name what is missing.
             self._say(f"The start is not complete. {exc}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import httpx
+import httpx2
 
 from api.cli import api_client
 from local import sample, secrets
@@ -99,7 +99,7 @@ def load_sample(settings: Settings, steps: Steps) -> None:
         for entry in page:
             wanted.setdefault(entry["source"], set()).add(entry["external_id"])
     url = api_client.base_url(settings)
-    with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+    with httpx2.Client(base_url=url, timeout=60, trust_env=False) as client:
         if all(_holds(client, name, len(ids)) for name, ids in wanted.items()):
             return
         step = "Loading the sample logbook"
@@ -116,7 +116,7 @@ def load_sample(settings: Settings, steps: Steps) -> None:
         steps.say(f"Loaded the sample logbook: {count} entries{lost}.")
 
 
-def _holds(client: httpx.Client, source: str, count: int) -> bool:
+def _holds(client: httpx2.Client, source: str, count: int) -> bool:
     params = {"source": source, "limit": "1"}
     page = api_client.call(client, "GET", "/v1/entries", params=params)
     total = page["total"]

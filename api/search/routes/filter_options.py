@@ -12,6 +12,7 @@ from api.search.schemas.filter_options import VALUED, FilterOptions, OptionField
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import StrictRoute
+from shared.search.query import facet_request
 from shared.search.query.facet_request import Counting
 from shared.search.query.filters import time_range
 from shared.search.query.plan import SearchQuery
@@ -69,7 +70,7 @@ def get_filter_options(
     found = filter_options.list_options(
         plan,
         ctx.searches.context,
-        ctx.settings.search.facet_budget_ms / 1000,
+        facet_request.BUDGET_MS / 1000,
         counting,
         prefix=prefix,
         limit=limit,

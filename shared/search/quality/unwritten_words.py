@@ -21,6 +21,9 @@ from shared.text.words.folding import fold_surface
 
 log = get_logger()
 
+# Times that a word is said otherwise, and answered, before it is proposed.
+PROPOSE_AFTER = 3
+
 MAX_WORD_CHARS, MOST_LISTED = 64, 200
 
 _NOTE: LiteralString = """
@@ -80,7 +83,6 @@ def note_other_words(
     tenant: str,
     words: Sequence[str],
     instead: str,
-    propose_after: int,
 ) -> None:
     """Count the word that was used instead; propose it once it was used often."""
     kept = sorted({one for word in words if (one := _word(word))})
@@ -89,7 +91,7 @@ def note_other_words(
         return
     given = {"tenant": tenant, "words": kept, "device": "", "instead": other}
     for word, asked in conn.execute(_NOTE, given).fetchall():
-        if asked == propose_after:
+        if asked == PROPOSE_AFTER:
             try:
                 glossary_terms.propose(conn, tenant, word, [other])
             except InvalidRequestError as exc:

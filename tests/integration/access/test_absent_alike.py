@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
-import httpx
+import httpx2
 import pytest
 
 from tests.integration.api.test_access import ROUTES
@@ -31,7 +31,7 @@ def system(
     made.stop_all()
 
 
-def ids_of(client: httpx.Client) -> dict[str, str]:
+def ids_of(client: httpx2.Client) -> dict[str, str]:
     """Make one of each thing that has an id; return the ids by what paths call them."""
     body = {"text": "ours", "external_id": "one", "source": "api"}
     entry = client.post("/v1/entries", json=body).json()["entry_id"]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -164,7 +164,7 @@ def tokens(api: System) -> dict[str, str]:
 
 
 def test_the_matrix_names_every_route_that_is_described(api: System):
-    document = httpx.get(f"{api.url}/openapi.json").json()
+    document = httpx2.get(f"{api.url}/openapi.json").json()
 
     described = {
         f"{method.upper()} {path}"
@@ -210,7 +210,7 @@ def test_a_route_answers_whom_it_may(
     ],
 )
 def test_an_odd_spelling_of_an_address_opens_nothing(api: System, path: str):
-    with httpx.Client(base_url=api.url) as client:
+    with httpx2.Client(base_url=api.url) as client:
         request = client.build_request("GET", "/")
         request.url = request.url.copy_with(raw_path=path.encode())
         request.headers["X-Original-URL"] = "/v1/entries"
@@ -247,7 +247,7 @@ def test_a_revoked_key_stops_within_two_seconds(api: System, tenant: str):
 def test_a_key_may_come_in_either_header(api: System, tenant: str):
     token = api.key(tenant=tenant)
 
-    me = httpx.get(f"{api.url}/v1/me", headers={"X-API-Key": token}).json()
+    me = httpx2.get(f"{api.url}/v1/me", headers={"X-API-Key": token}).json()
 
     assert me["tenant"] == tenant
     assert me["scopes"] == ["ingest", "read", "search"]
@@ -366,7 +366,7 @@ def test_no_search_finds_what_another_tenant_reader_or_logbook_owns(
     assert names == ["theirs"], elsewhere.text
 
 
-def push_found(client: httpx.Client, entries: list[dict[str, Any]]) -> list[Any]:
+def push_found(client: httpx2.Client, entries: list[dict[str, Any]]) -> list[Any]:
     """Push entries and return once every one of them can be found."""
     answer = client.post(
         "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
@@ -400,7 +400,7 @@ def open_to_loopback(make_api: Callable[..., System]) -> System:
 def test_this_machine_needs_no_key_unless_a_proxy_or_a_page_speaks_for_it(
     open_to_loopback: System, headers: dict[str, str], status: int
 ):
-    answer = httpx.get(f"{open_to_loopback.url}/v1/me", headers=headers)
+    answer = httpx2.get(f"{open_to_loopback.url}/v1/me", headers=headers)
 
     assert answer.status_code == status
     if status == 200:
@@ -413,12 +413,12 @@ def test_a_page_of_somebody_else_has_a_browser_here_send_no_file(
 ):
     """A form with a file is sent by browsers without asking first."""
     url = open_to_loopback.url
-    with httpx.Client(base_url=url, trust_env=False) as browser:
+    with httpx2.Client(base_url=url, trust_env=False) as browser:
         said = {"text": "see file", "logbook": "A"}
         entry = browser.post("/v1/entries", json=said).json()["entry_id"]
         address = f"/v1/entries/{entry}/attachments"
 
-        def send(origin: str) -> httpx.Response:
+        def send(origin: str) -> httpx2.Response:
             form = {"file": ("a.txt", b"log", "text/plain")}
             return browser.post(address, files=form, headers={"Origin": origin})
 
@@ -428,11 +428,11 @@ def test_a_page_of_somebody_else_has_a_browser_here_send_no_file(
         assert send(url).status_code == 201
 
 
-def code_of(answer: httpx.Response) -> str:
+def code_of(answer: httpx2.Response) -> str:
     code: str = answer.json()["error"]["code"]
     return code
 
 
-def stripped(answer: httpx.Response) -> dict[str, Any]:
+def stripped(answer: httpx2.Response) -> dict[str, Any]:
     error: dict[str, Any] = answer.json()["error"]
     return {name: error[name] for name in error if name not in {"id", "request_id"}}

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import psycopg
 import pytest
@@ -32,8 +32,8 @@ MIB = 2**20
 
 
 def ask(
-    client: httpx.Client, way: tuple[str, dict[str, Any]] = WAYS[0], **fields: Any
-) -> httpx.Response:
+    client: httpx2.Client, way: tuple[str, dict[str, Any]] = WAYS[0], **fields: Any
+) -> httpx2.Response:
     path, more = way
     body = {"query": "beam dump", "mode": "hybrid", "deadline_ms": DEADLINE_MS}
     return client.post(path, json={**body, **more, **fields})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 import pytest
 
 SHOWN = 500
@@ -10,7 +10,7 @@ SHOWN = 500
 
 @pytest.mark.requirement("P11")
 def test_a_listing_cuts_texts_and_says_so_and_one_entry_is_whole(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     texts = ["x" * SHOWN, "\U0001f600" * SHOWN + "tail", "short"]
     pushed = [

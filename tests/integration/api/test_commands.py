@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -191,7 +191,7 @@ def test_a_key_is_created_shown_once_listed_and_revoked(logchord, api):
         "--expires-in-days", "3",
     )  # fmt: skip
     token = created.stdout.strip()
-    me = httpx.get(f"{api.url}/v1/me", headers={"X-API-Key": token}).json()
+    me = httpx2.get(f"{api.url}/v1/me", headers={"X-API-Key": token}).json()
     listed = json.loads(logchord("keys", "list", "--json").stdout)
     (mine,) = [row for row in listed if row["key_id"] == me["key_id"]]
     revoked = logchord("keys", "revoke", me["key_id"])
@@ -232,7 +232,7 @@ def test_migrate_applies_checks_and_does_nothing_twice(logchord, postgres: Serve
 
 
 def test_search_shows_results_branches_and_how_fresh_they_are(
-    running: System, tenant: str, client: httpx.Client, tmp_path: Path
+    running: System, tenant: str, client: httpx2.Client, tmp_path: Path
 ):
     client.post(
         "/v1/entries?wait_for=index&wait_ms=30000",
@@ -278,7 +278,7 @@ def test_search_shows_results_branches_and_how_fresh_they_are(
 
 
 def test_search_says_why_waits_or_not_and_takes_a_minus_for_not(
-    running: System, tenant: str, client: httpx.Client, tmp_path: Path
+    running: System, tenant: str, client: httpx2.Client, tmp_path: Path
 ):
     for number, text in (("1", "Cavity tripped on arc."), ("2", "Cavity injection.")):
         client.post(

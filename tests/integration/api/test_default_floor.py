@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from local import sample
@@ -21,7 +21,7 @@ NAMES = ["SW-12", "GV08", "LOTO-2026-0117", '"reflected power"']
 
 
 @pytest.fixture(scope="module")
-def sampled(running: System) -> Iterator[httpx.Client]:
+def sampled(running: System) -> Iterator[httpx2.Client]:
     """The sample logbook, as every stage leaves it."""
     with running.client(running.key(tenant="floors", scopes=("admin",))) as client:
         for page in sample.pages():
@@ -31,14 +31,14 @@ def sampled(running: System) -> Iterator[httpx.Client]:
         yield client
 
 
-def shown(client: httpx.Client, query: str, **asked: Any) -> list[str]:
+def shown(client: httpx2.Client, query: str, **asked: Any) -> list[str]:
     """Return the sources of what the plain search shows by its defaults."""
     answer = client.post("/search", json={"query": query, **asked})
     answer.raise_for_status()
     return [one["source"] for one in answer.json()["results"]]
 
 
-def matching(client: httpx.Client, query: str) -> set[str]:
+def matching(client: httpx2.Client, query: str) -> set[str]:
     """Return the sources of all entries that have every word."""
     asked = {"query": query, "exhaustive": True, "limit": 100}
     answer = client.post("/v1/search/query", json=asked)
@@ -50,7 +50,7 @@ def matching(client: httpx.Client, query: str) -> set[str]:
 @pytest.mark.parametrize("query", [*WORDS, *NAMES])
 @pytest.mark.parametrize("method", ["keyword", "hybrid"])
 def test_what_matches_is_shown_by_default(
-    sampled: httpx.Client, method: str, query: str
+    sampled: httpx2.Client, method: str, query: str
 ) -> None:
     wanted = matching(sampled, query)
     found = shown(sampled, query, method=method, limit=100)
@@ -64,7 +64,7 @@ def test_what_matches_is_shown_by_default(
 @pytest.mark.requirement("U18")
 @pytest.mark.parametrize("query", NAMES)
 def test_a_name_is_shown_whatever_a_caller_wants_of_a_score(
-    sampled: httpx.Client, query: str
+    sampled: httpx2.Client, query: str
 ) -> None:
     wanted = matching(sampled, query)
     asked = {"query": query, "mode": "hybrid", "limit": 100}
@@ -86,7 +86,7 @@ def test_a_name_is_shown_whatever_a_caller_wants_of_a_score(
     ids=["negation", "field", "by time"],
 )
 def test_a_list_heeds_the_least_score_too(
-    sampled: httpx.Client, asked: dict[str, Any]
+    sampled: httpx2.Client, asked: dict[str, Any]
 ) -> None:
     body = {**asked, "limit": 100, "min_relevance_score": 1}
     told = sampled.post("/v1/search/query", json=body).json()

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -39,7 +39,7 @@ WRONG: dict[str, dict[str, Any]] = {
 ALONE = frozenset({"error"})
 
 
-def check_shape(answer: httpx.Response, *, told: frozenset[str] = ALONE) -> None:
+def check_shape(answer: httpx2.Response, *, told: frozenset[str] = ALONE) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["X-Request-ID"] == REQUEST_ID
@@ -60,7 +60,7 @@ def check_shape(answer: httpx.Response, *, told: frozenset[str] = ALONE) -> None
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_error_of_every_route_has_the_one_shape(
-    caller: httpx.Client, method: str, path: str, wrong: str
+    caller: httpx2.Client, method: str, path: str, wrong: str
 ):
     options = dict(WRONG[wrong])
     headers = {"X-Request-ID": REQUEST_ID, **options.pop("headers", {})}
@@ -87,7 +87,7 @@ def described(method: str, path: str) -> set[str]:
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_a_method_that_a_route_has_not_is_405_and_names_those_it_has(
-    caller: httpx.Client, method: str, path: str
+    caller: httpx2.Client, method: str, path: str
 ):
     address = re.sub(r"\{\w+\}", str(UUID(int=0)), path)
 
@@ -205,7 +205,7 @@ def test_no_secret_gets_into_an_answer_or_a_log_when_every_backend_is_away(
 
 
 @pytest.fixture
-def strangers(api: System, tenant: str) -> Iterator[dict[str, httpx.Client]]:
+def strangers(api: System, tenant: str) -> Iterator[dict[str, httpx2.Client]]:
     clients = {
         "nobody": api.client(""),
         "garbage": api.client("lk_000000000000_" + "s" * 43),
@@ -219,14 +219,14 @@ def strangers(api: System, tenant: str) -> Iterator[dict[str, httpx.Client]]:
 
 @pytest.mark.requirement("SEC14")
 def test_every_class_of_error_keeps_keys_and_passwords_to_itself(
-    api: System, strangers: dict[str, httpx.Client], tenant: str
+    api: System, strangers: dict[str, httpx2.Client], tenant: str
 ):
     with psycopg.connect(api.database) as conn:
         spent = keys.create_key(
             conn, tenant=tenant, name="x", scopes=["read"], rate_per_minute=1
         ).token
-    password = httpx.URL(api.database).password
-    broker_password = httpx.URL(api.environment["BROKER_URL"]).password
+    password = httpx2.URL(api.database).password
+    broker_password = httpx2.URL(api.environment["BROKER_URL"]).password
     admin, reader = strangers["admin"], strangers["reader"]
     secret_text = "entry-text-nobody-logs"
     pushed = admin.post("/v1/entries", json={"text": secret_text, "external_id": "1"})

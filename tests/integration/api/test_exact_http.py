@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.fixtures.system import System
@@ -23,7 +23,7 @@ PATIENT = {"deadline_ms": 4000}
 
 
 @pytest.fixture
-def logbook(admin: httpx.Client) -> httpx.Client:
+def logbook(admin: httpx2.Client) -> httpx2.Client:
     """A facility with more entries of one word than a window has places."""
     entries = [
         {
@@ -48,14 +48,14 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     return admin
 
 
-def asked_of(client: httpx.Client, **body: Any) -> dict[str, Any]:
+def asked_of(client: httpx2.Client, **body: Any) -> dict[str, Any]:
     answer = client.post(QUERY, json={**PATIENT, **body})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-def pages(client: httpx.Client, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def pages(client: httpx2.Client, answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Read on from an answer to the end."""
     where = f"{JOBS}/{answer['job_id']}/results"
     cursor = answer["next_cursor"]
@@ -73,7 +73,7 @@ def pages(client: httpx.Client, answer: dict[str, Any]) -> Iterator[dict[str, An
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
 @pytest.mark.parametrize("query", ["klystron tripped", "tag:rf"])
 def test_a_search_by_time_pages_through_all_that_match_and_not_only_a_window(
-    logbook: httpx.Client, sort: str, query: str
+    logbook: httpx2.Client, sort: str, query: str
 ) -> None:
     answer = asked_of(logbook, query=query, sort=sort, limit=10)
     assert [one["name"] for one in answer["branches"]] == ["newest"]
@@ -92,7 +92,7 @@ def test_a_search_by_time_pages_through_all_that_match_and_not_only_a_window(
 
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
 def test_a_page_by_time_longer_than_the_window_leaves_nothing_out(
-    logbook: httpx.Client, sort: str
+    logbook: httpx2.Client, sort: str
 ) -> None:
     body = {"query": "klystron", "sort": sort}
     where = logbook.post(JOBS, json={**PATIENT, **body}).json()["links"]["self"]
@@ -103,7 +103,7 @@ def test_a_page_by_time_longer_than_the_window_leaves_nothing_out(
 
 
 def test_a_page_by_time_shows_nothing_that_was_deleted_meanwhile(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     answer = asked_of(logbook, query="klystron", sort="oldest", limit=30)
     gone = asked_of(logbook, query="note 40", mode="keyword")["results"][0]
@@ -114,7 +114,7 @@ def test_a_page_by_time_shows_nothing_that_was_deleted_meanwhile(
 
 
 def test_by_time_what_is_misspelt_is_found_on_every_page(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     answer = asked_of(logbook, query="klystrom", sort="newest", limit=40)
     assert [one["code"] for one in answer["diagnostics"]] == ["fuzzy_fallback"]
@@ -129,7 +129,7 @@ def values(answer: dict[str, Any], name: str) -> dict[str, int]:
 @pytest.mark.requirement("U06")
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
 def test_facets_count_all_that_match_and_not_only_the_page(
-    logbook: httpx.Client, mode: str
+    logbook: httpx2.Client, mode: str
 ) -> None:
     asked = {"query": "klystron", "mode": mode, "limit": 5}
     answer = asked_of(logbook, **asked, facets=["tags", "author", "date"])
@@ -148,7 +148,7 @@ def test_facets_count_all_that_match_and_not_only_the_page(
 
 
 def test_facets_of_a_job_are_counted_anew_when_it_is_read(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     body = {"query": "klystron", "mode": "keyword", "facets": ["tags"]}
     accepted = logbook.post(JOBS, json={**PATIENT, **body}).json()
@@ -162,11 +162,11 @@ def test_facets_of_a_job_are_counted_anew_when_it_is_read(
 
 
 def test_a_search_whose_facets_failed_is_partial_and_one_of_facets_alone_failed(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     body = {"query": "klystron", "mode": "keyword", "facets": ["tags"]}
 
-    def with_fault(branch: str) -> httpx.Response:
+    def with_fault(branch: str) -> httpx2.Response:
         fault = {"X-Logchord-Fault": f"branch={branch};error=opensearch_unavailable"}
         return logbook.post(QUERY, json={**PATIENT, **body}, headers=fault)
 
@@ -182,7 +182,7 @@ def test_a_search_whose_facets_failed_is_partial_and_one_of_facets_alone_failed(
 
 @pytest.mark.requirement("I14")
 def test_an_exhaustive_search_counts_all_and_says_whether_it_has(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     answer = asked_of(logbook, query="klystron", exhaustive=True, limit=10)
     assert answer["total_candidates"] == {"lower_bound": COUNT, "exact": True}
@@ -197,7 +197,7 @@ def test_an_exhaustive_search_counts_all_and_says_whether_it_has(
     assert (answer["results"], answer["diagnostics"]) == ([], [])
 
 
-def exported(client: httpx.Client, form: str, **body: Any) -> str:
+def exported(client: httpx2.Client, form: str, **body: Any) -> str:
     answer = client.post(
         "/v1/search/export",
         params={"format": form},
@@ -210,7 +210,7 @@ def exported(client: httpx.Client, form: str, **body: Any) -> str:
 @pytest.mark.requirement("I14")
 @pytest.mark.parametrize("sort", ["newest", "oldest"])
 def test_a_file_of_lines_holds_all_that_match_and_says_so_last(
-    logbook: httpx.Client, sort: str
+    logbook: httpx2.Client, sort: str
 ) -> None:
     text = exported(logbook, "jsonl", query="klystron -note", sort=sort)
     assert json.loads(text) == {"complete": True, "rows": 0}
@@ -224,7 +224,7 @@ def test_a_file_of_lines_holds_all_that_match_and_says_so_last(
 
 
 @pytest.mark.requirement("I14")
-def test_a_spreadsheet_runs_nothing_of_a_file(admin: httpx.Client) -> None:
+def test_a_spreadsheet_runs_nothing_of_a_file(admin: httpx2.Client) -> None:
     cells = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", 'plain, "quoted"\nand broken')
     entries = [
         {"external_id": f"{n}", "title": cell, "text": f"formula {cell}"}
@@ -276,7 +276,7 @@ def test_a_file_and_a_count_hold_nothing_of_anothers(
 
 
 def test_the_window_of_a_job_is_a_file_of_lines_of_cells_or_to_be_read(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     body = {"query": "klystron note", "mode": "keyword", "limit": 20}
     accepted = logbook.post(JOBS, json={**PATIENT, **body}).json()
@@ -322,7 +322,7 @@ def test_the_window_of_a_job_is_a_file_of_lines_of_cells_or_to_be_read(
     ],
 )
 def test_a_file_of_less_than_all_is_refused(
-    client: httpx.Client, body: dict[str, Any]
+    client: httpx2.Client, body: dict[str, Any]
 ) -> None:
     answer = client.post("/v1/search/export", json=body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (
@@ -332,7 +332,7 @@ def test_a_file_of_less_than_all_is_refused(
 
 
 def test_a_file_that_nobody_takes_to_its_end_leaves_its_place_to_others(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     body = {"query": "klystron", "exhaustive": True}
     for _ in range(4):

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import psycopg
 import pytest
@@ -61,7 +61,7 @@ def filled(api: System, tenant: str) -> str:
 
 @pytest.mark.requirement("I14")
 def test_fifty_thousand_entries_are_written_in_constant_memory(
-    api: System, filled: str, caller: httpx.Client
+    api: System, filled: str, caller: httpx2.Client
 ) -> None:
     process = psutil.Process(api.processes["api"].pid)
     # What the first one needs for ever is no growth.
@@ -82,7 +82,7 @@ def test_fifty_thousand_entries_are_written_in_constant_memory(
     assert most - before < GROWS_MB * MEGABYTE, f"{(most - before) / MEGABYTE:.0f} MiB"
 
 
-def assert_refused(answer: httpx.Response) -> None:
+def assert_refused(answer: httpx2.Response) -> None:
     assert answer.status_code == 429
     assert answer.json()["error"]["code"] == "too_many_searches"
     assert answer.headers["Retry-After"] == "10"
@@ -90,7 +90,7 @@ def assert_refused(answer: httpx.Response) -> None:
 
 @pytest.mark.requirement("I14")
 def test_who_reads_slowly_or_goes_away_holds_nothing_back(
-    api: System, tenant: str, filled: str, caller: httpx.Client
+    api: System, tenant: str, filled: str, caller: httpx2.Client
 ) -> None:
     def states() -> list[str]:
         with psycopg.connect(api.database, autocommit=True) as conn:

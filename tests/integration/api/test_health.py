@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx2
 import psutil
 import psycopg
 import pytest
@@ -17,7 +17,7 @@ from tests.support.fixtures.system import System
 
 
 def test_alive_touches_nothing(api: System):
-    assert httpx.get(f"{api.url}/health/live").json() == {"status": "alive"}
+    assert httpx2.get(f"{api.url}/health/live").json() == {"status": "alive"}
 
 
 @pytest.mark.requirement("S1-57")
@@ -26,7 +26,7 @@ def test_health_has_exactly_the_shape_of_the_reference(running: System, client):
         "/v1/entries?wait_for=index&wait_ms=30000", json={"text": "a vacuum pump"}
     )
 
-    answer = httpx.get(f"{running.url}/health")
+    answer = httpx2.get(f"{running.url}/health")
 
     assert answer.status_code == 200
     assert answer.json() == {
@@ -41,7 +41,7 @@ def test_health_has_exactly_the_shape_of_the_reference(running: System, client):
 @pytest.mark.requirement("F8")
 def test_health_is_degraded_while_a_stage_has_spent_its_budget(api: System):
     def health() -> str:
-        status: str = httpx.get(f"{api.url}/health").json()["status"]
+        status: str = httpx2.get(f"{api.url}/health").json()["status"]
         return status
 
     before = health()
@@ -61,7 +61,7 @@ def test_health_is_degraded_while_a_stage_has_spent_its_budget(api: System):
 
 
 def test_ready_names_every_component(running: System):
-    answer = httpx.get(f"{running.url}/health/ready")
+    answer = httpx2.get(f"{running.url}/health/ready")
 
     assert answer.status_code == 200
     assert answer.json() == {
@@ -77,7 +77,7 @@ def test_ready_names_every_component(running: System):
 
 
 def test_a_search_engine_that_is_switched_off_is_said_but_nothing_to_mend(api: System):
-    health = httpx.get(f"{api.url}/health").json()
+    health = httpx2.get(f"{api.url}/health").json()
 
     assert (health["status"], health["keyword_engine"]) == ("healthy", "disconnected")
 
@@ -104,7 +104,7 @@ def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
 
     def ask(_: int) -> float:
         began = time.monotonic()
-        answer = httpx.get(f"{system.url}/health/ready", timeout=10)
+        answer = httpx2.get(f"{system.url}/health/ready", timeout=10)
         assert answer.status_code == 503
         assert answer.json()["checks"]["postgres"] == "down"
         return time.monotonic() - began
@@ -118,9 +118,9 @@ def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
     assert sorted(rest)[len(rest) // 2] < 1.5
     assert process.num_threads() - threads_before < 10
     began = time.monotonic()
-    assert httpx.get(f"{system.url}/health/live").status_code == 200
+    assert httpx2.get(f"{system.url}/health/live").status_code == 200
     assert time.monotonic() - began < 1
-    health = httpx.get(f"{system.url}/health", timeout=10)
+    health = httpx2.get(f"{system.url}/health", timeout=10)
     assert (health.status_code, health.json()["status"]) == (503, "unhealthy")
     assert health.json()["keyword_engine"] == "disconnected"
     system.stop("api")
@@ -169,7 +169,7 @@ def test_metrics_count_requests_by_route_and_due_work_by_stage(api: System, call
     caller.post("/v1/entries", json={"text": "x"})
     caller.get("/v1/entries/00000000-0000-0000-0000-000000000000")
 
-    text = httpx.get(f"{api.url}/metrics").text
+    text = httpx2.get(f"{api.url}/metrics").text
 
     assert 'logchord_http_requests_total{route="/v1/entries",status="201"}' in text
     route = 'route="/v1/entries/{entry_id}",status="404"'
@@ -183,16 +183,16 @@ def test_metrics_count_requests_by_route_and_due_work_by_stage(api: System, call
 def test_metrics_behind_a_proxy_are_for_admins(api: System, tenant, name):
     address = f"{api.url}/metrics"
 
-    assert httpx.get(address, headers={name: "10.0.0.1"}).status_code == 401
+    assert httpx2.get(address, headers={name: "10.0.0.1"}).status_code == 401
     for scopes, status in ((("read",), 403), (("admin",), 200)):
         token = api.key(tenant=tenant, scopes=scopes)
         headers = {name: "10.0.0.1", "Authorization": f"Bearer {token}"}
-        assert httpx.get(address, headers=headers).status_code == status
+        assert httpx2.get(address, headers=headers).status_code == status
 
 
 @pytest.mark.parametrize("path", ["/docs", "/openapi.json"])
 def test_the_documentation_shows_without_the_internet(api: System, path: str):
-    with httpx.Client(base_url=api.url, follow_redirects=True) as browser:
+    with httpx2.Client(base_url=api.url, follow_redirects=True) as browser:
         page = browser.get(path)
         assert page.status_code == 200
         if path == "/openapi.json":
@@ -210,8 +210,8 @@ def test_the_documentation_shows_without_the_internet(api: System, path: str):
     "path", ["/health", "/health/live", "/health/ready", "/metrics", "/openapi.json"]
 )
 def test_whatever_can_be_read_can_be_asked_for_its_headers(api: System, path: str):
-    whole, head = (httpx.request(m, f"{api.url}{path}") for m in ("GET", "HEAD"))
+    whole, head = (httpx2.request(m, f"{api.url}{path}") for m in ("GET", "HEAD"))
     assert (head.status_code, head.content) == (whole.status_code, b"")
     assert head.headers["content-type"] == whole.headers["content-type"]
-    assert httpx.head(f"{api.url}/v1/entries").status_code == 401
-    assert httpx.head(f"{api.url}/v1/search/query").status_code == 405
+    assert httpx2.head(f"{api.url}/v1/entries").status_code == 401
+    assert httpx2.head(f"{api.url}/v1/search/query").status_code == 405

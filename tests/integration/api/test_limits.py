@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from uuid import uuid4
 
-import httpx
+import httpx2
 import psutil
 import psycopg
 import pytest
@@ -50,21 +50,21 @@ def small(make_lasting_system: Callable[..., System]) -> System:
 
 
 def answers(url: str) -> bool:
-    with suppress(httpx.TransportError):
-        return httpx.get(url).status_code == 200
+    with suppress(httpx2.TransportError):
+        return httpx2.get(url).status_code == 200
     return False
 
 
 @pytest.fixture
-def limited(small: System, tenant: str) -> Iterator[httpx.Client]:
+def limited(small: System, tenant: str) -> Iterator[httpx2.Client]:
     token = small.key(tenant=tenant)
-    with httpx.Client(
+    with httpx2.Client(
         base_url=f"{small.url}/log/chord", headers={"Authorization": f"Bearer {token}"}
     ) as client:
         yield client
 
 
-def code_of(answer: httpx.Response) -> str:
+def code_of(answer: httpx2.Response) -> str:
     code: str = answer.json()["error"]["code"]
     return code
 
@@ -122,7 +122,7 @@ def test_a_huge_body_is_refused_before_it_is_read(small, tenant, announced):
     if announced:
         headers["Content-Length"] = str(10**9)
     connection = http.client.HTTPConnection(
-        "127.0.0.1", httpx.URL(small.url).port, timeout=30
+        "127.0.0.1", httpx2.URL(small.url).port, timeout=30
     )
     connection.putrequest("POST", "/log/chord/v1/entries")
     for name, value in headers.items():
@@ -140,11 +140,11 @@ def test_a_huge_body_is_refused_before_it_is_read(small, tenant, announced):
 
     assert refused_after < 100 * MEGABYTE
     assert process.memory_info().rss - before < 2 * 16 * MEGABYTE
-    assert httpx.get(f"{small.url}/log/chord/health/live").status_code == 200
+    assert httpx2.get(f"{small.url}/log/chord/health/live").status_code == 200
 
 
 def test_below_a_base_path_every_address_and_link_has_it(small):
-    with httpx.Client(base_url=small.url, follow_redirects=True) as browser:
+    with httpx2.Client(base_url=small.url, follow_redirects=True) as browser:
         page = browser.get("/log/chord/docs")
         assert 'src="/log/chord/docs/assets/swagger-ui-bundle.js"' in page.text
         assert "url: '/log/chord/openapi.json'" in page.text
@@ -161,7 +161,7 @@ def test_below_a_base_path_every_link_of_the_page_has_it(small, tenant):
         pushed = client.post("/log/chord/v1/entries", json={"text": "x", "title": "V"})
         page = read_page(client.get("/log/chord/").text)
         led = client.get(f"/log/chord/entries/{pushed.json()['entry_id']}")
-    with httpx.Client(base_url=small.url, headers=shown) as stranger:
+    with httpx2.Client(base_url=small.url, headers=shown) as stranger:
         to_login = stranger.get("/log/chord/status").headers["location"]
 
     links = [one["href"] for one in page.every("a") if not one["href"].startswith("#")]
@@ -175,7 +175,7 @@ def test_below_a_base_path_every_link_of_the_page_has_it(small, tenant):
 
 def test_logins_of_an_address_are_counted(small):
     shown = {"accept": "text/html", "origin": small.url}
-    with httpx.Client(base_url=small.url, headers=shown) as browser:
+    with httpx2.Client(base_url=small.url, headers=shown) as browser:
         page = read_page(browser.get("/log/chord/login").text)
         form = {"csrf": page.one("input", name="csrf")["value"], "key": "lk_wrong"}
         told = [
@@ -221,7 +221,7 @@ def test_a_spent_limit_is_told_with_the_time_to_wait(small, tenant):
     headers = {"Authorization": f"Bearer {made.token}"}
 
     answers = [
-        httpx.get(f"{small.url}/log/chord/v1/me", headers=headers) for _ in range(7)
+        httpx2.get(f"{small.url}/log/chord/v1/me", headers=headers) for _ in range(7)
     ]
 
     assert [one.status_code for one in answers[:5]] == [200] * 5
@@ -243,7 +243,7 @@ def test_the_values_of_a_filter_are_counted_as_a_search(small, tenant):
     headers = {"Authorization": f"Bearer {made.token}"}
 
     limits = [
-        httpx.get(f"{small.url}/log/chord/{path}", headers=headers).headers[
+        httpx2.get(f"{small.url}/log/chord/{path}", headers=headers).headers[
             "RateLimit-Limit"
         ]
         for path in (
@@ -253,7 +253,7 @@ def test_the_values_of_a_filter_are_counted_as_a_search(small, tenant):
             "v1/capabilities",
         )
     ]
-    asked = httpx.post(
+    asked = httpx2.post(
         f"{small.url}/log/chord/search", headers=headers, json={"query": ""}
     )
 
@@ -264,16 +264,16 @@ def test_the_values_of_a_filter_are_counted_as_a_search(small, tenant):
 def test_the_values_of_a_filter_are_those_a_caller_may_see_up_to_the_limit(
     small, tenant
 ):
-    def caller(subject: str, facility: str = tenant) -> httpx.Client:
+    def caller(subject: str, facility: str = tenant) -> httpx2.Client:
         scopes = ["search", "ingest"]
         with psycopg.connect(small.database) as conn:
             made = keys.create_key(
                 conn, tenant=facility, name="x", subject=subject, scopes=scopes
             )
         headers = {"Authorization": f"Bearer {made.token}"}
-        return httpx.Client(base_url=f"{small.url}/log/chord/v1", headers=headers)
+        return httpx2.Client(base_url=f"{small.url}/log/chord/v1", headers=headers)
 
-    def told(client: httpx.Client, **params: str | int) -> tuple[list[str], bool]:
+    def told(client: httpx2.Client, **params: str | int) -> tuple[list[str], bool]:
         body = client.get("/filter-options/author", params=params).json()
         return [one["value"] for one in body["options"]], body["exact"]
 
@@ -310,7 +310,7 @@ def test_a_key_has_its_own_limit_and_nobody_else_pays_for_it(api, caller, tenant
         )
     headers = {"Authorization": f"Bearer {made.token}"}
 
-    with httpx.Client(base_url=api.url, headers=headers) as greedy:
+    with httpx2.Client(base_url=api.url, headers=headers) as greedy:
         forged = [
             greedy.get("/v1/me", headers={"X-Forwarded-For": f"10.0.0.{number}"})
             for number in range(20)
@@ -347,7 +347,7 @@ def test_pushes_wait_while_too_much_work_is_due(make_system: Callable[..., Syste
     system.stop("api")
 
 
-def refusal(answer: httpx.Response) -> httpx.Response | None:
+def refusal(answer: httpx2.Response) -> httpx2.Response | None:
     return answer if answer.status_code == 429 else None
 
 
@@ -416,7 +416,7 @@ def test_a_search_without_redis_says_that_the_broker_is_away(lonely, tenant):
 @pytest.mark.requirement("S1-57", "S1-114", "S1-115")
 def test_health_tells_what_is_away_within_its_budget(lonely):
     seconds = []
-    with httpx.Client(base_url=lonely.url) as client:
+    with httpx2.Client(base_url=lonely.url) as client:
         for _ in range(3):
             began = time.monotonic()
             ready, health = client.get("/health/ready"), client.get("/health")
@@ -431,4 +431,4 @@ def test_health_tells_what_is_away_within_its_budget(lonely):
     # What else the machine does only makes it longer.
     assert min(seconds) < 2, seconds
     assert max(seconds) < 8, seconds
-    assert httpx.get(f"{lonely.url}/health/live").status_code == 200
+    assert httpx2.get(f"{lonely.url}/health/live").status_code == 200

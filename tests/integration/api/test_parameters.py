@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 import pytest
 
 LISTS = ["/v1/entries", "/v1/search/jobs", "/v1/runs", "/v1/glossary"]
@@ -11,7 +11,7 @@ LISTS = ["/v1/entries", "/v1/search/jobs", "/v1/runs", "/v1/glossary"]
 @pytest.mark.parametrize("path", LISTS)
 @pytest.mark.parametrize("cursor", ["x", "x" * 513, "x" * 3000])
 def test_a_cursor_of_any_length_that_is_none_is_a_bad_cursor(
-    caller: httpx.Client, path: str, cursor: str
+    caller: httpx2.Client, path: str, cursor: str
 ) -> None:
     answer = caller.get(path, params={"cursor": cursor})
     assert answer.status_code == 400
@@ -20,7 +20,7 @@ def test_a_cursor_of_any_length_that_is_none_is_a_bad_cursor(
 
 @pytest.mark.parametrize("path", LISTS)
 def test_a_parameter_that_is_given_twice_is_refused(
-    caller: httpx.Client, path: str
+    caller: httpx2.Client, path: str
 ) -> None:
     answer = caller.get(f"{path}?limit=1&limit=2")
     assert answer.status_code == 422

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.fixtures.system import System
@@ -41,7 +41,7 @@ ENTRIES: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def logbook(admin: httpx.Client) -> httpx.Client:
+def logbook(admin: httpx2.Client) -> httpx2.Client:
     """Three entries, found by words and by meaning."""
     answer = admin.post(
         "/v1/entries", json={"entries": [{"source": "api", **one} for one in ENTRIES]}
@@ -58,7 +58,7 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     return admin
 
 
-def ask(client: httpx.Client, **body: Any) -> dict[str, Any]:
+def ask(client: httpx2.Client, **body: Any) -> dict[str, Any]:
     answer = client.post("/search", json=body)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -66,7 +66,7 @@ def ask(client: httpx.Client, **body: Any) -> dict[str, Any]:
 
 
 def test_what_is_no_filter_is_a_key_of_the_metadata_if_entries_have_it(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     def found(**filters: Any) -> list[str]:
         asked = {"query": "arc cavity", "method": "keyword", "filters": filters}
@@ -82,7 +82,7 @@ def test_what_is_no_filter_is_a_key_of_the_metadata_if_entries_have_it(
 
 
 def test_a_key_that_only_hidden_entries_have_is_no_filter(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     hidden: dict[str, Any] = {
         "source": "api",
@@ -101,7 +101,7 @@ def test_a_key_that_only_hidden_entries_have_is_no_filter(
 
 @pytest.mark.requirement("S1-45", "S1-46", "S1-55")
 def test_the_answer_has_exactly_its_keys_in_their_order(
-    logbook: httpx.Client, tenant: str
+    logbook: httpx2.Client, tenant: str
 ) -> None:
     body = ask(logbook, query="rf cavity trip")
     assert list(body) == KEYS
@@ -119,7 +119,7 @@ def test_the_answer_has_exactly_its_keys_in_their_order(
 
 
 @pytest.mark.requirement("S1-103", "S1-33")
-def test_a_search_by_meaning(logbook: httpx.Client) -> None:
+def test_a_search_by_meaning(logbook: httpx2.Client) -> None:
     body = ask(logbook, query="rf cavity arc", method="vector", limit=5)
     assert 0 < body["total_results"] <= 5
     assert body["method_used"] == "vector"
@@ -139,7 +139,7 @@ def test_a_search_by_meaning(logbook: httpx.Client) -> None:
 
 @pytest.mark.requirement("S1-104", "S1-49", "S1-38")
 def test_a_hybrid_search_keeps_what_scores_enough_in_descending_order(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     asked = {"query": "arc detector rf cavity 2", "method": "hybrid", "limit": 10}
     every = ask(logbook, **asked)["results"]
@@ -157,7 +157,7 @@ def test_a_hybrid_search_keeps_what_scores_enough_in_descending_order(
 
 
 @pytest.mark.requirement("S1-105", "S1-52", "S1-07", "S1-59")
-def test_the_synthesis_cites_the_results_by_their_place(logbook: httpx.Client) -> None:
+def test_the_synthesis_cites_the_results_by_their_place(logbook: httpx2.Client) -> None:
     asked = {"query": "arc detector of cavity 2", "limit": 5}
     body = ask(logbook, **asked, include_citations=True)
     marks = [f"[{n}]" for n in range(1, len(body["citations"]) + 1)]
@@ -175,7 +175,7 @@ def test_the_synthesis_cites_the_results_by_their_place(logbook: httpx.Client) -
 
 @pytest.mark.requirement("S1-58", "C14")
 def test_a_category_is_compared_and_a_date_is_a_beginning(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     asked = {"query": "cavity arc water"}
     given = {"category": "rf", "date_from": "2026-03-03"}
@@ -192,7 +192,7 @@ def test_a_category_is_compared_and_a_date_is_a_beginning(
 
 @pytest.mark.requirement("S1-27", "S1-50", "S1-53")
 def test_of_more_than_are_wanted_so_many_are_given_and_five_are_read(
-    admin: httpx.Client,
+    admin: httpx2.Client,
 ) -> None:
     entries = [
         {"source": "api", "external_id": f"K-{n}", "text": f"Klystron {n} is off."}
@@ -214,7 +214,7 @@ def test_of_more_than_are_wanted_so_many_are_given_and_five_are_read(
 
 
 @pytest.mark.requirement("S1-08", "S1-37", "C13")
-def test_one_request_asks_any_number_of_sources(logbook: httpx.Client) -> None:
+def test_one_request_asks_any_number_of_sources(logbook: httpx2.Client) -> None:
     other = {**ENTRIES[0], "source": "operations", "logbook": "Linac"}
     assert logbook.post("/v1/entries", json=other).status_code < 300
 
@@ -233,7 +233,7 @@ def test_one_request_asks_any_number_of_sources(logbook: httpx.Client) -> None:
 
 
 @pytest.mark.requirement("C15")
-def test_without_citations_the_synthesis_stays(logbook: httpx.Client) -> None:
+def test_without_citations_the_synthesis_stays(logbook: httpx2.Client) -> None:
     asked = {"query": "arc detector of cavity 2"}
     body = ask(logbook, **asked, include_citations=False)
     assert body["citations"] == []
@@ -242,7 +242,7 @@ def test_without_citations_the_synthesis_stays(logbook: httpx.Client) -> None:
 
 
 @pytest.mark.requirement("S1-60", "S1-51", "S1-40")
-def test_nothing_found_is_an_answer(client: httpx.Client) -> None:
+def test_nothing_found_is_an_answer(client: httpx2.Client) -> None:
     answer = client.post("/search", json={"query": "rf trip"})
     assert answer.json() == {
         "results": [],
@@ -257,7 +257,7 @@ def test_nothing_found_is_an_answer(client: httpx.Client) -> None:
 
 
 @pytest.mark.requirement("S1-55")
-def test_a_degraded_answer_says_so_in_its_headers(logbook: httpx.Client) -> None:
+def test_a_degraded_answer_says_so_in_its_headers(logbook: httpx2.Client) -> None:
     answer = logbook.post(
         "/search",
         json={"query": "cavity", "method": "hybrid"},
@@ -284,7 +284,7 @@ def test_a_degraded_answer_says_so_in_its_headers(logbook: httpx.Client) -> None
     ids=str,
 )
 def test_what_cannot_be_asked_is_422_in_both_forms(
-    client: httpx.Client, body: dict[str, Any]
+    client: httpx2.Client, body: dict[str, Any]
 ) -> None:
     answer = client.post("/search", json=body)
     assert answer.status_code == 422
@@ -297,7 +297,7 @@ def test_what_cannot_be_asked_is_422_in_both_forms(
 
 @pytest.mark.requirement("S1-56")
 def test_a_search_whose_every_branch_failed_speaks_in_both_forms(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     answer = logbook.post(
         "/search",
@@ -309,14 +309,14 @@ def test_a_search_whose_every_branch_failed_speaks_in_both_forms(
     assert told["detail"].startswith(told["error"]["message"])
 
 
-def test_another_route_speaks_in_one_form(client: httpx.Client) -> None:
+def test_another_route_speaks_in_one_form(client: httpx2.Client) -> None:
     answer = client.post("/v1/search/query", json={"limit": 0})
     assert list(answer.json()) == ["error"]
 
 
 @pytest.mark.requirement("P10")
 def test_it_shows_nothing_of_another_facility(
-    logbook: httpx.Client, running: System
+    logbook: httpx2.Client, running: System
 ) -> None:
     with running.client(running.key(tenant="stranger")) as stranger:
         body = ask(stranger, query="arc cavity")
@@ -325,7 +325,7 @@ def test_it_shows_nothing_of_another_facility(
 
 @pytest.mark.requirement("S1-105", "S4-29")
 def test_a_question_typed_in_a_terminal_is_answered_with_its_sources(
-    logbook: httpx.Client, running: System, tenant: str
+    logbook: httpx2.Client, running: System, tenant: str
 ) -> None:
     key = running.key(tenant=tenant)
     typed = replace(

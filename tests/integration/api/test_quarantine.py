@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -61,7 +61,7 @@ def put_aside(api: System, tenant: str, stage: str) -> PutAside:
 
 
 @pytest.fixture
-def everybody(api: System) -> Iterator[httpx.Client]:
+def everybody(api: System) -> Iterator[httpx2.Client]:
     """An admin of the whole installation."""
     with psycopg.connect(api.database) as conn:
         made = keys.create_key(
@@ -71,7 +71,7 @@ def everybody(api: System) -> Iterator[httpx.Client]:
         yield client
 
 
-def listed(client: httpx.Client, **params: Any) -> list[dict[str, Any]]:
+def listed(client: httpx2.Client, **params: Any) -> list[dict[str, Any]]:
     answer = client.get("/v1/quarantine", params=params)
     assert answer.status_code == 200, answer.text
     items: list[dict[str, Any]] = answer.json()["items"]
@@ -245,9 +245,9 @@ def test_the_same_key_releases_once(api, operator, put_aside, stage):
     put_aside(2)
     headers = {"Idempotency-Key": "k1"}
 
-    def release(limit: int) -> httpx.Response:
+    def release(limit: int) -> httpx2.Response:
         body = {"stage": stage, "limit": limit}
-        found: httpx.Response = operator.post(
+        found: httpx2.Response = operator.post(
             "/v1/quarantine/retry", json=body, headers=headers
         )
         return found
@@ -314,7 +314,7 @@ def test_another_facilitys_answers_like_what_is_absent(
     assert listed(operator) == [one]
 
 
-def bare(answer: httpx.Response) -> dict[str, Any]:
+def bare(answer: httpx2.Response) -> dict[str, Any]:
     error: dict[str, Any] = answer.json()["error"]
     return {name: error[name] for name in error if name not in {"id", "request_id"}}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from api.cli import api_client
@@ -24,7 +24,7 @@ ENTRIES: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def logbook(client: httpx.Client) -> None:
+def logbook(client: httpx2.Client) -> None:
     for minute, entry in enumerate(ENTRIES):
         given = {"source": "api", "entry_time": f"2026-03-02T05:{minute:02}:00Z"}
         answer = client.post(
@@ -49,7 +49,7 @@ def faulty(
     opened = api_client.open_client
     fault = "branch=semantic;error=embedding_unavailable"
 
-    def asking(*given: Any, **named: Any) -> httpx.Client:
+    def asking(*given: Any, **named: Any) -> httpx2.Client:
         client = opened(*given, **named)
         client.headers["X-Logchord-Fault"] = fault
         return client

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import redis
 import redis.asyncio
@@ -167,7 +167,7 @@ def test_without_redis_a_question_loses_a_preference_and_says_so(
 
 
 @pytest.fixture
-def logbook(admin: httpx.Client) -> httpx.Client:
+def logbook(admin: httpx2.Client) -> httpx2.Client:
     """Entries that are alike but for what they name, found by every branch."""
     entries: list[dict[str, Any]] = [
         {"external_id": "a", "text": "QF7: the power supply was found warm"},
@@ -190,7 +190,7 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     return admin
 
 
-def asked(client: httpx.Client, query: str, **fields: Any) -> dict[str, Any]:
+def asked(client: httpx2.Client, query: str, **fields: Any) -> dict[str, Any]:
     body = {"query": query, "mode": "hybrid", "debug": True, **fields}
     answer = client.post("/v1/search/query", json=body)
     assert answer.status_code == 200, answer.text
@@ -205,7 +205,7 @@ def factors(body: dict[str, Any]) -> dict[str, float]:
 
 @pytest.mark.requirement("S4-06", "S4-11", "S4-12", "S4-22")
 def test_pages_and_sessions_put_hits_first_and_hide_none(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     plain = asked(logbook, "power supply warm")
     assert factors(plain) == {}

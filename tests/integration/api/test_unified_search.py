@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -34,13 +34,13 @@ ROUTES = (
 
 
 @pytest.fixture
-def logbook(client: httpx.Client) -> httpx.Client:
+def logbook(client: httpx2.Client) -> httpx2.Client:
     answer = client.post("/v1/entries?wait_for=index&wait_ms=30000", json=ENTRY)
     assert answer.is_success, answer.text
     return client
 
 
-def ok(answer: httpx.Response, status: int = 200) -> Any:
+def ok(answer: httpx2.Response, status: int = 200) -> Any:
     assert answer.status_code == status, answer.text
     return answer.json()
 
@@ -71,7 +71,7 @@ def test_openapi_has_the_contracts_of_both_prefixes(api: System) -> None:
 
 @pytest.mark.requirement("S4-74", "S4-75", "S4-60", "S4-64", "S4-35", "C36")
 def test_the_other_prefix_answers_the_same_in_camel_case(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     asked = {"query": "Why did GV08 close?", "mode": "hybrid"}
     ours = ok(logbook.post(f"{OURS}/query", json=asked))
@@ -113,7 +113,7 @@ def test_the_other_prefix_answers_the_same_in_camel_case(
 
 @pytest.mark.requirement("S4-68", "S4-69", "S4-27")
 def test_what_is_stronger_or_as_near_beyond_the_scope_of_a_page_is_told(
-    client: httpx.Client,
+    client: httpx2.Client,
 ) -> None:
     said = "Chiller 4 tripped on low flow, flow switch replaced."
     entries = [
@@ -147,7 +147,7 @@ def test_what_is_stronger_or_as_near_beyond_the_scope_of_a_page_is_told(
 
 @pytest.mark.requirement("S4-61", "S4-72", "S4-73", "S4-77")
 def test_what_is_offered_is_evaluated_and_nothing_recorded(
-    logbook: httpx.Client, running: System, tenant: str
+    logbook: httpx2.Client, running: System, tenant: str
 ) -> None:
     asked = {"queries": [QUERY, "zebra", "gate valve 8 exploded"]}
     told = ok(logbook.post(f"{OURS}/suggestions/evaluate", json=asked))
@@ -182,7 +182,7 @@ def test_what_is_offered_is_evaluated_and_nothing_recorded(
 
 @pytest.mark.requirement("S4-72")
 def test_where_nothing_was_written_no_question_has_an_answer(
-    client: httpx.Client,
+    client: httpx2.Client,
 ) -> None:
     asked = {"queries": [QUERY, "zebra"]}
     told = ok(client.post(f"{OURS}/suggestions/evaluate", json=asked))["items"]
@@ -192,7 +192,7 @@ def test_where_nothing_was_written_no_question_has_an_answer(
 
 @pytest.mark.requirement("S4-43", "S4-44", "S4-57")
 def test_an_answer_is_noted_without_its_text(
-    logbook: httpx.Client, running: System, tenant: str
+    logbook: httpx2.Client, running: System, tenant: str
 ) -> None:
     session = {"session_id": "s-1"}
     ok(logbook.post(f"{OURS}/query", json={"query": "zebrafish?", **session}))
@@ -217,7 +217,7 @@ def test_an_answer_is_noted_without_its_text(
 
 @pytest.mark.requirement("S4-43")
 def test_a_word_that_nobody_wrote_is_told_by_device_and_proposed_when_said_otherwise(
-    logbook: httpx.Client, running: System, tenant: str
+    logbook: httpx2.Client, running: System, tenant: str
 ) -> None:
     with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
         for turn in range(3):
@@ -244,7 +244,7 @@ def test_a_word_that_nobody_wrote_is_told_by_device_and_proposed_when_said_other
 
 @pytest.mark.requirement("S4-57")
 def test_an_answer_does_not_wait_for_a_table_that_is_locked(
-    logbook: httpx.Client, running: System
+    logbook: httpx2.Client, running: System
 ) -> None:
     with psycopg.connect(running.database) as conn:
         conn.execute("LOCK TABLE search_event IN ACCESS EXCLUSIVE MODE")
@@ -256,7 +256,7 @@ def test_an_answer_does_not_wait_for_a_table_that_is_locked(
 
 @pytest.mark.requirement("S4-41", "S4-43", "S4-46")
 def test_a_page_tells_of_events_and_feedback(
-    caller: httpx.Client, operator: httpx.Client, api: System, tenant: str
+    caller: httpx2.Client, operator: httpx2.Client, api: System, tenant: str
 ) -> None:
     job = str(uuid4())
     event = {
@@ -329,7 +329,7 @@ def test_switched_off_nothing_is_kept(make_api, tenant: str) -> None:
 
 @pytest.mark.requirement("S4-40")
 def test_whoever_reads_results_alone_needs_nothing_of_what_is_beside_them(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     plain = {"query": "Why did GV08 close?", "method": "keyword"}
     expected = ok(logbook.post("/search", json=plain))

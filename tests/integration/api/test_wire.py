@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from uuid import UUID
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -38,13 +38,13 @@ def brief(make_api: Callable[..., System]) -> System:
 
 
 @pytest.fixture
-def reader(brief: System, tenant: str) -> Iterator[httpx.Client]:
+def reader(brief: System, tenant: str) -> Iterator[httpx2.Client]:
     with brief.client(brief.key(tenant=tenant)) as client:
         yield client
 
 
 def connect(system: System) -> socket.socket:
-    port = httpx.URL(system.url).port
+    port = httpx2.URL(system.url).port
     return socket.create_connection(("127.0.0.1", port), timeout=10)
 
 
@@ -119,7 +119,7 @@ def test_what_is_no_request_is_refused_or_dropped_within_its_time(
     assert all(400 <= status < 500 for status in found), answer[:300]
     assert b"Traceback" not in answer
     assert process.memory_info().rss - before < 64 * 2**20
-    assert httpx.get(f"{brief.url}/health/live").status_code == 200
+    assert httpx2.get(f"{brief.url}/health/live").status_code == 200
 
 
 @pytest.mark.requirement("B18")
@@ -133,7 +133,7 @@ def test_headers_behind_a_body_are_read_only_so_far(brief: System, odd: bytes):
 
 @pytest.mark.requirement("B18")
 def test_headers_without_end_put_nothing_into_another_answer(
-    brief: System, reader: httpx.Client
+    brief: System, reader: httpx2.Client
 ):
     key = reader.headers["Authorization"].encode()
     after = reader.get("/v1/changes").json()["next_after"].encode()
@@ -150,7 +150,7 @@ def test_headers_without_end_put_nothing_into_another_answer(
 
 @pytest.mark.requirement("B18")
 def test_a_request_hidden_in_another_is_not_carried_out(
-    brief: System, reader: httpx.Client
+    brief: System, reader: httpx2.Client
 ):
     key = reader.headers["Authorization"].encode()
     for head in (b"Content-Length: 4\r\n", b""):
@@ -169,7 +169,7 @@ def test_a_request_hidden_in_another_is_not_carried_out(
 
 @pytest.mark.requirement("B18")
 def test_options_and_trace_are_refused_on_every_route_and_head_without_get(
-    reader: httpx.Client,
+    reader: httpx2.Client,
 ):
     for path, known in reader.get("/openapi.json").json()["paths"].items():
         address = re.sub(r"\{\w+\}", str(UUID(int=0)), path)
@@ -182,7 +182,7 @@ def test_options_and_trace_are_refused_on_every_route_and_head_without_get(
             assert 400 <= answer.status_code < 500, (method, path, answer.status_code)
 
 
-def slowest(client: httpx.Client) -> float:
+def slowest(client: httpx2.Client) -> float:
     """Return how long nineteen of twenty requests take at most."""
     took = []
     for _ in range(100):

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -26,8 +26,8 @@ from tests.support.waiting import until
 BEGIN_SECONDS, PATIENT_SECONDS = 90, 30
 
 
-def ask(url: str, **options: Any) -> httpx.Response:
-    return httpx.get(url, timeout=PATIENT_SECONDS, **options)
+def ask(url: str, **options: Any) -> httpx2.Response:
+    return httpx2.get(url, timeout=PATIENT_SECONDS, **options)
 
 
 @contextmanager
@@ -97,8 +97,8 @@ def test_flower_asks_for_its_login_and_changes_nothing(up: Machine) -> None:
     answer = ask(f"{up.flower}/api/tasks", auth=(user, password))
     assert answer.status_code == 200
     shutdown = f"{up.flower}/api/worker/shutdown/anything"
-    assert httpx.post(shutdown, timeout=PATIENT_SECONDS).status_code == 401
-    refused = httpx.post(shutdown, auth=(user, password), timeout=PATIENT_SECONDS)
+    assert httpx2.post(shutdown, timeout=PATIENT_SECONDS).status_code == 401
+    refused = httpx2.post(shutdown, auth=(user, password), timeout=PATIENT_SECONDS)
     assert refused.status_code == 403
 
 
@@ -147,7 +147,7 @@ def test_a_killed_worker_comes_back_while_searches_are_answered(up: Machine) -> 
     key = (up.home / "run" / "cli_key").read_text(encoding="utf-8")
 
     def is_answered() -> bool:
-        answer = httpx.post(
+        answer = httpx2.post(
             f"{up.url}/v1/search/query",
             json={"query": "vacuum", "mode": "keyword", "deadline_ms": 4000},
             headers={"Authorization": f"Bearer {key}"},
@@ -171,7 +171,7 @@ def test_a_server_that_dies_is_started_again(up: Machine) -> None:
     until(lambda: server() not in (None, before), within_seconds=60)
 
     def well() -> bool:
-        with suppress(httpx.TransportError):
+        with suppress(httpx2.TransportError):
             return bool(
                 ask(f"{up.url}/health/ready").json()["checks"]["broker"] == "ok"
             )

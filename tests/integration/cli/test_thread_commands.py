@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -22,7 +22,7 @@ def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
     return typist(api, tmp_path, api.key(tenant=tenant))
 
 
-def push(caller: httpx.Client, *entries: dict[str, Any]) -> None:
+def push(caller: httpx2.Client, *entries: dict[str, Any]) -> None:
     for minute, entry in enumerate(entries):
         time = f"2026-03-02T05:{minute:02}:00Z"
         body = {"source": "api", "entry_time": time, **entry}
@@ -34,7 +34,7 @@ def at(clock: str) -> str:
     return f"2026-03-02T{clock}:00Z"
 
 
-def entry_id(caller: httpx.Client, external_id: str) -> str:
+def entry_id(caller: httpx2.Client, external_id: str) -> str:
     return str(caller.get(f"/e/api/{external_id}").json()["entry_id"])
 
 
@@ -44,7 +44,7 @@ LAST = {"external_id": "OPS-79", "text": "Beam back.", "reply_to": "OPS/78"}
 
 
 def test_an_entry_is_shown_by_whatever_it_is_called(
-    logchord: Run, caller: httpx.Client, tenant: str
+    logchord: Run, caller: httpx2.Client, tenant: str
 ) -> None:
     push(caller, TRIP, REPLY)
     entry = caller.get("/e/api/OPS%2F78").json()
@@ -62,7 +62,7 @@ def test_an_entry_is_shown_by_whatever_it_is_called(
 
 
 def test_what_is_not_there_or_not_one_alone_is_told_apart(
-    logchord: Run, caller: httpx.Client
+    logchord: Run, caller: httpx2.Client
 ) -> None:
     push(caller, TRIP)
     for absent in ("OPS-1", str(uuid4()), "logchord:elsewhere/api/OPS-77"):
@@ -72,7 +72,7 @@ def test_what_is_not_there_or_not_one_alone_is_told_apart(
 
 
 def test_an_entry_is_read_as_it_is_and_as_it_was(
-    logchord: Run, caller: httpx.Client
+    logchord: Run, caller: httpx2.Client
 ) -> None:
     push(caller, TRIP)
     push(caller, {**TRIP, "text": "Cavity 3 tripped.\x1b[2J\nReset.", "tags": ["rf"]})
@@ -92,7 +92,7 @@ def test_an_entry_is_read_as_it_is_and_as_it_was(
 
 
 def test_the_files_of_an_entry_are_saved_and_none_is_replaced(
-    logchord: Run, caller: httpx.Client, tmp_path: Path
+    logchord: Run, caller: httpx2.Client, tmp_path: Path
 ) -> None:
     push(caller, TRIP)
     where = f"/v1/entries/{caller.get('/e/api/OPS-77').json()['entry_id']}/attachments"
@@ -117,7 +117,7 @@ def test_the_files_of_an_entry_are_saved_and_none_is_replaced(
 
 
 def test_a_thread_is_shown_from_any_of_its_entries(
-    logchord: Run, caller: httpx.Client
+    logchord: Run, caller: httpx2.Client
 ) -> None:
     push(caller, TRIP, REPLY, LAST, {"external_id": "X", "text": "elsewhere"})
     shown = [logchord("thread", name).stdout for name in ("OPS-77", "OPS/78", "OPS-79")]
@@ -134,7 +134,7 @@ def test_a_thread_is_shown_from_any_of_its_entries(
 
 @pytest.mark.requirement("P10")
 def test_a_thread_holds_what_the_caller_may_see_and_no_trace_of_the_rest(
-    api: System, caller: httpx.Client, tenant: str
+    api: System, caller: httpx2.Client, tenant: str
 ) -> None:
     push(caller, TRIP, {**REPLY, "readers": ["group:safety"]}, LAST)
     entry = caller.get("/e/api/OPS-77").json()
@@ -152,7 +152,7 @@ def test_a_thread_holds_what_the_caller_may_see_and_no_trace_of_the_rest(
 
 @pytest.mark.requirement("I12")
 def test_a_thread_is_told_as_a_state_a_timeline_and_a_tree(
-    logchord: Run, caller: httpx.Client
+    logchord: Run, caller: httpx2.Client
 ) -> None:
     # The reply first, and both before what they answer.
     push(caller, {**LAST, "text": "Beam back at 04:57.", "entry_time": at("06:05")})
@@ -182,7 +182,7 @@ def test_a_thread_is_told_as_a_state_a_timeline_and_a_tree(
 
 @pytest.mark.requirement("I12")
 def test_what_is_hidden_or_deleted_tells_nothing_of_an_incident(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     push(caller, TRIP, {**REPLY, "text": "Cause found.", "readers": ["group:safety"]})
     push(caller, {**LAST, "readers": ["group:safety"]})
@@ -205,7 +205,7 @@ def test_what_is_hidden_or_deleted_tells_nothing_of_an_incident(
 
 @pytest.mark.requirement("I12")
 def test_replies_stand_under_what_took_their_parents_place(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     push(caller, {"external_id": "note", "text": "Plot."}, TRIP, REPLY)
     link = {"kind": "supersedes", "external_id": "OPS-77"}
@@ -221,7 +221,7 @@ def test_replies_stand_under_what_took_their_parents_place(
     assert kinds == {"supersedes", "related"}
 
 
-def test_of_a_text_with_marks_the_words_are_quoted(caller: httpx.Client) -> None:
+def test_of_a_text_with_marks_the_words_are_quoted(caller: httpx2.Client) -> None:
     text = "<p>RF <b>tripped</b> at 04:10.</p><p>Beam back at 04:30.</p>"
     push(caller, {"external_id": "H", "text": text, "text_format": "html"})
     found = caller.get(f"/v1/entries/{entry_id(caller, 'H')}/thread").json()
@@ -231,7 +231,7 @@ def test_of_a_text_with_marks_the_words_are_quoted(caller: httpx.Client) -> None
 
 
 def test_of_a_thread_too_long_the_newest_entries_are_read(
-    caller: httpx.Client, monkeypatch: pytest.MonkeyPatch, api: System, tenant: str
+    caller: httpx2.Client, monkeypatch: pytest.MonkeyPatch, api: System, tenant: str
 ) -> None:
     push(caller, TRIP, REPLY, LAST)
     first = UUID(entry_id(caller, "OPS-77"))
@@ -246,7 +246,7 @@ def test_of_a_thread_too_long_the_newest_entries_are_read(
     assert [one.quote for one in found.timeline] == ["Arc", "Beam"]
 
 
-def test_a_deleted_member_leaves_its_thread(caller: httpx.Client) -> None:
+def test_a_deleted_member_leaves_its_thread(caller: httpx2.Client) -> None:
     push(caller, TRIP, REPLY)
     first, second = (caller.get(f"/e/api/{n}").json() for n in ("OPS-77", "OPS%2F78"))
     assert caller.delete(f"/v1/entries/{second['entry_id']}").status_code == 204
@@ -257,7 +257,7 @@ def test_a_deleted_member_leaves_its_thread(caller: httpx.Client) -> None:
 
 
 def test_searches_are_listed_shown_and_cancelled(
-    logchord: Run, caller: httpx.Client, api: System
+    logchord: Run, caller: httpx2.Client, api: System
 ) -> None:
     # Without a worker a job stays as it is.
     accepted = caller.post("/v1/search/jobs", json={"query": "beam", "mode": "keyword"})

@@ -21,7 +21,8 @@ from shared.opensearch.documents import load
 from shared.postgres.pool import connection
 from shared.settings.settings import Settings
 from shared.work import batches, due_work, quarantine
-from workers.runtime.context import Context, Resources, budget
+from shared.work.quarantine_budget import BUDGET
+from workers.runtime.context import Context, Resources
 from workers.tasks import batch_commit
 from workers.tasks.chores import reconcile_index
 from workers.tasks.duplicates import place_entries
@@ -224,9 +225,7 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
             if name == "before_finish":
                 conn.execute("UPDATE work SET leased_until = now()")
                 (ours,) = due_work.claim(conn, f"embed:{MODEL}", limit=1)
-                assert quarantine.put_aside(
-                    conn, ours, InternalError(), budget(ctx.settings)
-                )
+                assert quarantine.put_aside(conn, ours, InternalError(), BUDGET)
                 conn.commit()
 
     late = LosingContext(ctx._resources, {})

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from local.server import Server
@@ -65,20 +65,20 @@ def with_field(tmp_path: Path) -> Path:
     return folder
 
 
-def push(client: httpx.Client, entry: dict[str, Any]) -> str:
+def push(client: httpx2.Client, entry: dict[str, Any]) -> str:
     """Push an entry and return what became of it."""
     answer = client.post("/v1/entries", json=entry)
     assert answer.status_code < 300, answer.text
     return str(answer.json()["status"])
 
 
-def listed(client: httpx.Client) -> dict[str, dict[str, Any]]:
+def listed(client: httpx2.Client) -> dict[str, dict[str, Any]]:
     """Return the entries of the listing by their own ids."""
     items = client.get("/v1/entries").json()["items"]
     return {one["external_id"]: one for one in items}
 
 
-def found(client: httpx.Client, query: str, **filters: Any) -> set[str]:
+def found(client: httpx2.Client, query: str, **filters: Any) -> set[str]:
     """Return what a search finds, by whichever engine has the time."""
     asked = {"query": query, "filters": filters, "mode": "keyword"}
     body = client.post("/v1/search/query", json=asked).json()

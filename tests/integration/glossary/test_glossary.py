@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from shared.access.scope import Scope
@@ -32,20 +32,20 @@ PATH = "/v1/glossary"
 
 
 @pytest.fixture
-def searcher(api: System, tenant: str) -> Iterator[httpx.Client]:
+def searcher(api: System, tenant: str) -> Iterator[httpx2.Client]:
     """Somebody of the facility who may search, and no more."""
     with api.client(api.key(tenant=tenant, scopes=("search",))) as client:
         yield client
 
 
 @pytest.fixture
-def decider(api: System, tenant: str) -> Iterator[httpx.Client]:
+def decider(api: System, tenant: str) -> Iterator[httpx2.Client]:
     """An admin of that facility."""
     with api.client(api.key(tenant=tenant, scopes=("admin",))) as client:
         yield client
 
 
-def asked(client: httpx.Client, query: str, **fields: Any) -> dict[str, Any]:
+def asked(client: httpx2.Client, query: str, **fields: Any) -> dict[str, Any]:
     body = {"query": query, "mode": "keyword", **fields}
     answer = client.post("/v1/search/query", json=body)
     assert answer.status_code == 200, answer.text
@@ -53,12 +53,12 @@ def asked(client: httpx.Client, query: str, **fields: Any) -> dict[str, Any]:
     return found
 
 
-def found_by(client: httpx.Client, query: str, engine: str) -> list[str]:
+def found_by(client: httpx2.Client, query: str, engine: str) -> list[str]:
     results = asked(client, query, modules=[engine])["results"]
     return [one["external_id"] for one in results]
 
 
-def proposed(client: httpx.Client, term: str, *forms: str) -> dict[str, Any]:
+def proposed(client: httpx2.Client, term: str, *forms: str) -> dict[str, Any]:
     answer = client.post(f"{PATH}/{term}", json={"expansions": list(forms)})
     assert answer.status_code == 200, answer.text
     told: dict[str, Any] = answer.json()
@@ -67,7 +67,7 @@ def proposed(client: httpx.Client, term: str, *forms: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("I20", "S4-01")
 def test_a_term_is_searched_as_what_was_approved_and_not_before_nor_after(
-    client: httpx.Client, admin: httpx.Client
+    client: httpx2.Client, admin: httpx2.Client
 ) -> None:
     searcher = client
     entries = {"entries": [LONG, OTHER]}
@@ -149,7 +149,7 @@ def test_a_plan_has_of_what_is_approved_what_its_words_may_mean(asking: Any) -> 
 
 @pytest.mark.requirement("I20")
 def test_only_named_expansions_are_decided_and_a_rejected_one_stays_so_unnamed(
-    searcher: httpx.Client, decider: httpx.Client
+    searcher: httpx2.Client, decider: httpx2.Client
 ) -> None:
     proposed(searcher, "RF", "radio frequency", "reference frame")
     named = {"expansion": "Reference  Frame"}
@@ -182,7 +182,7 @@ def test_only_named_expansions_are_decided_and_a_rejected_one_stays_so_unnamed(
 
 
 def test_pages_have_each_term_once_and_another_facility_has_none(
-    searcher: httpx.Client, api: System
+    searcher: httpx2.Client, api: System
 ) -> None:
     for number in range(5):
         proposed(searcher, f"T{number}/x", "some words")
@@ -209,7 +209,7 @@ def test_pages_have_each_term_once_and_another_facility_has_none(
     ],
 )
 def test_what_says_nothing_is_refused(
-    searcher: httpx.Client, term: str, forms: list[str], code: str
+    searcher: httpx2.Client, term: str, forms: list[str], code: str
 ) -> None:
     answer = searcher.post(f"{PATH}/{term}", json={"expansions": forms})
     assert answer.status_code == 422
@@ -218,7 +218,7 @@ def test_what_says_nothing_is_refused(
 
 
 def test_a_term_has_no_more_approved_expansions_than_the_limit(
-    searcher: httpx.Client, decider: httpx.Client
+    searcher: httpx2.Client, decider: httpx2.Client
 ) -> None:
     proposed(searcher, "X1", *(f"form {n}" for n in range(20)))
     assert len(decider.post(f"{PATH}/X1/approve").json()["expansions"]) == 20

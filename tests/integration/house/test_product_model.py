@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from uuid import UUID
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 import redis
@@ -301,7 +301,7 @@ class Machine(RuleBasedStateMachine):
         return " ".join([*sorted(words), *others])
 
     @staticmethod
-    def _ok(answer: httpx.Response) -> Any:
+    def _ok(answer: httpx2.Response) -> Any:
         assert answer.status_code in {200, 201, 202}, answer.text
         return answer.json()
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from local.server import Server
@@ -79,7 +79,7 @@ def refused(guarded: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def searched(client: httpx.Client, mode: str) -> dict[str, object]:
+def searched(client: httpx2.Client, mode: str) -> dict[str, object]:
     asked = {"query": "was the klystron too warm", "mode": mode}
     answer = client.post("/v1/search/query", json=asked)
     assert answer.status_code == 200, answer.text

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
 import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
@@ -48,8 +47,8 @@ class Served:
         assert not self.system.has_ended("mcp"), self.system.tail("mcp")
         try:
             address = self.url.replace("/mcp", "/health/live")
-            return httpx.get(address, timeout=2).status_code == 200
-        except httpx.TransportError:
+            return httpx2.get(address, timeout=2).status_code == 200
+        except httpx2.TransportError:
             return False
 
 
@@ -213,13 +212,13 @@ def test_keys_and_scopes_are_those_of_rest(served: Served):
 
 
 @pytest.fixture
-def agent_http(served: Served) -> Iterator[httpx.Client]:
+def agent_http(served: Served) -> Iterator[httpx2.Client]:
     headers = {"Authorization": f"Bearer {served.key()}"}
-    with httpx.Client(headers=headers, timeout=40) as client:
+    with httpx2.Client(headers=headers, timeout=40) as client:
         yield client
 
 
-def post(served: Served, client: httpx.Client, **params: Any) -> httpx.Response:
+def post(served: Served, client: httpx2.Client, **params: Any) -> httpx2.Response:
     """Call a tool as the documentation does: one POST, no session."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -239,7 +238,7 @@ def post(served: Served, client: httpx.Client, **params: Any) -> httpx.Response:
     )
 
 
-def test_one_post_is_enough(served: Served, agent_http: httpx.Client):
+def test_one_post_is_enough(served: Served, agent_http: httpx2.Client):
     answer = post(
         served, agent_http, name="search", arguments={"query": "cavity", "limit": 1}
     )
@@ -250,7 +249,7 @@ def test_one_post_is_enough(served: Served, agent_http: httpx.Client):
 
 
 def test_an_argument_of_a_megabyte_is_refused_at_once(
-    served: Served, agent_http: httpx.Client
+    served: Served, agent_http: httpx2.Client
 ):
     took = []
     for _ in range(3):
@@ -330,7 +329,7 @@ def test_a_call_takes_little_more_than_the_request_that_it_is(served: Served):
     asked = {"query": "cavity tripped", "mode": "hybrid", "limit": 5}
     with (
         served.system.client(key) as rest,
-        httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=40) as agent,
+        httpx2.Client(headers={"Authorization": f"Bearer {key}"}, timeout=40) as agent,
     ):
         by_rest, by_mcp = [], []
         for _ in range(60):

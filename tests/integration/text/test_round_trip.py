@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -54,7 +54,7 @@ def texts() -> list[str]:
     return found[:CASES]
 
 
-def listed(client: httpx.Client) -> Iterator[dict[str, Any]]:
+def listed(client: httpx2.Client) -> Iterator[dict[str, Any]]:
     """Read every entry there is, whole."""
     cursor = None
     while True:
@@ -67,7 +67,7 @@ def listed(client: httpx.Client) -> Iterator[dict[str, Any]]:
             return
 
 
-def hits(client: httpx.Client) -> Iterator[dict[str, Any]]:
+def hits(client: httpx2.Client) -> Iterator[dict[str, Any]]:
     """Find every entry by its word, page by page."""
     asked = {"mode": "keyword", "deadline_ms": 4000, "sort": "newest"}
     body = {"query": WORD, "limit": 100, **asked}
@@ -94,7 +94,7 @@ def documents(system: System, server: Server, tenant: str) -> list[dict[str, Any
 def test_any_text_that_is_taken_is_read_indexed_and_marked_as_it_came(
     running: System,
     opensearch: Server,
-    client: httpx.Client,
+    client: httpx2.Client,
     tenant: str,
     texts: list[str],
 ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -16,25 +16,25 @@ HTML = {"accept": "text/html"}
 
 
 @pytest.fixture
-def browser(api: System) -> Iterator[httpx.Client]:
+def browser(api: System) -> Iterator[httpx2.Client]:
     """Whoever has no key in their headers, and keeps cookies."""
-    with httpx.Client(base_url=api.url, headers=HTML) as client:
+    with httpx2.Client(base_url=api.url, headers=HTML) as client:
         yield client
 
 
-def csrf_of(browser: httpx.Client, path: str = "/login") -> str:
+def csrf_of(browser: httpx2.Client, path: str = "/login") -> str:
     page = read_page(browser.get(path).text)
     return page.one("input", name="csrf")["value"]
 
 
-def log_in(browser: httpx.Client, key: str, **more: str) -> httpx.Response:
+def log_in(browser: httpx2.Client, key: str, **more: str) -> httpx2.Response:
     form = {"csrf": csrf_of(browser), "key": key, "next": "/status", **more}
     return browser.post("/login", data=form, headers={"origin": str(browser.base_url)})
 
 
 @pytest.mark.requirement("SEC1")
 def test_a_key_is_traded_for_a_cookie_that_reads(
-    api: System, tenant: str, browser: httpx.Client
+    api: System, tenant: str, browser: httpx2.Client
 ) -> None:
     key = api.key(tenant=tenant)
 
@@ -53,7 +53,7 @@ def test_a_key_is_traded_for_a_cookie_that_reads(
 
 @pytest.mark.requirement("SEC1")
 def test_a_session_writes_by_no_route_of_programs(
-    api: System, tenant: str, browser: httpx.Client
+    api: System, tenant: str, browser: httpx2.Client
 ) -> None:
     log_in(browser, api.key(tenant=tenant))
 
@@ -70,7 +70,7 @@ def test_a_session_writes_by_no_route_of_programs(
 def test_a_form_from_elsewhere_is_refused(
     api: System,
     tenant: str,
-    browser: httpx.Client,
+    browser: httpx2.Client,
     origin: str | None,
     token: str | None,
 ) -> None:
@@ -89,7 +89,7 @@ def test_a_form_from_elsewhere_is_refused(
 
 @pytest.mark.requirement("SEC1")
 def test_a_key_that_is_revoked_ends_its_session(
-    api: System, tenant: str, browser: httpx.Client
+    api: System, tenant: str, browser: httpx2.Client
 ) -> None:
     key = api.key(tenant=tenant)
     # Before it was ever looked up here: what is known is known for two seconds.
@@ -111,7 +111,7 @@ def test_a_key_that_is_revoked_ends_its_session(
 
 @pytest.mark.requirement("SEC1")
 def test_a_session_that_somebody_made_up_is_none(
-    api: System, tenant: str, browser: httpx.Client
+    api: System, tenant: str, browser: httpx2.Client
 ) -> None:
     key_id = api.key(tenant=tenant).split("_")[1]
     forged = page_sessions.make_session(b"guessed", key_id)
@@ -122,7 +122,7 @@ def test_a_session_that_somebody_made_up_is_none(
 
 @pytest.mark.requirement("SEC1")
 def test_logging_out_forgets_the_session(
-    api: System, tenant: str, browser: httpx.Client
+    api: System, tenant: str, browser: httpx2.Client
 ) -> None:
     log_in(browser, api.key(tenant=tenant))
     form = {"csrf": csrf_of(browser)}
@@ -136,14 +136,14 @@ def test_logging_out_forgets_the_session(
 
 
 def test_nobody_is_led_elsewhere_after_a_login(
-    api: System, tenant: str, browser: httpx.Client
+    api: System, tenant: str, browser: httpx2.Client
 ) -> None:
     answer = log_in(browser, api.key(tenant=tenant), next="//evil.example")
 
     assert answer.headers["location"] == "/"
 
 
-def test_what_was_chosen_is_kept_in_the_browser(browser: httpx.Client) -> None:
+def test_what_was_chosen_is_kept_in_the_browser(browser: httpx2.Client) -> None:
     answer = browser.get("/set", params={"theme": "dark", "next": "/help"})
 
     assert answer.headers["location"] == "/help"

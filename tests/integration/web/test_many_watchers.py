@@ -9,7 +9,7 @@ import time
 from contextlib import ExitStack
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -46,9 +46,9 @@ def test_rows_are_read_once_a_moment_for_all_who_look_with_one_key() -> None:
 
 @pytest.mark.requirement("U28")
 def test_fifty_tabs_are_shown_a_new_entry_and_hold_nobody_up(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
-    async def first_rows(client: httpx.AsyncClient, title: str) -> bool:
+    async def first_rows(client: httpx2.AsyncClient, title: str) -> bool:
         async with client.stream("GET", "/live/events") as stream:
             async for line in stream.aiter_lines():
                 if line.startswith("data: "):
@@ -59,8 +59,8 @@ def test_fifty_tabs_are_shown_a_new_entry_and_hold_nobody_up(
         return False
 
     async def watch() -> list[bool]:
-        limits = httpx.Limits(max_connections=TABS + 10)
-        async with httpx.AsyncClient(
+        limits = httpx2.Limits(max_connections=TABS + 10)
+        async with httpx2.AsyncClient(
             base_url=caller.base_url,
             headers=caller.headers,
             limits=limits,
@@ -85,7 +85,7 @@ def test_fifty_tabs_are_shown_a_new_entry_and_hold_nobody_up(
 
 
 def test_whoever_does_not_read_on_holds_nobody_up_and_costs_little(
-    api: System, caller: httpx.Client
+    api: System, caller: httpx2.Client
 ) -> None:
     entries = [{"text": f"Pump {n} checked. " * 200} for n in range(30)]
     assert caller.post("/v1/entries", json={"entries": entries}).is_success

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.fixtures.system import System
@@ -17,7 +17,7 @@ PASSING = frozenset(
 )
 
 
-def show(client: httpx.Client, path: str, status: int = 200) -> Element:
+def show(client: httpx2.Client, path: str, status: int = 200) -> Element:
     answer = client.get(path, headers=HTML)
     assert answer.status_code == status, answer.text
     return read_page(answer.text)
@@ -39,7 +39,7 @@ def show(client: httpx.Client, path: str, status: int = 200) -> Element:
     ],
 )
 def test_every_page_is_there_with_one_head(
-    operator: httpx.Client, path: str, head: str
+    operator: httpx2.Client, path: str, head: str
 ) -> None:
     page = show(operator, path)
 
@@ -62,7 +62,7 @@ def test_every_page_is_there_with_one_head(
     ],
 )
 def test_every_page_is_the_data_of_its_route_at_the_same_address(
-    operator: httpx.Client, path: str, route: str
+    operator: httpx2.Client, path: str, route: str
 ) -> None:
     operator.post("/v1/entries", json={"text": "Pump 4 leaks.", "external_id": "P-4"})
 
@@ -82,12 +82,12 @@ def _settled(told: Any) -> Any:
     return {name: _settled(one) for name, one in told.items() if name not in PASSING}
 
 
-def test_the_quarantine_is_for_admins(caller: httpx.Client) -> None:
+def test_the_quarantine_is_for_admins(caller: httpx2.Client) -> None:
     assert show(caller, "/quarantine", status=403).one("h1").text == "Not allowed"
 
 
 def test_what_is_not_there_and_what_is_anothers_are_one_page(
-    caller: httpx.Client, api: System
+    caller: httpx2.Client, api: System
 ) -> None:
     with api.client() as other:
         theirs = other.post("/v1/entries", json={"text": "secret"}).json()
@@ -114,7 +114,7 @@ def test_what_is_not_there_and_what_is_anothers_are_one_page(
 
 
 def test_where_nothing_was_written_yet_it_says_what_to_do(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     page = show(caller, "/")
 
@@ -122,7 +122,7 @@ def test_where_nothing_was_written_yet_it_says_what_to_do(
     assert page.link("Look at the sources") == "/sources"
 
 
-def test_an_id_leads_to_the_address_that_a_rebuild_keeps(caller: httpx.Client) -> None:
+def test_an_id_leads_to_the_address_that_a_rebuild_keeps(caller: httpx2.Client) -> None:
     made = caller.post("/v1/entries", json={"text": "x", "external_id": "A/1"}).json()
 
     answer = caller.get(f"/entries/{made['entry_id']}?revision=1", headers=HTML)
@@ -132,7 +132,7 @@ def test_an_id_leads_to_the_address_that_a_rebuild_keeps(caller: httpx.Client) -
 
 
 def test_an_entry_whose_number_ends_like_a_twin_has_a_page(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     for number in ("run.json", "run2"):
         caller.post("/v1/entries", json={"text": number, "external_id": number})
@@ -147,7 +147,7 @@ def test_an_entry_whose_number_ends_like_a_twin_has_a_page(
     assert caller.get("/e/api/none.json", headers=HTML).status_code == 404
 
 
-def test_revisions_show_what_changed(caller: httpx.Client) -> None:
+def test_revisions_show_what_changed(caller: httpx2.Client) -> None:
     for text in ("valve closed", "valve open"):
         caller.post("/v1/entries", json={"text": text, "external_id": "R-1"})
 
@@ -161,7 +161,7 @@ def test_revisions_show_what_changed(caller: httpx.Client) -> None:
 
 
 def test_a_digest_tells_what_was_written_since_in_sections(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     caller.post(
         "/v1/entries",
@@ -201,7 +201,7 @@ def test_a_digest_tells_what_was_written_since_in_sections(
 
 
 def test_live_sends_its_rows_and_a_beat_to_whoever_has_them(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     caller.post("/v1/entries", json={"text": "beam is back", "title": "Beam"})
 

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 from PIL import Image
 
@@ -63,7 +63,7 @@ def facility() -> str:
 
 
 @pytest.fixture(scope="module")
-def logbook(running: System, facility: str) -> Iterator[httpx.Client]:
+def logbook(running: System, facility: str) -> Iterator[httpx2.Client]:
     """Its reader; all of this file's entries are in the index, one with two files."""
     with running.client(running.key(tenant=facility)) as client:
         push(client, [*THREAD, *VALUES])
@@ -86,7 +86,7 @@ def logbook(running: System, facility: str) -> Iterator[httpx.Client]:
 
 @pytest.mark.requirement("S4-28")
 def test_each_line_of_a_card_leads_to_the_sentence_that_says_so(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     page = search(logbook, "HCM03 tripped")
 
@@ -101,7 +101,7 @@ def test_each_line_of_a_card_leads_to_the_sentence_that_says_so(
         assert one.text in told or told in one.text
 
 
-def test_a_thread_is_a_tree_and_a_course_of_events(logbook: httpx.Client) -> None:
+def test_a_thread_is_a_tree_and_a_course_of_events(logbook: httpx2.Client) -> None:
     entry = logbook.get("/e/api/T-1").json()
 
     page = show(logbook, f"/threads/{entry['thread_id']}")
@@ -117,7 +117,7 @@ def test_a_thread_is_a_tree_and_a_course_of_events(logbook: httpx.Client) -> Non
     assert twin == logbook.get(f"/v1/threads/{entry['thread_id']}").json()
 
 
-def test_pictures_stand_in_rows_and_in_a_gallery(logbook: httpx.Client) -> None:
+def test_pictures_stand_in_rows_and_in_a_gallery(logbook: httpx2.Client) -> None:
     page = search(logbook, "HCM03 overtemperature")
     hit = next(one for one in page.every("li", cls="hit") if [*one.every("img")])
     assert len([*hit.every("img")]) == 1
@@ -137,7 +137,7 @@ def test_pictures_stand_in_rows_and_in_a_gallery(logbook: httpx.Client) -> None:
 
 @pytest.mark.requirement("I19")
 def test_a_value_that_was_changed_since_says_what_it_is_now(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     page = search(logbook, "current", mode="keyword")
 
@@ -147,7 +147,7 @@ def test_a_value_that_was_changed_since_says_what_it_is_now(
 
 
 def test_rows_may_be_short_and_each_says_which_branch_found_it_where(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     page = search(logbook, "HCM03", mode="keyword")
     tags = [one.text for one in page.one("li", cls="hit").every(cls="tag")]
@@ -163,7 +163,7 @@ def test_rows_may_be_short_and_each_says_which_branch_found_it_where(
 
 
 def test_what_is_at_other_times_is_told_beside_the_hits(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     page = search(logbook, "HCM03 tripped in March 2026")
 
@@ -173,7 +173,7 @@ def test_what_is_at_other_times_is_told_beside_the_hits(
 
 @pytest.mark.parametrize("asked", ["V-1", "link"])
 def test_why_not_takes_a_number_and_a_pasted_link(
-    logbook: httpx.Client, asked: str
+    logbook: httpx2.Client, asked: str
 ) -> None:
     page = search(logbook, "HCM03", mode="keyword")
     form = page.one("form", cls="why-not")
@@ -181,7 +181,7 @@ def test_why_not_takes_a_number_and_a_pasted_link(
     named = f"{logbook.base_url}/e/api/V-1@1#s1" if asked == "link" else asked
 
     told = show(
-        logbook, str(httpx.URL(form["action"], params={"job": job, "entry": named}))
+        logbook, str(httpx2.URL(form["action"], params={"job": job, "entry": named}))
     )
 
     said = logbook.get(f"/v1/search/jobs/{job}/why-not", params={"entry": "V-1"}).json()
@@ -190,7 +190,7 @@ def test_why_not_takes_a_number_and_a_pasted_link(
 
 
 def test_a_job_is_asked_again_and_stopped_by_forms(
-    logbook: httpx.Client, facility: str, running: System
+    logbook: httpx2.Client, facility: str, running: System
 ) -> None:
     body = {"query": "HCM03", "mode": "keyword"}
     job = logbook.post("/v1/search/jobs", json=body).json()["job_id"]
@@ -216,7 +216,7 @@ def test_a_job_is_asked_again_and_stopped_by_forms(
         assert show(admin, "/status").link("Flower").endswith(flower)
 
 
-def test_what_was_deleted_says_when_and_why(client: httpx.Client) -> None:
+def test_what_was_deleted_says_when_and_why(client: httpx2.Client) -> None:
     push(client, [{"external_id": "D-1", "text": "Written in the wrong book."}])
     entry = client.get("/e/api/D-1").json()
     reason = {"reason": "wrong <b>book</b>"}
@@ -235,7 +235,7 @@ def test_what_was_deleted_says_when_and_why(client: httpx.Client) -> None:
 
 @pytest.mark.requirement("S4-39")
 def test_chips_of_the_first_page_are_questions_with_answers(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     chips = [
         *show(logbook, "/").one("p", cls="worth").every("a", cls="chip"),
@@ -250,7 +250,7 @@ def test_chips_of_the_first_page_are_questions_with_answers(
         assert answer.has(cls="answer-grounded")
 
 
-def test_a_mode_has_controls_for_what_it_takes(logbook: httpx.Client) -> None:
+def test_a_mode_has_controls_for_what_it_takes(logbook: httpx2.Client) -> None:
     page = search(logbook, "HCM03", mode="semantic")
 
     control = page.one("input", name="p.similarity_threshold")

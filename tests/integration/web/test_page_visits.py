@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 import pytest
 
 from tests.integration.api.test_unified_search import events_of
@@ -15,7 +15,7 @@ VAIN = "gate valve 8 exploded"
 
 @pytest.mark.requirement("S4-43", "S4-45")
 def test_questions_ways_out_and_opened_hits_of_a_browser_are_one_session(
-    client: httpx.Client, running: System, tenant: str
+    client: httpx2.Client, running: System, tenant: str
 ) -> None:
     push(client, ENTRIES)
     vain = search(client, VAIN)
@@ -28,7 +28,7 @@ def test_questions_ways_out_and_opened_hits_of_a_browser_are_one_session(
     results = client.get(way_out, headers=HTML)
     assert results.is_success, results.text
     hit = found.one("a", cls="open")["href"]
-    for referer in (results.url, httpx.URL(client.base_url).join("/live")):
+    for referer in (results.url, httpx2.URL(client.base_url).join("/live")):
         opened = client.get(hit, headers={**HTML, "referer": str(referer)})
         assert opened.is_success, opened.text
     why_not = found.one("form", cls="why-not").one("input", name="job")["value"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.fixtures.system import System
@@ -37,14 +37,14 @@ ENTRIES: list[dict[str, Any]] = [
 ]
 
 
-def push(client: httpx.Client, entries: list[dict[str, Any]]) -> None:
+def push(client: httpx2.Client, entries: list[dict[str, Any]]) -> None:
     answer = client.post(
         "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
     )
     assert answer.status_code == 200, answer.text
 
 
-def show(client: httpx.Client, path: str, status: int = 200) -> Element:
+def show(client: httpx2.Client, path: str, status: int = 200) -> Element:
     answer = client.get(path, headers=HTML)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"].startswith("text/html")
@@ -52,12 +52,12 @@ def show(client: httpx.Client, path: str, status: int = 200) -> Element:
     return read_page(answer.text)
 
 
-def search(client: httpx.Client, query: str, **more: str) -> Element:
-    address = httpx.URL("/search", params={"q": query, **more})
+def search(client: httpx2.Client, query: str, **more: str) -> Element:
+    address = httpx2.URL("/search", params={"q": query, **more})
     return show(client, str(address))
 
 
-def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx.Client) -> None:
+def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx2.Client) -> None:
     push(client, ENTRIES)
 
     page = search(client, QUESTION)
@@ -76,7 +76,7 @@ def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx.Client) -> 
 
 
 def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(
-    client: httpx.Client,
+    client: httpx2.Client,
 ) -> None:
     push(client, ENTRIES)
 
@@ -95,7 +95,7 @@ def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(
 
 
 def test_what_a_question_was_read_as_is_taken_away_by_a_link(
-    client: httpx.Client,
+    client: httpx2.Client,
 ) -> None:
     push(client, ENTRIES)
 
@@ -107,7 +107,7 @@ def test_what_a_question_was_read_as_is_taken_away_by_a_link(
     assert drop["href"] == "/search?q=gate+valve"
 
 
-def test_every_view_is_json_at_the_same_address(client: httpx.Client) -> None:
+def test_every_view_is_json_at_the_same_address(client: httpx2.Client) -> None:
     push(client, ENTRIES)
 
     found = client.get(
@@ -125,7 +125,7 @@ def test_every_view_is_json_at_the_same_address(client: httpx.Client) -> None:
     assert client.get("/e/api/OPS-2").json()["external_id"] == "OPS-2"
 
 
-def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx.Client) -> None:
+def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx2.Client) -> None:
     push(client, ENTRIES)
 
     page = search(client, "gate valve")
@@ -145,7 +145,7 @@ def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx.Client) -
 
 
 @pytest.mark.requirement("U20")
-def test_a_list_by_time_is_paged_by_links(client: httpx.Client) -> None:
+def test_a_list_by_time_is_paged_by_links(client: httpx2.Client) -> None:
     push(
         client,
         [
@@ -170,7 +170,7 @@ def test_a_list_by_time_is_paged_by_links(client: httpx.Client) -> None:
 
 
 @pytest.mark.requirement("U20")
-def test_a_list_by_time_says_where_it_ends_and_goes_on(client: httpx.Client) -> None:
+def test_a_list_by_time_says_where_it_ends_and_goes_on(client: httpx2.Client) -> None:
     push(
         client,
         [
@@ -193,7 +193,7 @@ def test_a_list_by_time_says_where_it_ends_and_goes_on(client: httpx.Client) -> 
 
 
 def test_a_misspelt_question_is_offered_as_entries_spell_it(
-    client: httpx.Client,
+    client: httpx2.Client,
 ) -> None:
     push(client, ENTRIES)
 
@@ -207,7 +207,7 @@ def test_a_misspelt_question_is_offered_as_entries_spell_it(
 
 
 def test_an_entry_of_others_is_not_opened_beside_the_list(
-    client: httpx.Client, running: System
+    client: httpx2.Client, running: System
 ) -> None:
     push(client, ENTRIES)
     with running.client() as other:
@@ -220,7 +220,7 @@ def test_an_entry_of_others_is_not_opened_beside_the_list(
 
 
 def test_nothing_found_and_nothing_allowed_are_different_pages(
-    client: httpx.Client, running: System, tenant: str
+    client: httpx2.Client, running: System, tenant: str
 ) -> None:
     push(client, ENTRIES)
 
@@ -246,7 +246,7 @@ def test_a_search_that_fails_says_so_on_a_page_of_its_own(
 
 
 def test_a_search_of_which_a_part_fails_says_which(
-    running: System, client: httpx.Client, tenant: str
+    running: System, client: httpx2.Client, tenant: str
 ) -> None:
     push(client, ENTRIES)
     fault = {**HTML, "X-Logchord-Fault": "branch=semantic;error=embedding_unavailable"}
@@ -261,7 +261,7 @@ def test_a_search_of_which_a_part_fails_says_which(
     assert [*page.every("li", cls="hit")]
 
 
-def test_a_text_that_is_html_is_shown_and_never_run(client: httpx.Client) -> None:
+def test_a_text_that_is_html_is_shown_and_never_run(client: httpx2.Client) -> None:
     hostile = "<script>alert(1)</script><img src=x onerror=alert(2)> valve"
     push(client, [{"external_id": "X<1>", "title": hostile, "text": hostile}])
 
@@ -278,7 +278,9 @@ def test_a_text_that_is_html_is_shown_and_never_run(client: httpx.Client) -> Non
 
 
 @pytest.mark.requirement("U28")
-def test_the_first_page_lists_the_newest_entries_by_shift(client: httpx.Client) -> None:
+def test_the_first_page_lists_the_newest_entries_by_shift(
+    client: httpx2.Client,
+) -> None:
     push(client, [{**ENTRIES[0], "shift": "owl"}, {**ENTRIES[1], "shift": "early"}])
 
     page = show(client, "/")

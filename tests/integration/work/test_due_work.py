@@ -12,14 +12,12 @@ from psycopg.rows import TupleRow
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
-from shared.settings.settings import Settings
 from shared.work import due_work, quarantine
+from shared.work.quarantine_budget import BUDGET
 from tests.support.waiting import until
-from workers.runtime import context
 
 TENANT = "default"
 STAGES = ["metadata"]
-BUDGET = context.budget(Settings())
 
 
 @pytest.fixture

@@ -10,16 +10,13 @@ import pytest
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
-from shared.settings.settings import Settings
 from shared.work import due_work, quarantine, quarantine_budget, stage_pauses
 from shared.work.due_work import MAX_STRIKES
 from shared.work.quarantine import Released, Which
-from shared.work.quarantine_budget import Budget
+from shared.work.quarantine_budget import BUDGET, Budget
 from tests.support.waiting import until
-from workers.runtime import context
 
 STAGE = "metadata"
-BUDGET = context.budget(Settings())
 TENANT = "default"
 
 

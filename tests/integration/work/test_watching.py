@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 from psycopg import Connection
@@ -109,7 +109,7 @@ def status_of(system: System) -> dict[str, Any]:
 
 def metrics_of(system: System) -> dict[str, dict[str, float]]:
     """Each stage's numbers by the names that /v1/lag gives them."""
-    text = httpx.get(f"{system.url}/metrics").text
+    text = httpx2.get(f"{system.url}/metrics").text
     found: dict[str, dict[str, float]] = {}
     for name, gauge in GAUGES.items():
         for stage, value in re.findall(rf'{gauge}{{stage="(.*?)"}} (.+)', text):
@@ -205,7 +205,7 @@ def test_metrics_of_the_process_stay_when_postgres_goes(
     system.start("api")
     system.wait_ready()
 
-    text = httpx.get(f"{system.url}/metrics", timeout=20).text
+    text = httpx2.get(f"{system.url}/metrics", timeout=20).text
 
     assert "logchord_work_known 0.0" in text
     assert "logchord_http_requests_total" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -32,7 +32,7 @@ def port_of(log: str) -> int:
 
 
 def figures(port: int) -> str:
-    return httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+    return httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
 
 
 @pytest.mark.timeout(240)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -44,8 +44,8 @@ def test_flower_asks_for_a_login_changes_nothing_and_shows_ids_only(
     app = make_app(Settings.load(system.environment))
 
     with (
-        httpx.Client(base_url=url, timeout=10) as stranger,
-        httpx.Client(base_url=url, timeout=10, auth=(user, password)) as operator,
+        httpx2.Client(base_url=url, timeout=10) as stranger,
+        httpx2.Client(base_url=url, timeout=10, auth=(user, password)) as operator,
     ):
         until(lambda: status(stranger, "/") != 0, within_seconds=60)
         for path in (*PAGES, *API):
@@ -72,13 +72,13 @@ def test_flower_asks_for_a_login_changes_nothing_and_shows_ids_only(
     assert password not in system.tail("flower", 1000)
 
 
-def status(client: httpx.Client, path: str) -> int:
-    with suppress(httpx.TransportError):
+def status(client: httpx2.Client, path: str) -> int:
+    with suppress(httpx2.TransportError):
         return client.get(path).status_code
     return 0
 
 
-def succeeded(client: httpx.Client) -> dict[str, dict]:
+def succeeded(client: httpx2.Client) -> dict[str, dict]:
     """What Flower tells of tasks, once it has heard of one that is done."""
     tasks = client.get("/api/tasks").json()
     done = [one for one in tasks.values() if one["state"] == "SUCCESS"]

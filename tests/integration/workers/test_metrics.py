@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import httpx
+import httpx2
 import pytest
 
 from local.server import free_port
@@ -28,7 +28,7 @@ def test_each_branch_of_a_search_is_counted_once_at_the_port_that_was_set(make_s
     branches = [one["name"] for one in found.json()["branches"]]
 
     def counted() -> list[tuple[str, str]]:
-        return COUNTED.findall(httpx.get(f"http://127.0.0.1:{port}/metrics").text)
+        return COUNTED.findall(httpx2.get(f"http://127.0.0.1:{port}/metrics").text)
 
     until(lambda: len(counted()) >= len(branches), within_seconds=10)
     assert len(branches) >= 2

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 
-import httpx
+import httpx2
 import psutil
 import pytest
 import redis
@@ -116,8 +116,8 @@ def shows(system) -> bool:
     port = system.environment["FLOWER_PORT"]
     try:
         url = f"http://127.0.0.1:{port}/healthcheck"
-        return httpx.get(url, trust_env=False).is_success
-    except httpx.TransportError:
+        return httpx2.get(url, trust_env=False).is_success
+    except httpx2.TransportError:
         return False
 
 

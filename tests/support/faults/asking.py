@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any, Self
 
-import httpx
+import httpx2
 
 
 class Searching:
     """Searches without a pause in one mode, and what became of each."""
 
     def __init__(
-        self, client: httpx.Client, mode: str = "semantic", **more: Any
+        self, client: httpx2.Client, mode: str = "semantic", **more: Any
     ) -> None:
         self._client = client
         self._body = {"query": "beam dump vacuum", "mode": mode, "limit": 5, **more}
@@ -42,7 +42,7 @@ class Searching:
                 self.failed.append((answer.status_code, found))
 
 
-def has_ended(admin: httpx.Client, chore: str) -> dict[str, Any] | None:
+def has_ended(admin: httpx2.Client, chore: str) -> dict[str, Any] | None:
     """Return a chore once it is over."""
     found: dict[str, Any] = admin.get(f"/v1/maintenance/{chore}").json()
     return found if found["ended_at"] else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-import httpx
+import httpx2
 
 from tests.support.faults.measures.ledger import Ledger, p95
 
@@ -91,7 +91,7 @@ class Posters:
         enough = self._ended.is_set() and number >= self.least
         return None if enough or number >= self.most else number
 
-    def _post(self, client: httpx.Client, body: dict[str, Any]) -> bool:
+    def _post(self, client: httpx2.Client, body: dict[str, Any]) -> bool:
         began = time.time()
         answer = client.post("/v1/entries", json=body, timeout=60)
         told = answer.json()

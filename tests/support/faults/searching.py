@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, LiteralString, Self
 
-import httpx
+import httpx2
 import psycopg
 
 from tests.support.fixtures.system import System
@@ -84,7 +84,7 @@ class Searches:
         began = time.monotonic()
         try:
             answer = self._client.post("/v1/search/query", json=body, headers=_SLOW)
-        except httpx.TransportError as exc:
+        except httpx2.TransportError as exc:
             return type(exc).__name__, time.monotonic() - began
         told = answer.json()
         said = told.get("state") or told["error"]["code"]

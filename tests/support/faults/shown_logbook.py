@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, LiteralString, Self
 
-import httpx
+import httpx2
 import psycopg
 
 from bench import logbook
@@ -143,7 +143,7 @@ class Filling:
         except BaseException as exc:  # noqa: BLE001 - told at the end of the run
             self.failures.append(exc)
 
-    def _push(self, client: httpx.Client, bodies: list[Body]) -> list[str]:
+    def _push(self, client: httpx2.Client, bodies: list[Body]) -> list[str]:
         answer = _until_taken(client, "POST", "/v1/entries", {"entries": bodies})
         ids = []
         for body, item in zip(bodies, answer.json()["items"], strict=True):
@@ -153,7 +153,7 @@ class Filling:
             self.ledger.times[ids[-1]] = time.time()
         return ids
 
-    def _delete(self, client: httpx.Client, entry_id: str) -> None:
+    def _delete(self, client: httpx2.Client, entry_id: str) -> None:
         _until_taken(client, "DELETE", f"/v1/entries/{entry_id}", None)
         self.promised[entry_id] = None
         self.ledger.note_deleted(entry_id)
@@ -168,8 +168,8 @@ def _digest(text: str) -> bytes:
 
 
 def _until_taken(
-    client: httpx.Client, method: str, path: str, body: Any
-) -> httpx.Response:
+    client: httpx2.Client, method: str, path: str, body: Any
+) -> httpx2.Response:
     """Ask again until there is a promise; what it says twice it means once."""
     while True:
         answer = client.request(method, path, json=body)

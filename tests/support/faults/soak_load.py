@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, LiteralString, Self
 
-import httpx
+import httpx2
 import psycopg
 
 from tests.support.faults.measures.ledger import Ledger
@@ -105,7 +105,7 @@ class Load:
         self,
         number: int,
         per_second: float,
-        step: Callable[[httpx.Client, random.Random], None],
+        step: Callable[[httpx2.Client, random.Random], None],
     ) -> None:
         chance = random.Random(self.seed + number)
         with self.system.client(self._key, timeout=20) as client:
@@ -115,7 +115,7 @@ class Load:
             except BaseException as exc:  # noqa: BLE001 - told at the end of the run
                 self.failures.append(exc)
 
-    def _post(self, client: httpx.Client, chance: random.Random) -> None:
+    def _post(self, client: httpx2.Client, chance: random.Random) -> None:
         live = [n for n, one in self.entries.items() if not one.deleted]
         gone = [n for n, one in self.entries.items() if one.deleted]
         dice = chance.random()
@@ -129,7 +129,7 @@ class Load:
             count = 1 if dice < 0.9 else chance.randint(2, 10)
             self._push(client, list(range(first, first + count)))
 
-    def _push(self, client: httpx.Client, numbers: list[int]) -> None:
+    def _push(self, client: httpx2.Client, numbers: list[int]) -> None:
         drafts = [self.ledger.entry(number) for number in numbers]
         answer = self._until_taken(client, "POST", "/v1/entries", {"entries": drafts})
         for number, draft, item in zip(
@@ -144,15 +144,15 @@ class Load:
                 self.ledger.edits += 1
             self.ledger.times[item["entry_id"]] = time.time()
 
-    def _delete(self, client: httpx.Client, number: int) -> None:
+    def _delete(self, client: httpx2.Client, number: int) -> None:
         known = self.entries[number]
         self._until_taken(client, "DELETE", f"/v1/entries/{known.entry_id}", None)
         known.deleted = True
         self.ledger.note_deleted(known.entry_id)
 
     def _until_taken(
-        self, client: httpx.Client, method: str, path: str, body: Any
-    ) -> httpx.Response:
+        self, client: httpx2.Client, method: str, path: str, body: Any
+    ) -> httpx2.Response:
         """Ask again until there is a promise: what it says twice it means once."""
         while True:
             answer = self._ask(client, "post", method, path, body)
@@ -164,25 +164,25 @@ class Load:
             # Not the event that ends the load: what was begun must end in a promise.
             threading.Event().wait(_AGAIN_SECONDS)
 
-    def _search(self, client: httpx.Client, chance: random.Random) -> None:
+    def _search(self, client: httpx2.Client, chance: random.Random) -> None:
         body = _question(chance)
         self._ask(client, "search", "POST", "/v1/search/query", body)
 
-    def _submit(self, client: httpx.Client, chance: random.Random) -> None:
+    def _submit(self, client: httpx2.Client, chance: random.Random) -> None:
         body = _question(chance)
         answer = self._ask(client, "job", "POST", "/v1/search/jobs", body)
         if answer is not None and answer.is_success:
             self.submitted.append(answer.json()["job_id"])
 
     def _ask(
-        self, client: httpx.Client, kind: str, method: str, path: str, body: Any
-    ) -> httpx.Response | None:
+        self, client: httpx2.Client, kind: str, method: str, path: str, body: Any
+    ) -> httpx2.Response | None:
         at = time.time()
         answer = None
         try:
             answer = client.request(method, path, json=body)
             status, code = answer.status_code, _code(answer)
-        except httpx.TransportError as exc:
+        except httpx2.TransportError as exc:
             status, code = 0, type(exc).__name__
         seconds = time.time() - at
         late = seconds - body["deadline_ms"] / 1000 if kind == "search" else 0.0
@@ -198,7 +198,7 @@ def _question(chance: random.Random) -> dict[str, Any]:
     }
 
 
-def _code(answer: httpx.Response) -> str:
+def _code(answer: httpx2.Response) -> str:
     if not answer.content:
         return ""
     told = answer.json()

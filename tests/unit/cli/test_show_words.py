@@ -6,7 +6,7 @@ import io
 import json
 import sys
 
-import httpx
+import httpx2
 import pytest
 
 from api.cli.search import ask
@@ -21,14 +21,14 @@ EVENTS: tuple[tuple[str, dict[str, object]], ...] = (
 )
 
 
-def streaming(request: httpx.Request) -> httpx.Response:
+def streaming(request: httpx2.Request) -> httpx2.Response:
     """Answer in the lines in which the API sends the events of a job."""
     assert request.url.path == "/v1/search/jobs/7/events"
     text = "".join(
         f"id: {number}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
         for number, (name, data) in enumerate(EVENTS, 1)
     )
-    return httpx.Response(200, text=text)
+    return httpx2.Response(200, text=text)
 
 
 class Screen(io.StringIO):
@@ -48,8 +48,8 @@ def test_words_are_shown_on_a_terminal_alone(
 ) -> None:
     screen = Screen(is_terminal=is_terminal)
     monkeypatch.setattr(sys, "stderr", screen)
-    transport = httpx.MockTransport(streaming)
-    with httpx.Client(base_url="http://there", transport=transport) as client:
+    transport = httpx2.MockTransport(streaming)
+    with httpx2.Client(base_url="http://there", transport=transport) as client:
         ask.show_words(client, "7")
     shown = screen.getvalue()
     assert shown.startswith("Valve 8 ") is is_terminal

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import click
-import httpx
+import httpx2
 import pytest
 
 from api.cli import api_client, output
@@ -25,9 +25,9 @@ ERROR = {
 }
 
 
-def answer(status: int, **content: object) -> httpx.Response:
-    request = httpx.Request("POST", "http://there/v1/search/query?secret=1")
-    return httpx.Response(status, request=request, **content)  # type: ignore[arg-type]
+def answer(status: int, **content: object) -> httpx2.Response:
+    request = httpx2.Request("POST", "http://there/v1/search/query?secret=1")
+    return httpx2.Response(status, request=request, **content)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_of_an_unknown_name_those_that_there_are_are_told() -> None:
 
 
 def test_who_is_there_and_slow_is_not_to_be_started() -> None:
-    with httpx.Client(base_url="http://there") as client:
-        slow = api_client.no_answer(client, httpx.ReadTimeout("late"))
-        away = api_client.no_answer(client, httpx.ConnectError("refused"))
+    with httpx2.Client(base_url="http://there") as client:
+        slow = api_client.no_answer(client, httpx2.ReadTimeout("late"))
+        away = api_client.no_answer(client, httpx2.ConnectError("refused"))
     assert (slow.exit_code, away.exit_code) == (5, 5)
     assert "logchord up" in away.message
     assert "logchord up" not in slow.message

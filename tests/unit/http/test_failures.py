@@ -5,8 +5,8 @@ from __future__ import annotations
 import ssl
 from datetime import UTC, datetime
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 import pytest
 
 from shared.errors import IngestionError, SourceUnreachableError
@@ -14,7 +14,7 @@ from shared.http import failures
 from tests.support.linear_cost import assert_linear
 
 NOW = datetime(2024, 6, 10, 12, 0, 0, tzinfo=UTC)
-URL = httpx.URL("https://log.example.org/list?limit=5")
+URL = httpx2.URL("https://log.example.org/list?limit=5")
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
@@ -115,7 +115,7 @@ def test_the_wait_that_a_source_asks_for_is_read_and_bounded(text, seconds):
     ],
 )
 def test_a_login_is_known_by_its_address(address):
-    assert failures.looks_like_login(httpx.URL(address))
+    assert failures.looks_like_login(httpx2.URL(address))
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_a_login_is_known_by_its_address(address):
     ],
 )
 def test_what_only_resembles_a_login_is_none(address):
-    assert not failures.looks_like_login(httpx.URL(address))
+    assert not failures.looks_like_login(httpx2.URL(address))
 
 
 def test_addresses_are_shown_without_what_may_be_secret():
-    url = httpx.URL(
+    url = httpx2.URL(
         "https://x/a?limit=5&token=abc&API_KEY=def&q="
         "6f0c1b0e7f1d4b0a9d0e2f6a51c0aa11&since=2024-01-31+10:00:00"
     )
@@ -151,26 +151,26 @@ def test_a_header_that_cannot_be_sent_is_not_repeated():
         pytest.raises(IngestionError) as caught,
         failures.translate_network_errors(URL),
     ):
-        raise httpcore.LocalProtocolError("Illegal header value b's3cret\\n'")
+        raise httpcore2.LocalProtocolError("Illegal header value b's3cret\\n'")
     assert "s3cret" not in f"{caught.value.message}{caught.value.technical}"
 
 
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (httpcore.ConnectError("refused"), "no_connection"),
-        (httpcore.ConnectTimeout("late"), "no_connection"),
-        (httpcore.ReadTimeout("late"), "timeout"),
-        (httpcore.RemoteProtocolError("peer closed"), "half_body"),
+        (httpcore2.ConnectError("refused"), "no_connection"),
+        (httpcore2.ConnectTimeout("late"), "no_connection"),
+        (httpcore2.ReadTimeout("late"), "timeout"),
+        (httpcore2.RemoteProtocolError("peer closed"), "half_body"),
         (
-            httpcore.RemoteProtocolError(
+            httpcore2.RemoteProtocolError(
                 "Server disconnected without sending a response."
             ),
             "empty_reply",
         ),
-        (httpcore.ReadError("reset"), "half_body"),
-        (httpcore.WriteError("reset"), "no_connection"),
-        (httpcore.ProxyError("502"), "proxy"),
+        (httpcore2.ReadError("reset"), "half_body"),
+        (httpcore2.WriteError("reset"), "no_connection"),
+        (httpcore2.ProxyError("502"), "proxy"),
     ],
 )
 def test_what_goes_wrong_on_the_way_is_asked_again(error, reason):
@@ -185,7 +185,7 @@ def test_what_goes_wrong_on_the_way_is_asked_again(error, reason):
 def test_patterns_read_long_nonsense_in_no_time():
     def read(nonsense: str) -> None:
         urls = [f"https://x/{nonsense}", f"https://x/?{nonsense}={nonsense}"]
-        for url in (httpx.URL(text[:60_000]) for text in urls):
+        for url in (httpx2.URL(text[:60_000]) for text in urls):
             failures.looks_like_login(url)
             failures.mask_url(url)
         failures.retry_after(nonsense, NOW)

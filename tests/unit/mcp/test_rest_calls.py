@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from api.mcp.rest_calls import RestCalls, ToolError
@@ -31,14 +31,14 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 async def late() -> AsyncIterator[LateSearch]:
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         if request.method == "POST":
-            return httpx.Response(202, json={"job_id": "j"})
+            return httpx2.Response(202, json={"job_id": "j"})
         body = {"job_id": "j", "state": made.state, "response": made.response}
-        return httpx.Response(200, json={**body, "error": LATE})
+        return httpx2.Response(200, json={**body, "error": LATE})
 
-    transport = httpx.MockTransport(answer)
-    async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+    transport = httpx2.MockTransport(answer)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://api") as client:
         made = LateSearch(RestCalls(client))
         yield made
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from api.mcp.mcp_server import _described
@@ -64,14 +64,14 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-def answer_of_rest(request: httpx.Request) -> httpx.Response:
+def answer_of_rest(request: httpx2.Request) -> httpx2.Response:
     """Answer as REST does, as far as a tool of a mode reads it."""
     if request.url.path == "/v1/capabilities":
         modes = [
             {"name": name.removesuffix("_search"), "description": "-", "enabled": True}
             for name in MODES
         ]
-        return httpx.Response(200, json={"modes": modes})
+        return httpx2.Response(200, json={"modes": modes})
     asked = json.loads(request.content)
     answered = asked["synthesize"] == "deterministic"
     body: dict[str, Any] = {
@@ -82,13 +82,13 @@ def answer_of_rest(request: httpx.Request) -> httpx.Response:
         "answer": "On arc [#OPS-1@1]." if answered else None,
         "answer_source": "deterministic" if answered else None,
     }
-    return httpx.Response(200, json=body)
+    return httpx2.Response(200, json=body)
 
 
 def asked_by_mode(name: str, given: dict[str, Any]) -> tuple[Any, Any]:
     """Return what a tool of a mode asks of REST, and what it tells."""
-    transport = httpx.MockTransport(answer_of_rest)
-    rest = RestCalls(httpx.AsyncClient(transport=transport, base_url="http://api"))
+    transport = httpx2.MockTransport(answer_of_rest)
+    rest = RestCalls(httpx2.AsyncClient(transport=transport, base_url="http://api"))
 
     async def call() -> Any:
         tool = await find_tool(McpSettings(tools="all"), rest, name)
@@ -139,8 +139,8 @@ def test_an_order_that_there_is_not_is_refused():
 
 def test_what_makes_an_entry_is_not_said_to_be_the_same_twice():
     settings = McpSettings(tools="all", write=True)
-    transport = httpx.MockTransport(answer_of_rest)
-    rest = RestCalls(httpx.AsyncClient(transport=transport, base_url="http://api"))
+    transport = httpx2.MockTransport(answer_of_rest)
+    rest = RestCalls(httpx2.AsyncClient(transport=transport, base_url="http://api"))
     tool = asyncio.run(find_tool(settings, rest, "entry_create"))
     described = _described(tool).model_dump(by_alias=True, mode="json")
     assert described["annotations"]["idempotentHint"] is False

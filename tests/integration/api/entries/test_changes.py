@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -16,14 +16,14 @@ from tests.support.fixtures.system import System
 WAIT_MS = 20_000
 
 
-def push(caller: httpx.Client, external_id: str, **fields: Any) -> dict[str, Any]:
+def push(caller: httpx2.Client, external_id: str, **fields: Any) -> dict[str, Any]:
     body = {"external_id": external_id, "text": "RF trip", **fields}
     answer = caller.post("/v1/entries", json=body)
     assert answer.status_code in {200, 201}, answer.text
     return dict(answer.json())
 
 
-def changes(caller: httpx.Client, **params: Any) -> dict[str, Any]:
+def changes(caller: httpx2.Client, **params: Any) -> dict[str, Any]:
     """What is told by now; `wait_ms` where an older transaction may hold it back."""
     answer = caller.get("/v1/changes", params=params)
     assert answer.status_code == 200, answer.text
@@ -31,7 +31,7 @@ def changes(caller: httpx.Client, **params: Any) -> dict[str, Any]:
 
 
 def test_changes_are_read_on_from_where_the_last_answer_ended(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     first, second = push(caller, "1"), push(caller, "2", text="y" * 600)
 
@@ -54,7 +54,7 @@ def test_changes_are_read_on_from_where_the_last_answer_ended(
     assert changes(caller, after=last["next_after"])["items"] == []
 
 
-def test_long_texts_share_one_answer_only_up_to_a_bound(caller: httpx.Client) -> None:
+def test_long_texts_share_one_answer_only_up_to_a_bound(caller: httpx2.Client) -> None:
     for number in range(6):
         push(caller, str(number), text="x" * 900_000)
 
@@ -67,7 +67,7 @@ def test_long_texts_share_one_answer_only_up_to_a_bound(caller: httpx.Client) ->
     assert sizes == [4, 2]
 
 
-def test_who_waits_is_answered_when_something_changes(caller: httpx.Client) -> None:
+def test_who_waits_is_answered_when_something_changes(caller: httpx2.Client) -> None:
     after = changes(caller)["next_after"]
     found: list[dict[str, Any]] = []
 
@@ -85,7 +85,7 @@ def test_who_waits_is_answered_when_something_changes(caller: httpx.Client) -> N
 
 
 def test_who_waits_in_vain_is_answered_in_time_with_a_place(
-    caller: httpx.Client,
+    caller: httpx2.Client,
 ) -> None:
     page = changes(caller, wait_ms=300)
 
@@ -94,7 +94,7 @@ def test_who_waits_in_vain_is_answered_in_time_with_a_place(
 
 
 @pytest.mark.parametrize("after", ["x", "AAAA", "🙂"])
-def test_a_place_that_is_none_is_refused(caller: httpx.Client, after: str) -> None:
+def test_a_place_that_is_none_is_refused(caller: httpx2.Client, after: str) -> None:
     answer = caller.get("/v1/changes", params={"after": after})
 
     assert answer.status_code == 400
@@ -102,7 +102,7 @@ def test_a_place_that_is_none_is_refused(caller: httpx.Client, after: str) -> No
 
 
 def test_a_place_of_another_facility_is_refused(
-    caller: httpx.Client, api: System
+    caller: httpx2.Client, api: System
 ) -> None:
     after = changes(caller)["next_after"]
 
@@ -117,7 +117,7 @@ def test_a_place_of_another_facility_is_refused(
     ["OPS-77", "Linac/512", "a b@2", "50%25", "Vakuum/Öl?#1", "/leading", "a//b"],
 )
 def test_a_permalink_leads_to_its_entry_whatever_its_id_is(
-    caller: httpx.Client, external_id: str
+    caller: httpx2.Client, external_id: str
 ) -> None:
     pushed = push(caller, external_id)
     entry = caller.get(f"/v1/entries/{pushed['entry_id']}").json()
@@ -127,7 +127,7 @@ def test_a_permalink_leads_to_its_entry_whatever_its_id_is(
     assert (found.status_code, found.json()) == (200, entry)
 
 
-def test_a_permalink_takes_slashes_as_they_are(caller: httpx.Client) -> None:
+def test_a_permalink_takes_slashes_as_they_are(caller: httpx2.Client) -> None:
     push(caller, "Linac/512")
 
     assert caller.get("/e/api/Linac/512").json()["external_id"] == "Linac/512"
@@ -135,7 +135,7 @@ def test_a_permalink_takes_slashes_as_they_are(caller: httpx.Client) -> None:
 
 
 def test_what_reading_an_entry_came_to_is_sent_to_whoever_has_its_revision(
-    api: System, caller: httpx.Client, tenant: str
+    api: System, caller: httpx2.Client, tenant: str
 ) -> None:
     pushed = push(caller, "1")
     address = f"/v1/entries/{pushed['entry_id']}"
@@ -164,7 +164,7 @@ def test_what_reading_an_entry_came_to_is_sent_to_whoever_has_its_revision(
     assert (old.headers["ETag"], old.json()["flags"]) == ('"r1"', [])
 
 
-def test_a_revision_is_read_as_it_was(caller: httpx.Client) -> None:
+def test_a_revision_is_read_as_it_was(caller: httpx2.Client) -> None:
     fields = {"entry_time": "2026-03-02T05:10:00Z"}
     pushed = push(caller, "1", title="Trip", authors=["J. Ruiz"], tags=["RF"], **fields)
     push(caller, "1", title="Trip", authors=["K. Ito"], text="RF trip, reset", **fields)
@@ -184,7 +184,7 @@ def test_a_revision_is_read_as_it_was(caller: httpx.Client) -> None:
     assert same.status_code == 304
 
 
-def test_revisions_say_what_changed(caller: httpx.Client) -> None:
+def test_revisions_say_what_changed(caller: httpx2.Client) -> None:
     pushed = push(caller, "1", title="Trip", text="one\ntwo")
     push(caller, "1", title="Trip", text="one\nthree")
     push(caller, "1", title="Fault", text="one\nthree")
@@ -210,7 +210,7 @@ def test_revisions_say_what_changed(caller: httpx.Client) -> None:
     assert "+one" in rest["items"][0]["diff"]
 
 
-def test_a_deleted_entry_is_gone_by_every_address(caller: httpx.Client) -> None:
+def test_a_deleted_entry_is_gone_by_every_address(caller: httpx2.Client) -> None:
     pushed = push(caller, "1")
     caller.delete(f"/v1/entries/{pushed['entry_id']}")
 
@@ -222,7 +222,7 @@ def test_a_deleted_entry_is_gone_by_every_address(caller: httpx.Client) -> None:
         )
 
 
-def test_a_reply_shows_its_parent_and_their_thread(caller: httpx.Client) -> None:
+def test_a_reply_shows_its_parent_and_their_thread(caller: httpx2.Client) -> None:
     reply = push(caller, "2", reply_to="1")
     parent = push(caller, "1")
 
@@ -234,7 +234,7 @@ def test_a_reply_shows_its_parent_and_their_thread(caller: httpx.Client) -> None
 
 
 def test_what_was_purged_is_refused_and_costs_its_neighbours_nothing(
-    caller: httpx.Client, api: System, tenant: str
+    caller: httpx2.Client, api: System, tenant: str
 ) -> None:
     push(caller, "1")
     with psycopg.connect(api.database) as conn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx2
 import psycopg
 
 from tests.support.fixtures.system import System
@@ -24,7 +24,7 @@ WAITING = """
 
 
 def test_if_match_holds_against_an_edit_that_is_on_its_way(
-    api: System, caller: httpx.Client
+    api: System, caller: httpx2.Client
 ) -> None:
     pushed = caller.post("/v1/entries", json={"text": "x"}).json()
     address = f"/v1/entries/{pushed['entry_id']}"

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from uuid import UUID
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -28,13 +28,13 @@ ENTRY = {
 }
 
 
-def push(client: httpx.Client, **fields) -> dict:
+def push(client: httpx2.Client, **fields) -> dict:
     answer = client.post("/v1/entries", json={"text": "x", **fields})
     assert answer.is_success, answer.text
     return answer.json()
 
 
-def code_of(answer: httpx.Response) -> str:
+def code_of(answer: httpx2.Response) -> str:
     return answer.json()["error"]["code"]
 
 
@@ -196,7 +196,7 @@ def test_a_key_that_cannot_be_one_is_refused(caller, key):
 
 
 def test_twenty_equal_requests_at_once_make_one_entry(caller):
-    def send(_: int) -> httpx.Response:
+    def send(_: int) -> httpx2.Response:
         headers = {"Idempotency-Key": "race"}
         return caller.post("/v1/entries", json={"text": "once"}, headers=headers)
 

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from api.entries.schemas.entries import EntryIn
@@ -25,7 +25,7 @@ def entry(number: int, **fields: Any) -> bytes:
 RUN = str(uuid7())
 
 
-def push(client: httpx.Client, body: Any, **headers: str) -> list[dict[str, Any]]:
+def push(client: httpx2.Client, body: Any, **headers: str) -> list[dict[str, Any]]:
     answer = client.post("/v1/entries", content=body, headers={**LINES, **headers})
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("application/x-ndjson")
@@ -80,7 +80,7 @@ def test_a_line_that_is_too_long_costs_itself_and_no_memory(client):
 
 def test_what_was_answered_stays_when_the_line_is_cut(running, tenant):
     key = running.key(tenant=tenant)
-    address = httpx.URL(running.url)
+    address = httpx2.URL(running.url)
     lines = b"".join(entry(n) for n in range(6_000, 6_600))
     head = (
         "POST /v1/entries HTTP/1.1\r\nHost: 127.0.0.1\r\n"

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -21,7 +21,7 @@ from tests.support.waiting import until
 from tests.support.written import field_of, push, read, verdict
 
 Links = list[dict[str, str]]
-Keyed = Callable[..., httpx.Client]
+Keyed = Callable[..., httpx2.Client]
 
 
 def related(*names: str) -> Links:
@@ -35,9 +35,9 @@ def supersedes(*names: str) -> Links:
 @pytest.fixture
 def keyed(api: System, tenant: str) -> Iterator[Keyed]:
     """Clients whose keys write to some logbooks only."""
-    clients: list[httpx.Client] = []
+    clients: list[httpx2.Client] = []
 
-    def keyed(*logbooks: str) -> httpx.Client:
+    def keyed(*logbooks: str) -> httpx2.Client:
         with psycopg.connect(api.database) as conn:
             made = create_key(
                 conn,
@@ -56,12 +56,12 @@ def keyed(api: System, tenant: str) -> Iterator[Keyed]:
         client.close()
 
 
-def named(client: httpx.Client, external_id: str) -> httpx.Response:
+def named(client: httpx2.Client, external_id: str) -> httpx2.Response:
     json_type = {"Accept": "application/json"}
     return client.get(f"/e/api/{external_id}", headers=json_type)
 
 
-def statuses(answer: httpx.Response) -> list[str]:
+def statuses(answer: httpx2.Response) -> list[str]:
     assert answer.status_code == 200, answer.text
     return [one["status"] for one in answer.json()["items"]]
 
@@ -182,7 +182,7 @@ def test_a_reply_names_its_parent_to_whoever_may_see_that_and_to_nobody_else(
     address = f"/v1/entries/{reply['entry_id']}"
     narrow = keyed("RF")
 
-    def told(client: httpx.Client) -> set[str | None]:
+    def told(client: httpx2.Client) -> set[str | None]:
         thread = read(client, f"{address}/thread")["entries"]
         listed = read(client, "/v1/entries?external_id=reply")["items"]
         changes = read(client, "/v1/changes")["items"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 LONG = "pump " * 200
 
 
 @pytest.fixture
-def written(caller: httpx.Client) -> httpx.Client:
+def written(caller: httpx2.Client) -> httpx2.Client:
     for name, day, text in (("1", "01", "beam"), ("2", "02", LONG), ("3", "03", "RF")):
         time = f"2026-03-{day}T10:00:00Z"
         entry = {"external_id": name, "text": text, "title": "T", "entry_time": time}
@@ -19,7 +19,7 @@ def written(caller: httpx.Client) -> httpx.Client:
     return caller
 
 
-def listed(client: httpx.Client, **params: Any) -> dict[str, Any]:
+def listed(client: httpx2.Client, **params: Any) -> dict[str, Any]:
     answer = client.get("/v1/entries", params=params)
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
@@ -31,7 +31,7 @@ def names(body: dict[str, Any]) -> list[str]:
 
 
 def test_the_filters_of_a_search_narrow_a_listing_and_its_total(
-    written: httpx.Client,
+    written: httpx2.Client,
 ) -> None:
     every = {one["external_id"]: one["entry_id"] for one in listed(written)["items"]}
     for given, expected in (
@@ -67,13 +67,13 @@ def test_the_filters_of_a_search_narrow_a_listing_and_its_total(
     ],
 )
 def test_what_a_listing_cannot_do_is_refused(
-    caller: httpx.Client, given: dict[str, str], code: str
+    caller: httpx2.Client, given: dict[str, str], code: str
 ) -> None:
     answer = caller.get("/v1/entries", params=given)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
 
 
-def test_a_listing_tells_as_much_as_is_wanted(written: httpx.Client) -> None:
+def test_a_listing_tells_as_much_as_is_wanted(written: httpx2.Client) -> None:
     brief, whole = listed(written), listed(written, detail="full")
     assert [len(one["text"]) for one in brief["items"]] == [2, 500, 4]
     assert [len(one["text"]) for one in whole["items"]] == [2, len(LONG), 4]
@@ -84,7 +84,7 @@ def test_a_listing_tells_as_much_as_is_wanted(written: httpx.Client) -> None:
     assert fields["cut"] == {"entries": 2, "chars": len(LONG) - 2 + 4}
 
 
-def test_changes_tell_the_fields_that_are_wanted(written: httpx.Client) -> None:
+def test_changes_tell_the_fields_that_are_wanted(written: httpx2.Client) -> None:
     # A change is listed once every older transaction of anybody has ended.
     params: dict[str, str | int] = {"fields": "text", "wait_ms": 20_000}
     body = written.get("/v1/changes", params=params).json()
@@ -94,7 +94,7 @@ def test_changes_tell_the_fields_that_are_wanted(written: httpx.Client) -> None:
 
 
 def test_what_is_dated_in_the_future_leads_no_list_of_the_newest(
-    written: httpx.Client,
+    written: httpx2.Client,
 ) -> None:
     for name, year in (("ahead", 2099), ("further", 2100)):
         time = f"{year}-01-01T00:00:00Z"

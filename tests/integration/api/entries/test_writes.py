@@ -7,14 +7,14 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.written import ENTRY, push, read, refusal, verdict
 
 
 @pytest.fixture
-def address(caller: httpx.Client) -> str:
+def address(caller: httpx2.Client) -> str:
     """Where one entry of many fields stands."""
     return f"/v1/entries/{push(caller, **ENTRY)['entry_id']}"
 
@@ -180,7 +180,7 @@ def test_what_was_deleted_is_gone_by_its_key_and_restored_by_its_name(caller, ad
 
 
 def test_merges_of_two_writers_at_once_are_both_kept(caller, address):
-    def set_tag(number: int) -> httpx.Response:
+    def set_tag(number: int) -> httpx2.Response:
         return caller.patch(address, json={"metadata": {f"n{number}": number}})
 
     with ThreadPoolExecutor(8) as pool:
@@ -193,7 +193,7 @@ def test_merges_of_two_writers_at_once_are_both_kept(caller, address):
 
 
 def test_of_writers_of_one_revision_exactly_one_writes(caller, address):
-    def edit(number: int) -> httpx.Response:
+    def edit(number: int) -> httpx2.Response:
         sent = {"text": f"by writer {number}"}
         return caller.put(address, json=sent, headers={"If-Match": '"r1"'})
 
@@ -207,7 +207,7 @@ def test_of_writers_of_one_revision_exactly_one_writes(caller, address):
 def test_merges_beside_pushes_and_deletions_of_a_source_end_without_an_error(
     caller, address
 ):
-    def write(number: int) -> httpx.Response:
+    def write(number: int) -> httpx2.Response:
         reply = {"text": f"{number}", "reply_to": "OPS-77"}
         ways = (
             lambda: caller.patch(address, json={"metadata": {"n": number}}),
@@ -224,7 +224,7 @@ def test_merges_beside_pushes_and_deletions_of_a_source_end_without_an_error(
 
 
 def test_several_who_make_one_entry_at_once_make_one(caller):
-    def make(number: int) -> httpx.Response:
+    def make(number: int) -> httpx2.Response:
         return caller.put("/e/api/once", json={"text": f"by writer {number}"})
 
     with ThreadPoolExecutor(8) as pool:

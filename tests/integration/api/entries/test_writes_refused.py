@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -22,7 +22,7 @@ NOWHERE = "/v1/entries/0199f0c2-0000-7000-8000-000000000000"
 
 
 @pytest.fixture
-def address(caller: httpx.Client) -> str:
+def address(caller: httpx2.Client) -> str:
     """Where one entry of many fields stands."""
     return f"/v1/entries/{push(caller, **ENTRY)['entry_id']}"
 
@@ -36,7 +36,7 @@ def polling(make_api: Callable[..., System], tmp_path_factory: Any) -> System:
 
 
 @pytest.fixture
-def beside(polling: System, tenant: str) -> Iterator[httpx.Client]:
+def beside(polling: System, tenant: str) -> Iterator[httpx2.Client]:
     """A caller of that API."""
     with polling.client(polling.key(tenant=tenant)) as client:
         yield client

@@ -7,7 +7,7 @@ import io
 import json
 from pathlib import Path
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -26,7 +26,7 @@ def entry(caller) -> str:
     return answer.json()["entry_id"]
 
 
-def send(client: httpx.Client, entry: str, data: bytes, name="trip.txt", **options):
+def send(client: httpx2.Client, entry: str, data: bytes, name="trip.txt", **options):
     kind = options.pop("kind", "text/plain")
     return client.post(
         f"/v1/entries/{entry}/attachments",
@@ -35,7 +35,7 @@ def send(client: httpx.Client, entry: str, data: bytes, name="trip.txt", **optio
     )
 
 
-def code_of(answer: httpx.Response) -> str:
+def code_of(answer: httpx2.Response) -> str:
     return answer.json()["error"]["code"]
 
 

@@ -7,7 +7,7 @@ import random
 import tempfile
 from dataclasses import replace
 
-import httpx
+import httpx2
 import pytest
 from PIL import Image
 from pydantic import ValidationError
@@ -136,7 +136,7 @@ def entry(caller) -> str:
     return answer.json()["entry_id"]
 
 
-def send(client: httpx.Client, entry: str, data: bytes, name: str) -> dict:
+def send(client: httpx2.Client, entry: str, data: bytes, name: str) -> dict:
     sent = client.post(
         f"/v1/entries/{entry}/attachments", files={"file": (name, io.BytesIO(data))}
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -62,7 +62,7 @@ REFUSED: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def logbook(admin: httpx.Client) -> httpx.Client:
+def logbook(admin: httpx2.Client) -> httpx2.Client:
     entries = [
         {"external_id": "1", "text": "HCM03: klystron tripped", "authors": ["Ito"]},
         {"external_id": "2", "text": "The klystron tripped again", "authors": ["Ito"]},
@@ -83,7 +83,7 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     return admin
 
 
-def ok(answer: httpx.Response) -> dict[str, Any]:
+def ok(answer: httpx2.Response) -> dict[str, Any]:
     assert answer.status_code in {200, 202}, answer.text
     told: dict[str, Any] = answer.json()
     return told
@@ -108,7 +108,7 @@ def check_same(previewed: dict[str, Any], plan: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("I15")
-def test_a_plan_is_the_one_of_the_search_that_follows(logbook: httpx.Client) -> None:
+def test_a_plan_is_the_one_of_the_search_that_follows(logbook: httpx2.Client) -> None:
     for asked in ASKED:
         body = {"deadline_ms": 4000, **asked}
         previewed = ok(logbook.post(PLAN, json=body))
@@ -130,7 +130,7 @@ def test_a_plan_is_the_one_of_the_search_that_follows(logbook: httpx.Client) -> 
 
 
 @pytest.mark.requirement("I15", "S4-13")
-def test_a_plan_is_the_one_of_the_later_job(logbook: httpx.Client) -> None:
+def test_a_plan_is_the_one_of_the_later_job(logbook: httpx2.Client) -> None:
     body = {"query": "klystron tripped HCM03", "mode": "hybrid", "debug": True}
     previewed = ok(logbook.post(PLAN, json=body))
 
@@ -158,7 +158,7 @@ def alone(make_api: Callable[..., System]) -> System:
 
 def counted(system: System) -> dict[str, str]:
     """Return what its process counts of searches, jobs and branches."""
-    text = httpx.get(f"{system.url}/metrics", timeout=40).text
+    text = httpx2.get(f"{system.url}/metrics", timeout=40).text
     rows = (row.rpartition(" ") for row in text.splitlines() if row[:1] != "#")
     of = ("logchord_search_seconds", "logchord_jobs", "logchord_branch")
     return {name: value for name, _, value in rows if name.startswith(of)}
@@ -183,7 +183,7 @@ def test_nothing_of_a_plan_is_carried_out(alone: System, tenant: str) -> None:
 
 @pytest.mark.parametrize("body", REFUSED, ids=lambda body: str(body)[:60])
 def test_a_plan_is_refused_as_its_search_is(
-    caller: httpx.Client, body: dict[str, Any]
+    caller: httpx2.Client, body: dict[str, Any]
 ) -> None:
     searched, planned = (caller.post(path, json=body) for path in (QUERY, PLAN))
 
@@ -194,7 +194,7 @@ def test_a_plan_is_refused_as_its_search_is(
     assert ours == theirs
 
 
-def test_a_fault_is_for_admins_in_a_plan_too(caller: httpx.Client) -> None:
+def test_a_fault_is_for_admins_in_a_plan_too(caller: httpx2.Client) -> None:
     headers = {FAULT: "branch=semantic;empty"}
     answers = [
         caller.post(path, json={"query": "x"}, headers=headers)

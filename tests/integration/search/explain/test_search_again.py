@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -16,7 +16,7 @@ QUERY, JOBS = "/v1/search/query", "/v1/search/jobs"
 
 
 @pytest.fixture
-def logbook(admin: httpx.Client) -> httpx.Client:
+def logbook(admin: httpx2.Client) -> httpx2.Client:
     """A facility with three entries, one of them for others."""
     texts = {"trip": "klystron 3 tripped", "pump": "vacuum pump replaced"}
     entries: list[dict[str, Any]] = [
@@ -37,24 +37,24 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     return admin
 
 
-def search(client: httpx.Client, **body: Any) -> dict[str, Any]:
+def search(client: httpx2.Client, **body: Any) -> dict[str, Any]:
     found: dict[str, Any] = client.post(QUERY, json=body).json()
     return found
 
 
-def stored(client: httpx.Client, job_id: str) -> None:
+def stored(client: httpx2.Client, job_id: str) -> None:
     """Wait until an answer that was told is kept as well."""
     until(lambda: client.get(f"{JOBS}/{job_id}").status_code == 200, within_seconds=10)
 
 
-def why(client: httpx.Client, job_id: str, entry: str) -> dict[str, Any]:
+def why(client: httpx2.Client, job_id: str, entry: str) -> dict[str, Any]:
     answer = client.get(f"{JOBS}/{job_id}/why-not", params={"entry": entry})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-def test_the_step_that_left_an_entry_out_is_named(logbook: httpx.Client) -> None:
+def test_the_step_that_left_an_entry_out_is_named(logbook: httpx2.Client) -> None:
     body = search(logbook, query="klystron AND tripped", mode="keyword")
     assert [one["highlights"] for one in body["results"]] == [
         ["<b>klystron</b> 3 <b>tripped</b>"]
@@ -76,7 +76,7 @@ def test_the_step_that_left_an_entry_out_is_named(logbook: httpx.Client) -> None
 
 @pytest.mark.requirement("P10", "U21")
 def test_nobody_learns_of_what_is_not_theirs(
-    logbook: httpx.Client, running: System, tenant: str
+    logbook: httpx2.Client, running: System, tenant: str
 ) -> None:
     body = search(logbook, query="klystron", mode="keyword")
     job_id = body["job_id"]
@@ -102,7 +102,7 @@ def test_nobody_learns_of_what_is_not_theirs(
 
 @pytest.mark.requirement("I06")
 def test_the_same_again_is_the_same_until_an_entry_is_edited(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     body = search(logbook, query="klystron", mode="semantic")
     assert body["replayable"] is True
@@ -126,7 +126,7 @@ def test_the_same_again_is_the_same_until_an_entry_is_edited(
     assert {one["input"] for one in second["changed"]} == {"entry", "index_watermark"}
 
 
-def replayed(client: httpx.Client, job_id: str) -> dict[str, Any]:
+def replayed(client: httpx2.Client, job_id: str) -> dict[str, Any]:
     accepted = client.post(f"{JOBS}/{job_id}/replay")
     assert accepted.status_code == 202, accepted.text
     where = accepted.json()["links"]["self"]
@@ -137,7 +137,7 @@ def replayed(client: httpx.Client, job_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("I05")
-def test_an_empty_answer_says_among_how_much(logbook: httpx.Client) -> None:
+def test_an_empty_answer_says_among_how_much(logbook: httpx2.Client) -> None:
     body = search(logbook, query="unheardof", mode="keyword")
     assert body["results"] == []
     assert body["coverage"]["entries_in_window"] == 2

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -36,7 +36,7 @@ def body(deadline_ms: int, **fields: Any) -> dict[str, Any]:
 
 def counted(url: str) -> dict[str, float]:
     """Return how many of each are counted, without those of which there are none."""
-    text = httpx.get(f"{url}/metrics").text
+    text = httpx2.get(f"{url}/metrics").text
     found = re.findall(
         r"^logchord_((?:jobs_total|(?:search|branch)_seconds_count)\{.*\}) (.*)$",
         text,

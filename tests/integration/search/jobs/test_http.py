@@ -13,7 +13,7 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import redis
 
@@ -36,12 +36,12 @@ JOBS = "/v1/search/jobs"
 GRACE_SECONDS = 1.0
 
 
-def search(client: httpx.Client, fault: str | None = None, **body: Any) -> Any:
+def search(client: httpx2.Client, fault: str | None = None, **body: Any) -> Any:
     headers = {FAULT: fault} if fault else {}
     return client.post(QUERY, json=body, headers=headers)
 
 
-def push(client: httpx.Client, *texts: str) -> None:
+def push(client: httpx2.Client, *texts: str) -> None:
     entries = [
         {
             "source": "api",
@@ -56,7 +56,7 @@ def push(client: httpx.Client, *texts: str) -> None:
 
 
 @pytest.fixture
-def logbook(admin: httpx.Client) -> httpx.Client:
+def logbook(admin: httpx2.Client) -> httpx2.Client:
     """A tenant with three entries that every branch can find."""
     texts = (
         "RF cavity 3 tripped during injection",
@@ -78,7 +78,7 @@ def logbook(admin: httpx.Client) -> httpx.Client:
 
 @pytest.mark.requirement("S1-53", "C16", "C13")
 def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     answer = search(logbook, query="HCM 03 replaced", mode="hybrid")
     assert answer.status_code == 200, answer.text
@@ -109,7 +109,7 @@ def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
 
 
 @pytest.mark.requirement("S1-17", "S1-54", "S4-21", "C42")
-def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx.Client) -> None:
+def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx2.Client) -> None:
     body = search(logbook, query="HCM 03 replaced", mode="hybrid", debug=True).json()
     assert body["plan"]["branches"] == ["os_bm25", "semantic"]
     assert "'hcm3'" in body["plan"]["tsquery"][0]["query"]
@@ -139,7 +139,7 @@ def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx.Client) -> 
 
 @pytest.mark.requirement("U18")
 def test_strict_keeps_what_was_named_and_counts_what_it_leaves_out(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     named = search(logbook, query="HCM 03", mode="hybrid", strict=True).json()
     assert [one["external_id"] for one in named["results"]] == ["E-1"]
@@ -152,7 +152,7 @@ def test_strict_keeps_what_was_named_and_counts_what_it_leaves_out(
 
 
 @pytest.mark.requirement("S1-40")
-def test_equal_searches_have_equal_hashes(logbook: httpx.Client) -> None:
+def test_equal_searches_have_equal_hashes(logbook: httpx2.Client) -> None:
     bodies = [search(logbook, query="tripped").json() for _ in range(5)]
     assert len({body["stability_hash"] for body in bodies}) == 1
     assert bodies[0]["results"]
@@ -160,7 +160,7 @@ def test_equal_searches_have_equal_hashes(logbook: httpx.Client) -> None:
 
 
 def test_another_tenant_finds_nothing_of_it(
-    logbook: httpx.Client, running: System
+    logbook: httpx2.Client, running: System
 ) -> None:
     with running.client(running.key(tenant="stranger")) as stranger:
         body = search(stranger, query="HCM 03 replaced", mode="hybrid").json()
@@ -170,7 +170,7 @@ def test_another_tenant_finds_nothing_of_it(
 
 @pytest.mark.requirement("I03")
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid", "auto"])
-def test_every_mode_answers(logbook: httpx.Client, mode: str) -> None:
+def test_every_mode_answers(logbook: httpx2.Client, mode: str) -> None:
     body = search(logbook, query="klystron cooling", mode=mode).json()
     first = body["results"][0]
     assert first["external_id"] == "E-2"
@@ -191,7 +191,7 @@ def test_every_mode_answers(logbook: httpx.Client, mode: str) -> None:
 
 
 @pytest.mark.requirement("S1-36")
-def test_branches_search_at_the_same_time(logbook: httpx.Client) -> None:
+def test_branches_search_at_the_same_time(logbook: httpx2.Client) -> None:
     # The first that is sent is the slow one: the other would wait for it.
     slow = "branch=os_bm25;delay_ms=700"
     body = search(
@@ -205,7 +205,7 @@ def test_branches_search_at_the_same_time(logbook: httpx.Client) -> None:
 
 
 def test_a_blank_query_with_a_filter_lists_and_without_one_finds_nothing(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     listed = search(logbook, query="", filters={"source": "api"}).json()
     assert listed["total_results"] == 3
@@ -214,7 +214,7 @@ def test_a_blank_query_with_a_filter_lists_and_without_one_finds_nothing(
 
 
 @pytest.mark.requirement("U05", "C24", "I27")
-def test_opensearch_down_is_degraded_and_still_answers(logbook: httpx.Client) -> None:
+def test_opensearch_down_is_degraded_and_still_answers(logbook: httpx2.Client) -> None:
     fault = "branch=os_bm25;error=opensearch_unavailable"
     body = search(logbook, fault, query="tripped", mode="keyword").json()
     assert (body["state"], body["degraded"]) == ("done", True)
@@ -229,7 +229,7 @@ def test_opensearch_down_is_degraded_and_still_answers(logbook: httpx.Client) ->
 
 @pytest.mark.requirement("P5", "U05", "I27")
 def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     began = time.monotonic()
     fault = "branch=semantic;delay_ms=60000"
@@ -245,7 +245,7 @@ def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(
 
 @pytest.mark.requirement("U05", "I27", "S2-67")
 def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
-    admin: httpx.Client,
+    admin: httpx2.Client,
 ) -> None:
     fault = "branch=*;delay_ms=60000"
     answer = search(admin, fault, query="x", mode="semantic", deadline_ms=500)
@@ -262,7 +262,7 @@ def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
 )
 @pytest.mark.requirement("S2-62")
 def test_all_branches_failed_is_503_with_the_severity_of_the_worst(
-    admin: httpx.Client, code: str, severity: str
+    admin: httpx2.Client, code: str, severity: str
 ) -> None:
     answer = search(admin, f"branch=*;error={code}", query="x", mode="hybrid")
     error = answer.json()["error"]
@@ -272,14 +272,14 @@ def test_all_branches_failed_is_503_with_the_severity_of_the_worst(
 
 
 @pytest.mark.requirement("I27")
-def test_a_fault_needs_an_admin(client: httpx.Client) -> None:
+def test_a_fault_needs_an_admin(client: httpx2.Client) -> None:
     answer = search(client, "branch=*;empty", query="x")
     assert answer.status_code == 403
     assert answer.json()["error"]["code"] == "scope_missing"
 
 
 @pytest.mark.requirement("S4-60")
-def test_a_search_that_outlasts_its_wait_becomes_a_job(admin: httpx.Client) -> None:
+def test_a_search_that_outlasts_its_wait_becomes_a_job(admin: httpx2.Client) -> None:
     answer = search(
         admin, "branch=semantic;delay_ms=600", query="x", mode="hybrid", wait_ms=50
     )
@@ -292,7 +292,7 @@ def test_a_search_that_outlasts_its_wait_becomes_a_job(admin: httpx.Client) -> N
 
 
 @pytest.mark.requirement("P8")
-def test_a_submitted_job_is_looked_after_until_it_ends(logbook: httpx.Client) -> None:
+def test_a_submitted_job_is_looked_after_until_it_ends(logbook: httpx2.Client) -> None:
     accepted = logbook.post(JOBS, json={"query": "HCM 03", "mode": "hybrid"})
     assert accepted.status_code == 202
     job = logbook.get(
@@ -303,7 +303,7 @@ def test_a_submitted_job_is_looked_after_until_it_ends(logbook: httpx.Client) ->
     assert job["request"]["query"] == "HCM 03"
 
 
-def test_a_stored_job_reads_its_entries_again(logbook: httpx.Client) -> None:
+def test_a_stored_job_reads_its_entries_again(logbook: httpx2.Client) -> None:
     body = search(logbook, query="HCM 03 replaced", mode="hybrid").json()
     first = body["results"][0]["entry_id"]
     path = f"{JOBS}/{body['job_id']}"
@@ -319,14 +319,14 @@ def test_a_stored_job_reads_its_entries_again(logbook: httpx.Client) -> None:
     assert first not in [hit["entry_id"] for hit in again["results"]]
 
 
-def test_somebody_elses_job_is_not_found(admin: httpx.Client, running: System) -> None:
+def test_somebody_elses_job_is_not_found(admin: httpx2.Client, running: System) -> None:
     accepted = admin.post(JOBS, json={"query": "x"}).json()
     with running.client(running.key(tenant="stranger")) as stranger:
         answer = stranger.get(accepted["links"]["self"])
     assert answer.status_code == 404
 
 
-def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None:
+def test_a_job_without_a_question_has_ended_already(admin: httpx2.Client) -> None:
     accepted = admin.post(JOBS, json={"query": ""}).json()
     job = admin.get(accepted["links"]["self"]).json()
     assert (job["state"], job["response"]["results"]) == ("done", [])
@@ -372,7 +372,7 @@ def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None
 )
 @pytest.mark.requirement("B16", "S4-06", "S4-07")
 def test_what_cannot_be_answered_is_refused_by_name(
-    client: httpx.Client, body: dict[str, Any], code: str
+    client: httpx2.Client, body: dict[str, Any], code: str
 ) -> None:
     answer = search(client, **body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
@@ -394,7 +394,7 @@ def test_what_cannot_be_answered_is_refused_by_name(
     ],
 )
 @pytest.mark.requirement("B16")
-def test_no_query_is_an_error(client: httpx.Client, query: str) -> None:
+def test_no_query_is_an_error(client: httpx2.Client, query: str) -> None:
     answer = search(client, query=query, mode="hybrid")
     assert answer.status_code == 200, answer.text
     assert not [b for b in answer.json()["branches"] if b["status"] == "error"]
@@ -415,7 +415,7 @@ def test_no_query_is_an_error(client: httpx.Client, query: str) -> None:
     ids=str,
 )
 def test_a_mode_is_named_in_two_ways_that_may_not_differ(
-    client: httpx.Client, given: dict[str, Any], used: str | None
+    client: httpx2.Client, given: dict[str, Any], used: str | None
 ) -> None:
     answer = search(client, query="x", **given)
     if used is None:
@@ -430,19 +430,19 @@ def test_a_mode_is_named_in_two_ways_that_may_not_differ(
     [{"rerank": False, "synthesize": False}, {"maxResults": 3}, {"max_results": 3}],
 )
 def test_aliases_and_neutral_values_pass(
-    client: httpx.Client, extra: dict[str, Any]
+    client: httpx2.Client, extra: dict[str, Any]
 ) -> None:
     body = {"q": "x", "method": "vector", **extra}
     assert client.post(QUERY, json=body).status_code == 200
 
 
-def test_a_cut_query_says_so(client: httpx.Client) -> None:
+def test_a_cut_query_says_so(client: httpx2.Client) -> None:
     body = search(client, query="beam " * 300, mode="keyword").json()
     assert "query_truncated" in [note["code"] for note in body["diagnostics"]]
 
 
 @pytest.mark.requirement("O03")
-def test_a_diagnostic_has_one_shape_in_every_mode(client: httpx.Client) -> None:
+def test_a_diagnostic_has_one_shape_in_every_mode(client: httpx2.Client) -> None:
     modes = client.get("/v1/capabilities").json()["modes"]
     # Brackets, length and the number of words are each told of by another part.
     words = "beam) " + " ".join(f"word{number}" for number in range(200))
@@ -513,7 +513,7 @@ def test_a_search_ends_when_the_worker_dies(
 
 
 def test_an_answer_and_its_pages_tell_as_much_as_was_asked_for(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     asked: dict[str, Any] = {"query": "cavity corrector klystron", "mode": "hybrid"}
     asked["limit"] = 2

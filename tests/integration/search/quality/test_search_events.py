@@ -154,7 +154,7 @@ def test_words_that_nobody_wrote_are_listed_by_device_and_proposed(conn) -> None
 
     for times in range(3):
         assert times == 0 or proposed() == []
-        unwritten_words.note_other_words(conn, "default", ["icebox"], "Cryostat", 3)
+        unwritten_words.note_other_words(conn, "default", ["icebox"], "Cryostat")
     assert proposed() == ["icebox"]
     (icebox, _) = unwritten_words.list_unwritten_words(conn, "default", long_ago)
     assert icebox.instead == ["cryostat"]

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 QUERY = "/v1/search/query"
@@ -22,7 +22,7 @@ MODES = (
 )
 
 
-def asked(client: httpx.Client, fault: str, **fields: Any) -> tuple[Any, float]:
+def asked(client: httpx2.Client, fault: str, **fields: Any) -> tuple[Any, float]:
     """Return what is answered, and how long it took."""
     body = {"query": "magnet tripped", **fields}
     began = time.monotonic()
@@ -35,7 +35,7 @@ def statuses(branches: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def test_every_mode_ends_by_its_own_deadline_and_names_who_was_late(
-    admin: httpx.Client,
+    admin: httpx2.Client,
 ) -> None:
     def late(case: tuple[dict[str, Any], str, float, set[str]]) -> tuple[Any, float]:
         return asked(admin, "branch=*;delay_ms=60000", **case[0])
@@ -55,7 +55,7 @@ def test_every_mode_ends_by_its_own_deadline_and_names_who_was_late(
 @pytest.mark.parametrize("mode", ["hybrid", "auto"])
 @pytest.mark.parametrize("slow", ["keyword", "semantic"])
 def test_of_two_branches_the_late_one_is_a_timeout_and_the_other_answers(
-    admin: httpx.Client, mode: str, slow: str
+    admin: httpx2.Client, mode: str, slow: str
 ) -> None:
     fault = f"branch={slow};delay_ms=60000"
     # Long enough for the other one, with a lane of tests beside.

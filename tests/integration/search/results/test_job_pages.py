@@ -6,7 +6,7 @@ import json
 from typing import Any
 from uuid import UUID
 
-import httpx
+import httpx2
 import pytest
 
 from shared.messaging import redis_clients
@@ -20,7 +20,7 @@ COUNT = 7
 
 
 @pytest.fixture
-def logbook(admin: httpx.Client) -> httpx.Client:
+def logbook(admin: httpx2.Client) -> httpx2.Client:
     """A facility with a few entries of one word."""
     entries = [
         {
@@ -42,7 +42,7 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     return admin
 
 
-def ended(client: httpx.Client, **body: Any) -> dict[str, Any]:
+def ended(client: httpx2.Client, **body: Any) -> dict[str, Any]:
     accepted = client.post(JOBS, json=body)
     assert accepted.status_code == 202, accepted.text
     where = accepted.json()["links"]["self"]
@@ -51,7 +51,7 @@ def ended(client: httpx.Client, **body: Any) -> dict[str, Any]:
     return job
 
 
-def pages(client: httpx.Client, job_id: str, **params: Any) -> list[dict[str, Any]]:
+def pages(client: httpx2.Client, job_id: str, **params: Any) -> list[dict[str, Any]]:
     read = [client.get(f"{JOBS}/{job_id}/results", params=params).json()]
     while read[-1]["next_cursor"]:
         params["cursor"] = read[-1]["next_cursor"]
@@ -66,7 +66,7 @@ def ids(page: dict[str, Any]) -> list[str]:
 
 
 def test_the_pages_of_a_job_are_one_ranking_each_hit_once(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     job = ended(logbook, query="klystron", mode="keyword", limit=3)
     first = [hit["external_id"] for hit in job["response"]["results"]]
@@ -86,7 +86,7 @@ def test_the_pages_of_a_job_are_one_ranking_each_hit_once(
 
 
 def test_what_is_deleted_meanwhile_is_counted_and_not_shown(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     job = ended(logbook, query="klystron", mode="keyword", limit=3)
     victim = pages(logbook, job["job_id"])[1]["items"][0]["entry_id"]
@@ -101,7 +101,7 @@ def test_what_is_deleted_meanwhile_is_counted_and_not_shown(
 @pytest.mark.requirement("SEC9")
 @pytest.mark.parametrize("change", ["size", "job", "key", "garbage"])
 def test_a_cursor_opens_nothing_else(
-    logbook: httpx.Client, running: System, tenant: str, change: str
+    logbook: httpx2.Client, running: System, tenant: str, change: str
 ) -> None:
     other_key = running.key(tenant=tenant, scopes=("admin",))
     job = ended(logbook, query="klystron", mode="keyword", limit=3)
@@ -121,7 +121,7 @@ def test_a_cursor_opens_nothing_else(
 
 
 def test_a_job_that_has_not_ended_has_no_page_yet_and_a_cursor_to_its_first(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     accepted = logbook.post(
         JOBS,
@@ -137,7 +137,7 @@ def test_a_job_that_has_not_ended_has_no_page_yet_and_a_cursor_to_its_first(
 
 
 def test_one_lists_ones_own_jobs_the_newest_first(
-    logbook: httpx.Client, running: System, tenant: str
+    logbook: httpx2.Client, running: System, tenant: str
 ) -> None:
     mine = [ended(logbook, query=f"note {n}")["job_id"] for n in range(3)]
     first = logbook.get(JOBS, params={"limit": 2}).json()
@@ -149,7 +149,7 @@ def test_one_lists_ones_own_jobs_the_newest_first(
         assert stranger.get(JOBS).json()["items"] == []
 
 
-def watched(client: httpx.Client, where: str, last: int = 0) -> list[dict[str, Any]]:
+def watched(client: httpx2.Client, where: str, last: int = 0) -> list[dict[str, Any]]:
     headers = {"Last-Event-ID": str(last)} if last else {}
     events = []
     with client.stream("GET", where, headers=headers) as answer:
@@ -166,7 +166,7 @@ def watched(client: httpx.Client, where: str, last: int = 0) -> list[dict[str, A
 
 
 def test_a_job_is_watched_branch_by_branch_and_taken_up_again(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     accepted = logbook.post(
         JOBS,
@@ -189,7 +189,7 @@ def test_a_job_is_watched_branch_by_branch_and_taken_up_again(
 
 
 def test_a_job_whose_events_are_gone_is_shown_whole(
-    logbook: httpx.Client, running: System
+    logbook: httpx2.Client, running: System
 ) -> None:
     job = ended(logbook, query="klystron", mode="hybrid")
     # As after a flush of the broker: the job's row is all that is left.
@@ -201,7 +201,7 @@ def test_a_job_whose_events_are_gone_is_shown_whole(
     assert events[0]["data"]["response"]["results"]
 
 
-def test_a_cancelled_job_ends_at_once_with_what_is_in(logbook: httpx.Client) -> None:
+def test_a_cancelled_job_ends_at_once_with_what_is_in(logbook: httpx2.Client) -> None:
     accepted = logbook.post(
         JOBS,
         json={"query": "klystron", "mode": "hybrid", "deadline_ms": 6000},
@@ -225,7 +225,7 @@ def test_a_cancelled_job_ends_at_once_with_what_is_in(logbook: httpx.Client) -> 
 
 
 def test_a_job_cancelled_before_anything_is_in_has_failed_and_says_so(
-    logbook: httpx.Client,
+    logbook: httpx2.Client,
 ) -> None:
     accepted = logbook.post(
         JOBS,
@@ -238,7 +238,7 @@ def test_a_job_cancelled_before_anything_is_in_has_failed_and_says_so(
     assert job["response"] is None
 
 
-def test_cancelling_what_has_ended_changes_nothing(logbook: httpx.Client) -> None:
+def test_cancelling_what_has_ended_changes_nothing(logbook: httpx2.Client) -> None:
     job = ended(logbook, query="klystron", mode="keyword")
     after = logbook.delete(f"{JOBS}/{job['job_id']}").json()
     assert (after["state"], after["cancelled"]) == ("done", False)

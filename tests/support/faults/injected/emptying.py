@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
-import httpx
+import httpx2
 
 from tests.support.faults.measures.ledger import Ledger
 from tests.support.faults.measures.queues import Queues
@@ -48,7 +48,7 @@ def empty(
     numbers = iter(range(N))
     nudged_again_s = 0.0
 
-    def post(client: httpx.Client, several: int) -> None:
+    def post(client: httpx2.Client, several: int) -> None:
         for number in islice(numbers, several):
             ledger.post_until_accepted(client, number)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
-import httpx
+import httpx2
 import psycopg
 
 from shared.opensearch import documents, mapping
@@ -204,7 +204,7 @@ def drift(conn: Conn, url: str, base: str) -> int:
 def indexed(url: str, alias: str) -> dict[str, tuple[int, bool]]:
     """Return version and tombstone of every document, read page by page."""
     found: dict[str, tuple[int, bool]] = {}
-    with httpx.Client(base_url=url, timeout=30) as client:
+    with httpx2.Client(base_url=url, timeout=30) as client:
         client.post(f"/{alias}/_refresh").raise_for_status()
         page = client.post(
             f"/{alias}/_search",

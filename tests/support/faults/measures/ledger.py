@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-import httpx
+import httpx2
 import psycopg
 
 from tests.support.faults.measures import counting
@@ -72,7 +72,7 @@ class Ledger:
         }
 
     def post(
-        self, client: httpx.Client, number: int, text: str | None = None
+        self, client: httpx2.Client, number: int, text: str | None = None
     ) -> str | None:
         """Post one numbered entry; remember the promise, or how it was refused."""
         found = self._post(client, self.entry(number, text))
@@ -82,7 +82,7 @@ class Ledger:
 
     def post_many(
         self,
-        client: httpx.Client,
+        client: httpx2.Client,
         numbers: Iterable[int],
         text: str | None = None,
     ) -> list[str]:
@@ -102,7 +102,7 @@ class Ledger:
                 ids.append(self.keep(item))
         return ids
 
-    def post_until_accepted(self, client: httpx.Client, number: int) -> str:
+    def post_until_accepted(self, client: httpx2.Client, number: int) -> str:
         """Post one entry again and again until the API takes it."""
         found = until(lambda: self.post(client, number), within_seconds=30)
         assert found is not None
@@ -197,12 +197,12 @@ class Ledger:
             return counting.drift(conn, url, base)
 
     def _post(
-        self, client: httpx.Client, body: dict[str, Any]
-    ) -> httpx.Response | None:
+        self, client: httpx2.Client, body: dict[str, Any]
+    ) -> httpx2.Response | None:
         began = time.monotonic()
         try:
             answer = client.post("/v1/entries", json=body)
-        except httpx.TransportError as exc:
+        except httpx2.TransportError as exc:
             self.refused.append((0, type(exc).__name__, False))
             return None
         finally:
