@@ -41,7 +41,7 @@ _FORGET: LiteralString = """
 class Budget:
     """How much may be quarantined before the release is blamed, not the data."""
 
-    # Of the last 100.
+    # Among the last 100.
     percent: float = 20
     in_row: int = 25
 
