@@ -90,10 +90,11 @@ def test_what_is_not_there_and_what_is_anothers_are_one_page(
     caller: httpx2.Client, api: System
 ) -> None:
     with api.client() as other:
-        theirs = other.post("/v1/entries", json={"text": "secret"}).json()
+        written = {"text": "secret", "external_id": "THEIRS-1"}
+        theirs = other.post("/v1/entries", json=written).json()
 
         entry_id = theirs["entry_id"]
-        reply = {"text": "secret too", "reply_to": theirs["external_id"]}
+        reply = {"text": "secret too", "reply_to": "THEIRS-1"}
         answered = other.post("/v1/entries", json=reply).json()
         thread = other.get(f"/v1/entries/{answered['entry_id']}").json()["thread_id"]
         assert thread

@@ -211,9 +211,10 @@ def test_an_entry_of_others_is_not_opened_beside_the_list(
 ) -> None:
     push(client, ENTRIES)
     with running.client() as other:
-        theirs = other.post("/v1/entries", json={"text": "secret"}).json()
+        written = {"text": "secret", "external_id": "THEIRS-1"}
+        assert other.post("/v1/entries", json=written).is_success
 
-    page = search(client, "valve", open=f"api/{theirs['external_id']}")
+    page = search(client, "valve", open="api/THEIRS-1")
 
     assert [*page.one("section", id="pane").every()] == []
     assert "secret" not in page.one("main").text

@@ -39,6 +39,6 @@ def test_upkeep_forgets_events_feedback_and_words_past_their_days(
 
         until(
             lambda: conn.execute(_LEFT).fetchone() == (1, 1, ["w1"]),
-            within_seconds=40,
+            within_seconds=120,
             what="the retention of upkeep",
         )
