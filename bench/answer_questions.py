@@ -1,9 +1,8 @@
-"""Questions whose answers are known: S by hand, N made from events by rule.
+"""Questions whose answers are known: by hand (S, and new ones), N from events by rule.
 
 N takes from a title what stands after DUE TO, FOLLOWING or AFTER as the fact, and asks
 why what stands before it happened; the entry that is stored has the first part alone.
-With another number, another facility or an invented one they ask for what nobody has
-written: they must not be grounded.
+With another facility or an invented one they ask for what nobody has written.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from bench.answers_corpus import DATA, EVENTS, SAMPLE, read_events, title_of
@@ -21,8 +21,8 @@ from shared.text.analysis.tokens import scan
 from shared.times.calendar import Clock
 
 _RULE = re.compile(r"(.{12,}?)\s+(?:DUE TO|FOLLOWING|AFTER)\s+(.{8,})", re.IGNORECASE)
-_NUMBERED = re.compile(r"(?<=[A-Za-z ])(?<!\d)(\d{1,3})(?=\W)")
-_MONTHS = tuple(calendar.month_name)
+MONTHS = tuple(calendar.month_name)
+NEW = Path(__file__).parent / "new_questions.jsonl"
 # So much of a fact's words makes it told, or sure to be in the text at all.
 _MOST_OF = 0.6
 _LEAST_TEXT, _LEAST_TERMS = 100, 2
@@ -47,11 +47,20 @@ class KnownQuestion:
 
 def sample_questions() -> Iterator[KnownQuestion]:
     """Yield S: written by hand, with the facts that an answer must tell."""
-    path = DATA / "answers/sample_questions.jsonl"
+    yield from read_questions("S", DATA / "answers/sample_questions.jsonl")
+
+
+def new_questions(path: Path = NEW) -> Iterator[KnownQuestion]:
+    """Yield questions to the sample logbook that no weight was fitted to."""
+    yield from read_questions("new", path)
+
+
+def read_questions(name: str, path: Path) -> Iterator[KnownQuestion]:
+    """Yield the questions of a file, a line of JSON each, as S and the new ones are."""
     for line in path.read_text("utf-8").splitlines():
         one = json.loads(line)
         yield KnownQuestion(
-            "S" if one["answerable"] else "S unanswerable",
+            name if one["answerable"] else f"{name} unanswerable",
             one["kind"],
             SAMPLE,
             one["question"],
@@ -61,27 +70,15 @@ def sample_questions() -> Iterator[KnownQuestion]:
         )
 
 
-def perturbed_questions() -> Iterator[KnownQuestion]:
-    """Yield those of S with the number of a thing that nobody has."""
-    for one in sample_questions():
-        changed = _NUMBERED.sub("77", one.text)
-        if one.answerable and changed != one.text and "degrees" not in one.text:
-            yield KnownQuestion(
-                "S unanswerable", "another_number", SAMPLE, changed, answerable=False
-            )
-
-
 def event_questions() -> Iterator[KnownQuestion]:
     """Yield N: with the month and without, of another facility, of an invented one."""
-    rows = [row for row in read_events() if _is_usable(row)]
+    rows = usable_events()
     facilities = sorted({row["facility"] for row in rows})
     for number, row in enumerate(rows):
-        told = _RULE.fullmatch(title_of(row)[0])
-        assert told is not None
-        what = told[1].strip(" -.,").lower()
+        what, fact = cause_of(row)
         day = datetime.fromisoformat(row["notification_date"])
-        month = f"in {_MONTHS[day.month]} {day.year}"
-        known = _most_of(told[2])
+        month = f"in {MONTHS[day.month]} {day.year}"
+        known = _most_of(fact)
         relevant = frozenset({str(row["event_number"])})
         own = row["facility"]
         other = next(
@@ -97,6 +94,22 @@ def event_questions() -> Iterator[KnownQuestion]:
             ("N invented", f"{base} Zephyr Creek {month}?", False),
         ):
             yield KnownQuestion(name, "why", EVENTS, text, answerable, relevant, known)
+
+
+def usable_events() -> list[dict[str, Any]]:
+    """Return the events of which it is known why they happened.
+
+    Of the 118 that the rule alone yields, those are left whose title is whole in its
+    first line and whose text tells the fact: elsewhere there is nothing to find.
+    """
+    return [row for row in read_events() if _is_usable(row)]
+
+
+def cause_of(row: dict[str, Any]) -> tuple[str, str]:
+    """Return what happened, by an event's title, and the fact that tells why."""
+    told = _RULE.fullmatch(title_of(row)[0])
+    assert told is not None
+    return told[1].strip(" -.,").lower(), told[2]
 
 
 def fact_title(title: str) -> str:

@@ -8,182 +8,195 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import statistics
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import patch
+from uuid import UUID
 
-from rich.console import Console
-from rich.table import Table
-
-from bench import answer_questions, answers_corpus
+from bench import (
+    answer_questions,
+    answers_corpus,
+    answers_folds,
+    answers_perturbed,
+    answers_stale,
+    answers_table,
+    answers_verifier,
+)
 from bench.answer_questions import CLOCKS, KnownQuestion
+from bench.answers_table import Measured
 from shared.access.scope import Scope
-from shared.answers.answer_question import answer_question
+from shared.answers.answer_question import PreparedAnswer, prepare_answer
+from shared.answers.choice import answer_status
+from shared.answers.choice.sentence_meaning import make_meanings
 from shared.embedding.models.model_names import DEFAULT_MODEL
-from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
+from shared.entries.reading import read_entries
+from shared.postgres.pool import connection
+from shared.search.absence.coverage import Coverage
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
+from shared.search.response.answer import Answer, Evidence
 from shared.search.response.end_search import Beside
 from shared.search.response.search import search
+from shared.search.response.search_answer import SearchAnswer
+from shared.search.results.conclude import Conclusion
+from shared.search.results.result_page import ResultPage
 from shared.search.retrieval.search_context import SearchContext
 
 RESULTS = Path(__file__).parent / "results" / "answers.json"
 LIMITS = PlanLimits(any_word=True)
-_DRAWS = 1000
-# Of a set: facts told, citations to the point, refused; None: no floor.
-FLOORS: dict[str, tuple[float | None, float | None, float | None]] = {
-    "S": (0.80, 0.85, None),
-    "N month": (0.75, 0.85, None),
-    "N open": (0.62, 0.65, None),
-    "S unanswerable": (None, None, 0.92),
-    "N swapped": (None, None, 0.93),
-    "N invented": (None, None, 1.0),
-}
-MAY_REFUSE, MOST_MS = 0.05, (30.0, 50.0)
+
+
+@dataclass(slots=True)
+class Keeping:
+    """Answers as shipped, and keeps what the last answer was made of."""
+
+    prepared: PreparedAnswer | None = None
+    conclusion: Conclusion | None = None
+
+    def __call__(
+        self,
+        context: SearchContext,
+        plan: Plan,
+        conclusion: Conclusion,
+        page: ResultPage,
+        timeout_ms: int,
+        covered: Coverage | None,
+        /,
+    ) -> Answer | None:
+        """Answer from a page of hits."""
+        self.prepared = prepare_answer(
+            context, plan, conclusion, page, timeout_ms, covered
+        )
+        self.conclusion = conclusion
+        return self.prepared.answer if self.prepared else None
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What one question came to."""
+class Asked:
+    """A question that was asked, its answer, and what that was made of."""
 
-    name: str
-    kind: str
-    question: str
-    told: bool
-    to_the_point: float
-    grounded: bool
-    code: str
-    took_ms: float
+    known: KnownQuestion
+    answer: SearchAnswer
+    prepared: PreparedAnswer | None
+    conclusion: Conclusion | None
+    confidence: float
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Ask, print tables, keep the numbers as JSON; below a floor ends with 1."""
-    asked = _options(arguments)
-    questions = [
-        *answer_questions.sample_questions(),
-        *answer_questions.perturbed_questions(),
-        *(answer_questions.event_questions() if not asked.quick else ()),
-    ]
-    with answers_corpus.filled(answer_questions.fact_title) as context:
+    wanted = _options(arguments)
+    questions = list(_list_questions(wanted))
+    with answers_corpus.filled(
+        answer_questions.fact_title, has_events=not wanted.quick
+    ) as context:
         # The first ones load the model.
         for one in questions[:5]:
             _ask(context, one)
-        found = [_ask(context, one) for one in questions]
-    failures = _show(found)
-    _show_kinds(found)
-    if asked.missed:
-        _show_missed(found)
-    if asked.keep:
+        asked = [_ask(context, one) for one in questions]
+        found = [_measure(context, one) for one in asked]
+        failures = [
+            *answers_table.show(found),
+            *answers_table.show_promises(found),
+            *answers_table.show_risk(found),
+        ]
+        answers_table.show_kinds(found)
+        failures += answers_verifier.show(context, [one.prepared for one in asked])
+        failures += answers_stale.show(context, lambda one: _ask(context, one).prepared)
+        if wanted.folds or not wanted.quick:
+            answers_folds.show(_list_cases(context, asked))
+    if wanted.missed:
+        print(*answers_table.list_missed(found), sep="\n")
+    if wanted.keep:
         _keep(found, failures)
     if failures:
         print("\n".join(["below the floor:", *failures]), file=sys.stderr)
         raise SystemExit(1)
 
 
-def _ask(context: SearchContext, one: KnownQuestion) -> Measured:
+def _list_questions(wanted: argparse.Namespace) -> Iterator[KnownQuestion]:
+    yield from answer_questions.sample_questions()
+    yield from answer_questions.new_questions(wanted.questions)
+    yield from answers_perturbed.perturb_sample()
+    if not wanted.quick:
+        yield from answer_questions.event_questions()
+        yield from answers_perturbed.perturb_events()
+
+
+def _ask(context: SearchContext, one: KnownQuestion) -> Asked:
     plan = make_plan(
         SearchQuery(one.text, mode="hybrid", limit=10),
         Scope(one.tenant, "bench"),
         LIMITS,
         CLOCKS[one.tenant],
     )
-    answer = search(context, plan, Beside(answer_question))
+    keeping = Keeping()
+    with patch.object(answer_status, "ground", wraps=answer_status.ground) as judged:
+        answer = search(context, plan, Beside(keeping))
+    supports = [call.args[2] for call in judged.call_args_list]
+    confidence = min(
+        (one.coverage + max(one.meaning, one.best_sentence) for one in supports),
+        default=0.0,
+    )
+    return Asked(one, answer, keeping.prepared, keeping.conclusion, confidence)
+
+
+def _measure(context: SearchContext, asked: Asked) -> Measured:
+    one, answer = asked.known, asked.answer
     said = answer.context_answer or {"status": "insufficient", "code": "none"}
     # What a refusal shows as the nearest is no answer.
-    quotes = [quote["quote"] for quote in said.get("evidence", ())]
-    known = {hit.entry_id: hit.external_id for hit in answer.results}
-    known |= {cited.entry_id: cited.label for cited in answer.citations}
-    ids = [known.get(quote["entry_id"]) for quote in said.get("evidence", ())]
-    hits = [name in one.relevant for name in ids]
+    evidence = [Evidence(**quote) for quote in said.get("evidence", ())]
+    names = {hit.entry_id: hit.external_id for hit in answer.results}
+    names |= {cited.entry_id: cited.label for cited in answer.citations}
+    hits = [names.get(quote.entry_id) in one.relevant for quote in evidence]
+    again = _ask(context, one).answer
     return Measured(
-        one.name,
-        one.kind,
-        one.text,
-        one.is_told(" ".join(quotes)),
-        statistics.fmean(hits) if hits else 0.0,
-        said["status"] == "grounded",
-        said["code"],
-        answer.synthesis_duration_ms,
+        name=one.name,
+        kind=one.kind,
+        question=one.text,
+        answerable=one.answerable,
+        told=one.is_told(" ".join(quote.quote for quote in evidence)),
+        to_the_point=statistics.fmean(hits) if hits else 0.0,
+        grounded=said["status"] == "grounded",
+        code=said["code"],
+        took_ms=answer.synthesis_duration_ms,
+        supported=_is_supported(context, one.tenant, evidence),
+        is_stable=(again.answer, again.stability_hash)
+        == (answer.answer, answer.stability_hash),
+        confidence=asked.confidence,
     )
 
 
-def _show(found: Sequence[Measured]) -> list[str]:
-    """Print how each set fared, and return what is below its floor."""
-    table = Table(title=f"answers ({DEFAULT_MODEL})", title_justify="left")
-    for heading in ("set", "n", "told", "to the point", "not grounded", "floor"):
-        table.add_column(heading, justify="left" if heading == "set" else "right")
-    failures = []
-    for name, floors in FLOORS.items():
-        mine = [one for one in found if one.name == name]
-        if not mine:
-            continue
-        told = [float(one.told) for one in mine]
-        point = [one.to_the_point for one in mine]
-        refused = [float(not one.grounded) for one in mine]
-        values = [statistics.fmean(one) for one in (told, point, refused)]
-        is_answerable = floors[2] is None
-        cells = [
-            _with_interval(told) if is_answerable else "-",
-            _with_interval(point) if is_answerable else "-",
-            _with_interval(refused),
-        ]
-        floor = " / ".join(f"{one:.2f}" for one in floors if one is not None)
-        table.add_row(name, str(len(mine)), *cells, floor)
-        for value, least in zip(values, floors, strict=True):
-            if least is not None and value < least:
-                failures.append(f"{name}: {value:.3f}, {least:.2f} is the floor")
-        if is_answerable and values[2] > MAY_REFUSE:
-            failures.append(f"{name}: refuses {values[2]:.3f}, {MAY_REFUSE} it may")
-    Console().print(table)
-    return failures
+def _is_supported(
+    context: SearchContext, tenant: str, evidence: Sequence[Evidence]
+) -> bool:
+    """Tell whether each quote stands in the stored text at the place that is named."""
+    ids = [UUID(one.entry_id) for one in evidence]
+    with connection(context.pool) as conn:
+        stored = read_entries.load_contents(conn, tenant, ids)
+    for one in evidence:
+        entry = stored[UUID(one.entry_id)]
+        text = entry.title if one.start is None else entry.text[one.start : one.end]
+        if entry.revision != one.revision or text.strip() != one.quote:
+            return False
+    return True
 
 
-def _show_kinds(found: Sequence[Measured]) -> None:
-    """Print how many of each kind are not grounded, and how long answers took."""
-    kinds: dict[str, list[float]] = defaultdict(list)
-    for one in found:
-        if not one.name.startswith("N"):
-            kinds[f"{one.name}: {one.kind}"].append(float(not one.grounded))
-    by_kind = Table(title="not grounded, by kind", title_justify="left")
-    for heading in ("kind", "n", "share"):
-        by_kind.add_column(heading)
-    for kind, shares in sorted(kinds.items()):
-        by_kind.add_row(kind, str(len(shares)), f"{statistics.fmean(shares):.2f}")
-    Console().print(by_kind)
-    for what, some in (
-        ("why", [one.took_ms for one in found if one.kind == "why"]),
-        ("others", [one.took_ms for one in found if one.kind != "why"]),
-    ):
-        p50, p95 = _percentile(some, 50), _percentile(some, 95)
-        print(f"{what}: {p50:.1f} ms p50, {p95:.1f} ms p95 (at most {MOST_MS})")
-
-
-def _show_missed(found: Iterable[Measured]) -> None:
-    for one in found:
-        is_wrong = (
-            one.grounded
-            if one.name not in {"S", "N month", "N open"}
-            else (not one.told or not one.grounded)
-        )
-        if is_wrong:
-            print(one.name, one.kind, one.question, one.code, one.told, sep=" | ")
-
-
-def _with_interval(values: Sequence[float]) -> str:
-    draw = random.Random(1)  # noqa: S311 - the same interval each time
-    means = sorted(
-        statistics.fmean(draw.choices(values, k=len(values))) for _ in range(_DRAWS)
-    )
-    low, high = means[_DRAWS // 40], means[-_DRAWS // 40]
-    return f"{statistics.fmean(values):.2f} [{low:.2f}, {high:.2f}]"
-
-
-def _percentile(values: Sequence[float], share: int) -> float:
-    return sorted(values)[min(len(values) - 1, len(values) * share // 100)]
+def _list_cases(
+    context: SearchContext, asked: Sequence[Asked]
+) -> Iterator[answers_folds.Case]:
+    for one in asked:
+        if one.known.answerable and one.prepared and one.conclusion:
+            yield answers_folds.Case(
+                one.known,
+                one.prepared.entries,
+                make_meanings(context, one.prepared.plan, one.conclusion),
+                context.facility,
+                one.prepared.plan,
+            )
 
 
 def _keep(found: Sequence[Measured], failures: Sequence[str]) -> None:
@@ -203,6 +216,17 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m bench.answers", description=__doc__
     )
     parser.add_argument("--quick", action="store_true", help="the sample logbook alone")
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        default=answer_questions.NEW,
+        help="other new questions to the sample logbook, as JSON lines",
+    )
+    parser.add_argument(
+        "--folds",
+        action="store_true",
+        help="fit the weights to each part in turn, in a quick run too",
+    )
     parser.add_argument(
         "--missed", action="store_true", help="print what was not answered well"
     )

@@ -42,8 +42,10 @@ _ZONE = ZoneInfo("America/New_York")
 
 
 @contextmanager
-def filled(shown: Callable[[str], str]) -> Iterator[SearchContext]:
-    """Start servers, fill them with both logbooks, and give away what asks them.
+def filled(
+    shown: Callable[[str], str], *, has_events: bool = True
+) -> Iterator[SearchContext]:
+    """Start servers, fill them with the logbooks, and give away what asks them.
 
     `shown` is what is stored of an event's title.
     """
@@ -57,7 +59,8 @@ def filled(shown: Callable[[str], str]) -> Iterator[SearchContext]:
             aliases.ensure_index(client, INDEX)
             for page in sample.pages():
                 _store(SAMPLE, [make_draft(row) for row in page], encoder, pool, client)
-            events = [make_event_draft(row, shown) for row in read_events()]
+            rows = read_events() if has_events else []
+            events = [make_event_draft(row, shown) for row in rows]
             for start in range(0, len(events), quality_engines.PAGE):
                 page_of = events[start : start + quality_engines.PAGE]
                 _store(EVENTS, page_of, encoder, pool, client)
@@ -130,7 +133,11 @@ def _store(
         contents = read_entries.load_contents(conn, tenant, ids)
         for content in contents.values():
             metadata.store(conn, content, metadata.extract(content, None))
-            embed_entry.store(conn, table, content, embed_entry.embed(content, encoder))
+    # Slow work, outside every transaction.
+    embedded = [(one, embed_entry.embed(one, encoder)) for one in contents.values()]
+    with connection(pool) as conn:
+        for content, found in embedded:
+            embed_entry.store(conn, table, content, found)
     with connection(pool) as conn:
         loaded = documents.load(conn, tenant, ids)
         conn.execute("ANALYZE")

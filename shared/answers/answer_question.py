@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.answers import compose_answer
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
 from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
-from shared.answers.choice.sentence_meaning import make_meanings, no_meanings
+from shared.answers.choice.sentence_meaning import (
+    make_meanings,
+    no_likeness,
+    no_meanings,
+)
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.compose_answer import Marks
 from shared.answers.evidence.evidence import EvidenceEntry
@@ -27,6 +32,7 @@ from shared.search.response.answer import Answer, ContextAnswer, Grade, Status
 from shared.search.results.conclude import Conclusion
 from shared.search.results.result_page import ResultPage
 from shared.search.results.superseded import Other
+from shared.text.facility.facility import Facility
 
 if TYPE_CHECKING:
     from shared.search.retrieval.search_context import SearchContext
@@ -127,7 +133,7 @@ def prepare_answer(
     marks = Marks(labels, asked.style, asked.marked)
     values = {one.row.entry_id: one.values.superseded_by for one in page}
     unsearched = absence.say_unsearched(conclusion.branches)
-    writer = _Writer(plan, entries, marks, values, unsearched, covered)
+    writer = _Writer(plan, entries, marks, values, unsearched, covered, facility)
     outside = question_scope.find_outside(plan.query)
     if outside is not None:
         refused = writer.refuse(
@@ -184,6 +190,7 @@ class _Writer:
         values: Mapping[UUID, Sequence[Other]],
         unsearched: str,
         covered: Coverage | None,
+        facility: Facility,
     ) -> None:
         self._plan = plan
         self._entries = entries
@@ -191,6 +198,7 @@ class _Writer:
         self._values = values
         self._unsearched = unsearched
         self._covered = covered
+        self._facility = facility
 
     def write(self, parts: Sequence[PartAnswer], began: float) -> Answer:
         """Return the answer to all parts, a paragraph each."""
@@ -202,13 +210,14 @@ class _Writer:
         grade: Grade = worst.judgement.grade
         if grade == "A" and (replaced or self._unsearched):
             grade = "B"
-        listed = [
+        listed = (
             one
             for part in parts
             for one in compose_answer.list_questions(
                 part.question, part.judgement, part.unnamed, self._entries
             )
-        ]
+            if self._is_answered(one)
+        )
         told = (
             *(" ".join(one.candidate.text.split()) for one in chosen),
             self._unsearched,
@@ -223,7 +232,7 @@ class _Writer:
                 reason=self._plan.reasoning,
                 grade=grade,
                 evidence=compose_answer.list_evidence(chosen),
-                questions=listed[: compose_answer.MOST_QUESTIONS],
+                questions=list(islice(listed, compose_answer.MOST_QUESTIONS)),
                 unsupported=[w for part in parts for w in part.judgement.unsupported],
                 slots=_slots(parts),
             ),
@@ -241,6 +250,14 @@ class _Writer:
         )
         nearest = self._nearest()
         return self._answer(self._beside(said, nearest), nearest, context, began)
+
+    def _is_answered(self, text: str) -> bool:
+        """Tell whether the entries at hand answer a question, by their words alone."""
+        question = read_part(text, text, self._facility)
+        part = answer_part(
+            question, self._entries, no_likeness, _never_written, MOST_CHARACTERS
+        )
+        return part.judgement.status == "grounded"
 
     def say_refused(self, parts: Sequence[PartAnswer]) -> str:
         """Return which slots are not filled, what was searched, what is unknown."""
@@ -316,6 +333,11 @@ class _Writer:
             context=replace(context, citations=labels[: compose_answer.MOST_EVIDENCE]),
             took_ms=round((time.perf_counter() - began) * 1000, 3),
         )
+
+
+def _never_written(_: Question, words: Sequence[str]) -> tuple[str, ...]:
+    """Take each word that the entries at hand lack for one that no entry has."""
+    return tuple(words)
 
 
 def _slots(parts: Sequence[PartAnswer]) -> dict[str, object]:

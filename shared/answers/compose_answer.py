@@ -258,13 +258,13 @@ def list_questions(
     unnamed: Sequence[QuestionName | NumberedThing],
     entries: Sequence[EvidenceEntry],
 ) -> list[str]:
-    """Return questions that the entries at hand can answer sooner."""
+    """Return what could be asked instead; not all of it need have an answer."""
     if judgement.code == "unknown_name":
         return [
             _replaced(question.text, one.written, name)
             for one in unnamed
             for name, _ in find_siblings(one, entries)
-        ][:MOST_QUESTIONS]
+        ]
     if judgement.unsupported:
         text = question.text
         for word in judgement.unsupported:

@@ -16,7 +16,9 @@ BEST_OF_KIND = 12
 class Thresholds:
     """How many of the question's words, and how like a meaning, an answer must have.
 
-    Meaning is the calibrated cosine, so that they hold for another model, too.
+    Meaning is the calibrated cosine, so that they hold for another model, too. Chosen
+    for at least .95 of what is grounded to be answerable, over the questions of
+    `make bench-answers`, which prints the curve.
     """
 
     least_coverage: float = 0.35

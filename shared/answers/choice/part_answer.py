@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from shared.answers.choice import answer_status
 from shared.answers.choice.answer_status import Judgement, Support
 from shared.answers.choice.choose_sentences import choose_sentences
-from shared.answers.choice.sentence_score import ScoredSentence, SentenceScores
+from shared.answers.choice.sentence_score import (
+    SHIPPED,
+    ScoredSentence,
+    SentenceScores,
+    Weights,
+)
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
@@ -46,12 +51,13 @@ def answer_part(
     characters: int,
     *,
     is_outside: bool = False,
+    weights: Weights = SHIPPED,
 ) -> PartAnswer:
     """Choose sentences for a question and judge them.
 
     `is_outside`: the time that is asked for lies before all that was loaded.
     """
-    scores = SentenceScores(question, entries)
+    scores = SentenceScores(question, entries, weights)
     scored = scores.score_by_words()
     known: dict[Candidate, float] = {}
     if question.kind != "why":

@@ -26,8 +26,8 @@ class Weights:
     cosine: float = 1.5
 
 
-# Fitted on the sample logbook and on a year of event notifications together
-# (`make bench-answers` prints what each half makes of the other's).
+# Fitted on the sample logbook and on a year of event notifications together, not as the
+# prototypes had them (`make bench-answers` prints what each half makes of the other's).
 SHIPPED = Weights()
 
 

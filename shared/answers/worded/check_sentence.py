@@ -81,7 +81,8 @@ class Checker(NamedTuple):
         )
         people = " ".join(name for one in cited for name in one.entry.row.authors)
         if any(
-            one.is_name and not terms.intersection((one.term, *one.idents))
+            one.is_name
+            and not terms.intersection((one.term, *filter(_is_whole_name, one.idents)))
             for one in tokens
         ):
             return "name"
@@ -89,10 +90,11 @@ class Checker(NamedTuple):
         if _share(_content(tokens), told) < LEAST_WORDS:
             return "words"
         nearest = max(cited, key=lambda one: _share(_content(tokens), one.terms))
-        denies = bool(_DENIED.search(sentence))
-        if denies and not any(map(_DENIED.search, (*texts, *titles))):
+        denials = len(_DENIED.findall(sentence))
+        # More often than its sources it denies what one of them says.
+        if denials > sum(len(_DENIED.findall(text)) for text in texts):
             return "denial"
-        if not denies and _DENIED.search(nearest.text):
+        if not denials and _DENIED.search(nearest.text):
             return "denial"
         return None
 
@@ -113,6 +115,11 @@ class Checker(NamedTuple):
 
         order = sorted(among, key=lambda one: (-shared(one), one.place))
         return order[:most]
+
+
+def _is_whole_name(ident: str) -> bool:
+    """Tell whether a form of a name names the thing: `3` is a part of many names."""
+    return any(map(str.isdigit, ident)) and any(map(str.isalpha, ident))
 
 
 def _numbers(text: str) -> Iterator[str]:

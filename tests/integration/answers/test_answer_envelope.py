@@ -62,10 +62,11 @@ def test_what_is_offered_instead_of_a_refusal_is_answered(asking: Asking) -> Non
     )
 
     assert context["status"] != "grounded"
-    assert 1 <= len(context["questions"]) <= 2
+    assert len(context["questions"]) == 2
     for question in context["questions"]:
         assert "turbine 5" not in question
-        assert asking.answer_with_cards(question).results, question
+        answered = context_of(asking.answer_with_cards(question))
+        assert answered["status"] == "grounded", question
 
 
 @pytest.mark.requirement("S4-67", "S4-64")

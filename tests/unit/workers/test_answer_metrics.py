@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from prometheus_client import REGISTRY
 
+from shared.search.response.answer import ModelShare
 from workers.runtime import worker_metrics
 
 
@@ -19,3 +23,71 @@ def test_an_answer_is_counted_by_status_and_grade() -> None:
         before[0] + 1,
         before[1],
     )
+
+
+def sampled(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, {"model": "here:metered", **labels}) or 0.0
+
+
+def samples() -> dict[str, float]:
+    return {
+        "ok": sampled("logchord_llm_calls_total", status="ok"),
+        "timeout": sampled("logchord_llm_calls_total", status="timeout"),
+        "quota": sampled("logchord_llm_calls_total", status="quota"),
+        "in": sampled("logchord_llm_tokens_total", direction="in"),
+        "out": sampled("logchord_llm_tokens_total", direction="out"),
+        "first": sampled("logchord_llm_first_chunk_seconds_count"),
+        "seconds": sampled("logchord_llm_first_chunk_seconds_sum"),
+        "removed": sampled("logchord_llm_sentences_removed_total"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("share", "more"),
+    [
+        (
+            {
+                "status": "ok",
+                "tokens_in": 900,
+                "tokens_out": 30,
+                "first_ms": 250.0,
+                "removed": 2,
+            },
+            {"ok": 1, "in": 900, "out": 30, "first": 1, "seconds": 0.25, "removed": 2},
+        ),
+        # What an endpoint does not count is counted by nobody.
+        ({"status": "ok"}, {"ok": 1}),
+        # Why it has no part says more than that it has none.
+        ({"status": "unavailable", "reason": "timeout"}, {"timeout": 1}),
+        ({"status": "quota"}, {"quota": 1}),
+    ],
+)
+def test_what_a_model_had_to_do_with_an_answer_is_counted(
+    share: dict[str, Any], more: dict[str, float]
+) -> None:
+    before = samples()
+    worker_metrics.model_asked(ModelShare(model="here:metered", **share))
+    after = samples()
+    grown = {name: after[name] - before[name] for name in after}
+    assert {name: count for name, count in grown.items() if count} == more
+
+
+def test_an_agents_turns_calls_and_ends_are_counted() -> None:
+    def counts() -> list[float]:
+        return [
+            REGISTRY.get_sample_value(name, labels) or 0.0
+            for name, labels in (
+                ("logchord_agent_turns_total", {"state": "done"}),
+                (
+                    "logchord_agent_calls_total",
+                    {"tool": "keyword_search", "status": "ok"},
+                ),
+                ("logchord_agent_ends_total", {"exit_reason": "max_turns"}),
+            )
+        ]
+
+    before = counts()
+    worker_metrics.agent_turn_done("done")
+    worker_metrics.agent_called("keyword_search", "ok")
+    worker_metrics.agent_ended("max_turns")
+    assert counts() == [one + 1 for one in before]

@@ -100,3 +100,46 @@ def test_what_they_do_not_say_does_not(said, cited, wrong):
 def test_of_an_entry_the_sentences_are_found_that_a_statement_rests_on():
     found = CHECKER.nearest("The dryer of SR04 leaks.", [CLOSED, LEAKS, KEPT])
     assert found[0] is LEAKS
+
+
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("written", "said", "found"),
+    [
+        # Another device of the same number, or of the same kind.
+        ("The dryer of HC-2 must be regenerated.", "HX-2", "name"),
+        ("The dryer of HC-2 must be regenerated.", "HC-3", "number"),
+        # Another spelling of the same one.
+        ("The dryer of HC-2 must be regenerated.", "HC 02", None),
+        ("The dryer of SR:C03-RF:HC2 must be regenerated.", "HC2", None),
+    ],
+)
+def test_a_part_of_a_name_is_not_that_name(
+    written: str, said: str, found: str | None
+) -> None:
+    (one,) = sentences(written)
+    assert flaw(f"The dryer of {said} must be regenerated.", one) == found
+
+
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("The feeder had three dips and nothing dropped.", None),
+        ("The feeder had not three dips and nothing dropped.", "denial"),
+        ("The feeder had three dips and it dropped.", "denial"),
+    ],
+)
+def test_who_denies_more_often_than_the_source_denies_what_it_says(
+    said: str, found: str | None
+) -> None:
+    (one,) = sentences("The feeder had three dips, nothing dropped.")
+    assert flaw(said, one) == found
+
+
+def test_a_title_that_is_not_cited_denies_nothing() -> None:
+    titled = entry("The tower is in free cooling mode.", title="Nothing to report")
+    title, text = titled.candidates()
+    said = "The tower is not in free cooling mode."
+    assert flaw(said, text) == "denial"
+    assert flaw("There is nothing to report.", title) is None
