@@ -57,6 +57,9 @@ COMMANDS = {
         "api.cli.commands.glossary",
         "Propose, approve and reject what terms are searched as.",
     ),
+    "saved": CommandEntry(
+        "api.cli.commands.saved", "Be told of new entries that a search finds."
+    ),
     "tokens": CommandEntry(
         "api.cli.commands.tokens", "Show what becomes of a text, and why."
     ),

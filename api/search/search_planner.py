@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 
 from api.search.glossaries import Glossaries
 from api.search.measured_scores import MeasuredScores
-from api.search.plan_settings import calendar_of, config_hash, facility_of, limits_of
 from shared.search.pipelines import installed_pipelines as pipelines
+from shared.search.pipelines.plan_settings import (
+    calendar_of,
+    config_hash,
+    facility_of,
+    limits_of,
+)
 from shared.search.query import plan as planning
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery

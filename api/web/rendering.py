@@ -16,12 +16,12 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from api.access.page_sessions import csrf_token
-from api.search.plan_settings import limits_of
 from api.search.routes import capabilities
 from api.server.json_response import as_json
 from api.web import page_filters
 from api.web.clock_times import ClockTimes
 from api.web.page_visit import VIA
+from shared.search.pipelines.plan_settings import limits_of
 from shared.version import VERSION
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _NAV = (
     ("Search", "/"),
     ("Live", "/live"),
     ("Shift digest", "/digest"),
+    ("Saved", "/saved"),
     ("Jobs", "/jobs"),
     ("Sources", "/sources"),
     ("Status", "/status"),

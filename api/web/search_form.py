@@ -162,6 +162,11 @@ class SearchForm:
         start = {"page": 1, "open": "", "parameters": kept}
         return replace(self, **{**start, **changes}).query
 
+    @property
+    def saved(self) -> dict[str, Any]:
+        """Return the part of the address that a saved search takes."""
+        return {"q": self.q, **{name: list(of) for name, of in self.filters.items()}}
+
     def with_filter(self, name: str, value: str) -> dict[str, Any]:
         """Return the address with one more value of a filter."""
         values = [*self.filters.get(name, ()), value]

@@ -16,6 +16,7 @@ from shared.errors import CapacityError
 from shared.log import get_logger
 from shared.messaging.broker_errors import translate_broker_errors
 from shared.messaging.task_names import (
+    DELIVER_ALERTS,
     POLL_SOURCE,
     QUEUE_OF,
     chore_task,
@@ -52,6 +53,11 @@ def send_nudge(app: Celery, stage: str, entry_ids: Sequence[UUID] = ()) -> None:
 def send_chore(app: Celery, kind: str, maintenance_id: UUID) -> None:
     """Publish that a chore may go on; raises when the broker cannot be reached."""
     _send(app, chore_task(kind), [str(maintenance_id)])
+
+
+def send_delivery(app: Celery) -> None:
+    """Publish that alerts are to be sent; raises when the broker is away."""
+    _send(app, DELIVER_ALERTS, [])
 
 
 def send_run(app: Celery, source: str, kind: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.messaging.stage_names import (
+    ALERT_STAGE,
     ATTACHMENTS_STAGE,
     DUPLICATES_STAGE,
     EMBED_PREFIX,
@@ -16,6 +17,8 @@ PLACE_ENTRIES = "enhance.place_entries"
 EMBED_ENTRIES = "enhance.embed_entries"
 RUN_STAGE = "enhance.run_stage"
 INDEX_ENTRIES = "index.index_entries"
+MATCH_ENTRIES = "alert.match_entries"
+DELIVER_ALERTS = "alert.deliver"
 RUN_BRANCH = "search.run_branch"
 END_SEARCH = "answer.end_search"
 TAKE_AGENT_TURN = "answer.take_agent_turn"
@@ -49,6 +52,8 @@ QUEUE_OF = {
     EMBED_ENTRIES: "enhance.embed",
     RUN_STAGE: "enhance.metadata",
     INDEX_ENTRIES: "index",
+    MATCH_ENTRIES: "alert",
+    DELIVER_ALERTS: "alert",
     RUN_BRANCH: "search",
     END_SEARCH: "answer",
     TAKE_AGENT_TURN: "answer",
@@ -69,6 +74,7 @@ _TASK_OF_STAGE = {
     ATTACHMENTS_STAGE: EXTRACT_ATTACHMENT,
     DUPLICATES_STAGE: PLACE_ENTRIES,
     INDEX_STAGE: INDEX_ENTRIES,
+    ALERT_STAGE: MATCH_ENTRIES,
 }
 
 

@@ -130,6 +130,11 @@ class Settings(Section):
     anonymous_scopes: tuple[str, ...] = Field(
         DEFAULT_SCOPES, description="What an anonymous caller may do."
     )
+    webhook_allowed_hosts: tuple[str, ...] = Field(
+        (),
+        description="Hosts that alerts may be sent to, each with its port unless that "
+        "is the usual one.",
+    )
     allow_shared_host: bool = Field(
         default=False,
         description="Start OpenSearch, which has no login, beside other users.",

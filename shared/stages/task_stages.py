@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shared.messaging.stage_names import (
+    ALERT_STAGE,
     ATTACHMENTS_STAGE,
     DUPLICATES_STAGE,
     INDEX_STAGE,
@@ -63,4 +64,16 @@ def index() -> StageDescriptor:
         writes="the document",
         is_optional=False,
         on_deletion=True,
+    )
+
+
+def alert() -> StageDescriptor:
+    """Return the stage that matches an entry with saved searches."""
+    return StageDescriptor(
+        ALERT_STAGE,
+        version=1,
+        description="Tells those whose saved search finds the entry.",
+        order=95,
+        writes="`alert`",
+        on_demand=True,
     )

@@ -48,6 +48,7 @@ Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 # Where tasks are; to import one of them makes its tasks known.
 MODULES = (
     "workers.tasks.agent",
+    "workers.tasks.alert",
     "workers.tasks.answer",
     "workers.tasks.attachments",
     "workers.tasks.chores",

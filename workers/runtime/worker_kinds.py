@@ -55,8 +55,10 @@ KINDS = (
     # One waits for what fails, three may begin to hang at once, and two are left.
     WorkerKind("ingest", ("ingest",), "prefork", 6),
     WorkerKind("enhance", ("enhance.metadata", "index"), "prefork", 2, nice=_YIELDS),
-    WorkerKind("embed", ("enhance.embed",), "threads", 2, nice=_YIELDS),
     WorkerKind("alert", ("alert",), "threads", 2),
+    # A small installation has one process for both: it has the model already, and of
+    # its threads a webhook that hangs holds one.
+    WorkerKind("embed", ("enhance.embed", "alert"), "threads", 2, nice=_YIELDS),
     # One may read a source, which takes as long as that answers; one is left.
     WorkerKind("chores", ("chores",), "prefork", 2, nice=_YIELDS),
 )

@@ -9,12 +9,13 @@ from shared.enrich import metadata
 from shared.enrich.metadata import Extracted
 from shared.entries.reading.read_entries import Content
 from shared.entries.saving import attachment_rows
-from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
+from shared.messaging.stage_names import ALERT_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.postgres.pool import connection
 from shared.settings.settings import Settings
 from shared.settings.text_expectations import find_expectations
 from shared.stages import entry_stages
 from shared.text.reading.typed_metadata import Declared
+from shared.watch import waited_for
 from shared.work import due_work
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
@@ -78,7 +79,12 @@ def _keep(ctx: Context, read: Sequence[EntryResult[Extracted]]) -> None:
             following=entry_stages.list_next_stages(ctx.settings, METADATA_STAGE),
         )
         due_work.add(conn, tenant, gone, [INDEX_STAGE], work_class=work_class)
+        there = [content.entry_id for content, _ in batch_commit.there(read)]
+        waited = waited_for.make_due(
+            conn, ctx.settings, tenant, there, work_class=work_class
+        )
         batch_commit.end(ctx, conn, claims)
     if learnt is not None:
         learnt.remember()
+    ctx.nudge(ALERT_STAGE, waited)
     ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

@@ -19,8 +19,10 @@ from shared.embedding.vectors.embed_entry import Embedded
 from shared.embedding.vectors.not_embedded import Reason
 from shared.entries.reading import parent_excerpt
 from shared.entries.reading.read_entries import Content
+from shared.messaging.stage_names import ALERT_STAGE
 from shared.postgres.pool import connection
 from shared.settings.settings import Settings
+from shared.watch import waited_for
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
 from workers.tasks import batch_commit
@@ -105,7 +107,12 @@ def _keep(ctx: Context, model: str, made: Sequence[EntryResult[Judged]]) -> None
             truncated_entries.store_truncated(conn, model, tenant, cut)
             read = [(one, it.read) for one, it in found if one.entry_id in locked]
             input_digests.store_digests(conn, model, tenant, read)
+        waited = waited_for.make_due(
+            *(conn, ctx.settings, tenant, [one.entry_id for one, _ in there]),
+            work_class=claims[0].work_class,
+        )
         batch_commit.end(ctx, conn, claims)
     if skipped:
         second_model.begin_if_needed(ctx.pool, ctx.settings)
+    ctx.nudge(ALERT_STAGE, waited)
     ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

@@ -40,6 +40,7 @@ from shared.sources.runs import sync_config
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.facility.facility import load as load_facility
 from shared.version import VERSION
+from shared.watch import alert_rows
 from shared.work import (
     chore_records,
     due_work,
@@ -67,6 +68,7 @@ SWEEP_SECONDS = 1.0
 FINISH_SECONDS = 1.0
 RETENTION_SECONDS = 60.0
 INDEX_SECONDS = 5.0
+ALERT_QUEUE = task_names.QUEUE_OF[task_names.DELIVER_ALERTS]
 CHORES_QUEUE = task_names.QUEUE_OF[task_names.EXPIRE]
 SCHEDULE_SECONDS = 1.0
 # How often the installation does each of its chores.
@@ -252,6 +254,19 @@ def sweep_agent_turns(conn: Connection[TupleRow], app: Any) -> None:
             return
 
 
+def nudge_alerts(conn: Connection[TupleRow], app: Any) -> None:
+    """Nudge for the alerts that are due, and for no more than workers take."""
+    if not alert_rows.are_due(conn):
+        return
+    alive = [one for one in live_processes.list_processes(conn) if not one.stale]
+    try:
+        if _room(app, {ALERT_QUEUE}, alive)[ALERT_QUEUE] > 0:
+            nudges.send_delivery(app)
+    except CapacityError as exc:
+        # The rows stay due; the next turn tries again.
+        log.warning("alerts_without_broker", technical=exc.technical)
+
+
 def end_overdue_jobs(conn: Connection[TupleRow], client: redis.Redis) -> None:
     """End the jobs that nobody has ended in time, and count them."""
     for one in close_job.finish_overdue_jobs(conn, client):
@@ -280,6 +295,7 @@ def loops(settings: Settings) -> list[Loop]:
     def sweep(conn: Connection[TupleRow]) -> None:
         put_aside_spent(conn, settings, facility)
         sweep_due_work(conn, app)
+        nudge_alerts(conn, app)
 
     def finish(conn: Connection[TupleRow]) -> None:
         end_overdue_jobs(conn, client)

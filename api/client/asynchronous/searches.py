@@ -175,6 +175,51 @@ class AsyncSearches(AsyncEntries):
             for term in page.items:
                 yield term
 
+    async def saved_searches(self) -> AsyncIterator[models.SavedSearchOut]:
+        """Give the caller's own saved searches, the newest first."""
+        path = "/v1/saved-searches"
+        async for page in self._link.pages(models.SavedSearchPage, path, {}):
+            for saved in page.items:
+                yield saved
+
+    async def save_search(
+        self, name: str, request: dict[str, Any], **fields: Any
+    ) -> models.SavedSearchOut:
+        """Save a search; fields are those of `SavedSearchIn`."""
+        given = {"name": name, "request": request, **fields}
+        path = "/v1/saved-searches"
+        return await self._link.read(models.SavedSearchOut, "POST", path, json=given)
+
+    async def saved_search(self, saved_id: str) -> models.SavedSearchOut:
+        """Read a saved search."""
+        path = f"/v1/saved-searches/{saved_id}"
+        return await self._link.read(models.SavedSearchOut, "GET", path)
+
+    async def replace_saved_search(
+        self, saved_id: str, name: str, request: dict[str, Any], **fields: Any
+    ) -> models.SavedSearchOut:
+        """Write a saved search anew."""
+        given = {"name": name, "request": request, **fields}
+        path = f"/v1/saved-searches/{saved_id}"
+        return await self._link.read(models.SavedSearchOut, "PUT", path, json=given)
+
+    async def remove_saved_search(self, saved_id: str) -> None:
+        """Remove a saved search and its alerts."""
+        await self._link.ask("DELETE", f"/v1/saved-searches/{saved_id}")
+
+    async def preview_alerts(self, saved_id: str, days: int = 30) -> models.PreviewOut:
+        """Count the alerts that there would have been of the last days."""
+        path = f"/v1/saved-searches/{saved_id}/preview"
+        given = {"days": days}
+        return await self._link.read(models.PreviewOut, "POST", path, json=given)
+
+    async def alerts(self, saved_id: str) -> AsyncIterator[models.SentAlert]:
+        """Give the alerts of a saved search, the newest first."""
+        path = f"/v1/saved-searches/{saved_id}/alerts"
+        async for page in self._link.pages(models.AlertPage, path, {}):
+            for alert in page.items:
+                yield alert
+
     async def propose_term(self, term: str, expansions: list[str]) -> models.TermOut:
         """Propose what a term stands for."""
         path = f"/v1/glossary/{quote(term, safe='')}"

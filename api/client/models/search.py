@@ -172,6 +172,17 @@ class PlanEntity(Model):
     end: int | None
 
 
+class PreviewSample(Model):
+    """An entry that would have been told of."""
+
+    entry_id: str
+    source: str
+    external_id: str
+    title: str
+    entry_time: str
+    matched_by: list[str]
+
+
 class QualityAlertOut(Model):
     """Something that people run into, by the key of the question."""
 
@@ -195,6 +206,13 @@ class QualityMetrics(Model):
     queries: int
 
 
+class QuietHours(Model):
+    """A time of the facility's day in which nothing is sent."""
+
+    from_: str = Field(alias="from")
+    until: str
+
+
 class Relaxation(Model):
     """What answers the question and is kept out: by a time among its words alone."""
 
@@ -207,6 +225,13 @@ class ResultsCut(Model):
 
     entries: int
     chars: int
+
+
+class SavedRequest(Model):
+    """What is searched for."""
+
+    query: str
+    filters: dict[str, Any]
 
 
 class SearchCardLine(Model):
@@ -274,6 +299,18 @@ class SearchedSource(Model):
     complete_to: str | None
     lag_seconds: float | None
     gaps: list[dict[str, Any]]
+
+
+class SentAlert(Model):
+    """An entry that the saved search has found as it came."""
+
+    alert_id: str
+    entry_id: str
+    at: str
+    matched_by: list[str]
+    delivered_at: str | None
+    attempts: int
+    last_error: str | None
 
 
 class SuggestionOut(Model):

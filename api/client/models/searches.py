@@ -21,12 +21,16 @@ from api.client.models.search import (
     PlainResult,
     PlanEngine,
     PlanEntity,
+    PreviewSample,
     QualityAlertOut,
+    QuietHours,
     Relaxation,
     ResultsCut,
+    SavedRequest,
     SearchCardLine,
     SearchedSource,
     SearchHit,
+    SentAlert,
     SuggestionOut,
     TimeApplied,
     UnknownTime,
@@ -40,6 +44,25 @@ from api.client.models.server import (
     TotalCandidates,
     TracedTurn,
 )
+
+
+class AlertOut(Model):
+    """How its owner is told."""
+
+    enabled: bool
+    webhook_url: str | None
+    digest: str
+    quiet_hours: QuietHours | None
+    one_per_thread: bool
+    since: str | None
+    signing_secret: str
+
+
+class AlertPage(Model):
+    """Alerts, the newest first."""
+
+    items: list[SentAlert]
+    next_cursor: str | None
 
 
 class Capabilities(Model):
@@ -204,6 +227,13 @@ class PlainResponse(Model):
     citations: list[str]
 
 
+class PreviewOut(Model):
+    """The alerts that there would have been."""
+
+    would_have_fired: int
+    samples: list[PreviewSample]
+
+
 class QualityAlerts(Model):
     """The alerts of a window, the latest first."""
 
@@ -249,6 +279,26 @@ class Replay(Model):
     old_hash: str | None
     new_hash: str | None
     changed: list[Changed]
+
+
+class SavedSearchOut(Model):
+    """A saved search of yours."""
+
+    id: str
+    name: str
+    request: SavedRequest
+    semantic: bool
+    similarity_threshold: float | None
+    alert: AlertOut
+    created_at: str
+    updated_at: str
+
+
+class SavedSearchPage(Model):
+    """Your saved searches, the newest first."""
+
+    items: list[SavedSearchOut]
+    next_cursor: str | None
 
 
 class SearchCard(Model):

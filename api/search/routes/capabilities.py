@@ -9,7 +9,6 @@ from typing import Any
 from fastapi import APIRouter, Depends
 
 from api.context import Ctx, needs
-from api.search.plan_settings import limits_of
 from api.search.schemas.capabilities import Capabilities
 from api.server.errors import documented
 from api.strict_route import StrictRoute
@@ -18,6 +17,7 @@ from shared.errors import ConfigurationError
 from shared.search.jobs.outcome import FACETS
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
+from shared.search.pipelines.plan_settings import limits_of
 from shared.search.query import modes
 from shared.search.query.filters import filters
 from shared.search.query.plan import PlanLimits

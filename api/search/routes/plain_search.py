@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 from fastapi import APIRouter, Depends, Request, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
-from api.search.plan_settings import answers_of
 from api.search.routes.search import fault_of, planned
 from api.search.schemas.plain_search import PlainRequest, PlainResponse
 from api.server import errors
@@ -20,6 +19,7 @@ from api.strict_route import Handler, StrictRoute
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
+from shared.search.pipelines.plan_settings import answers_of
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
 from shared.search.query.modes import MODES, RAG_DEADLINE_MS

@@ -133,6 +133,13 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
         "GET /v1/digest",
         "GET /v1/glossary",
         "POST /v1/glossary/{term:path}",
+        "GET /v1/saved-searches",
+        "POST /v1/saved-searches",
+        "GET /v1/saved-searches/{saved_id}",
+        "PUT /v1/saved-searches/{saved_id}",
+        "DELETE /v1/saved-searches/{saved_id}",
+        "POST /v1/saved-searches/{saved_id}/preview",
+        "GET /v1/saved-searches/{saved_id}/alerts",
     }
     assert found["ingest"] == {
         "POST /v1/entries",

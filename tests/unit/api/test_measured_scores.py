@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from api.search.measured_scores import KEPT_SECONDS, MeasuredScores
-from api.search.plan_settings import config_hash
 from shared.errors import DatabaseConnectionError
+from shared.search.pipelines.plan_settings import config_hash
 from shared.settings.settings import Settings
 from shared.text.facility.facility import PLAIN
 

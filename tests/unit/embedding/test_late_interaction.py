@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from api.search.plan_settings import limits_of
 from shared.embedding import load_model
 from shared.embedding.load_model import LATE
 from shared.embedding.models.onnx_models import LateInteraction
 from shared.errors import EmbeddingGenerationError, LogchordError, ModuleNotEnabledError
+from shared.search.pipelines.plan_settings import limits_of
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts

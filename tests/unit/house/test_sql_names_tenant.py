@@ -106,6 +106,10 @@ FOR_EVERY_TENANT = {
     ("shared/agents/turn_rows.py", "_LEFT_ALONE"),
     ("shared/agents/turn_rows.py", "_NOT_TAKEN"),
     ("shared/agents/turn_rows.py", "_FORGET"),
+    # Vectors are made, and alerts sent, whoever's they are; each keeps its tenant.
+    ("shared/watch/saved_searches.py", "_WITHOUT_VECTOR"),
+    ("shared/watch/alert_rows.py", "_ARE_DUE"),
+    ("shared/watch/alert_rows.py", "_CLAIM"),
 }
 
 

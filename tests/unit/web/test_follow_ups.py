@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from api.search.plan_settings import calendar_of
 from api.web import chips
 from api.web.chips import (
     ChipCache,
@@ -21,6 +20,7 @@ from api.web.chips import (
 )
 from shared.access.scope import Scope
 from shared.answers.evaluate_suggestion import Suggestion
+from shared.search.pipelines.plan_settings import calendar_of
 from shared.settings.settings import Settings
 
 CARDS = [

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from api.entries.routes import entries
-from api.search.plan_settings import calendar_of
 from api.web import newest_entries
 from shared.access.scope import Scope
+from shared.search.pipelines.plan_settings import calendar_of
 from shared.settings.settings import Settings
 from tests.support.web_app import browse
 

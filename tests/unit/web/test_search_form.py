@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from starlette.datastructures import QueryParams
 
-from api.search.plan_settings import limits_of
 from api.search.routes.capabilities import list_modes
 from api.web.histogram import draw
 from api.web.read_as import without_words
 from api.web.rendering import Links
 from api.web.search_form import SearchForm, is_taken
 from shared.errors import InvalidRequestError
+from shared.search.pipelines.plan_settings import limits_of
 from shared.settings.settings import Settings
 
 MODES = list_modes(limits_of(Settings()))

@@ -64,28 +64,43 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     if not text:
         return ModuleResult(skipped="empty_query")
     # Read once, so that the question's vector and the table are of the same model.
-    model = context.models.live()
-    if model is None:
+    live = context.models.live()
+    if live is None:
         return ModuleResult(
             as_of=context.freshness.of(context.pool), skipped="no_model"
         )
-    known = context.speaks(model.model)
-    second = context.models.find_second() if known else None
+    model = choose_model(context, text, live)
+    if model is None:
+        # A model's vector of another language is noise; words are searched instead.
+        return ModuleResult(
+            as_of=context.freshness.of(context.pool, embed_stage(live.model)),
+            skipped="language",
+        )
+    floor = find_floor(ask, context, model, said_of=live)
+    found = _by_model(ask, context, model, text, floor)
+    second = context.models.find_second() if context.speaks(live.model) else None
+    if model is live and second is not None:
+        found = _with_other_languages(ask, context, found, second, text)
+    return found
+
+
+def choose_model(
+    context: SearchContext, text: str, live: EmbeddingModel | None = None
+) -> EmbeddingModel | None:
+    """Return the model that compares a question with entries.
+
+    None: no model in use speaks its language, or there is none.
+    """
+    live = live or context.models.live()
+    known = context.speaks(live.model) if live is not None else ()
     # A few words do not tell their language: they count as the model's first one.
     language = languages.detect(text, known[0]) if known else None
     if language is None or language in known:
-        found = _by_model(ask, context, model, text, _floor(ask, context, model))
-        if second is not None:
-            found = _with_other_languages(ask, context, found, second, text)
-        return found
+        return live
+    second = context.models.find_second()
     if second is not None and language in context.speaks(second.model):
-        floor = _floor(ask, context, second, said_of=model)
-        return _by_model(ask, context, second, text, floor)
-    # A model's vector of another language is noise; words are searched instead.
-    return ModuleResult(
-        as_of=context.freshness.of(context.pool, embed_stage(model.model)),
-        skipped="language",
-    )
+        return second
+    return None
 
 
 def _with_other_languages(
@@ -216,7 +231,7 @@ def _notes_on_length(
     )
 
 
-def _floor(
+def find_floor(
     ask: Ask,
     context: SearchContext,
     model: EmbeddingModel,

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from api.search.plan_settings import limits_of
 from api.search.schemas.search import SearchRequest
 from shared.entries.draft import EntryDraft
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.search.pipelines.plan_settings import limits_of
 from shared.search.query.plan import Plan, PlanLimits, make_plan
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import ANNA

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from api.search.plan_settings import limits_of
 from shared.entries.draft import EntryDraft
+from shared.search.pipelines.plan_settings import limits_of
 from shared.search.retrieval.search_context import chosen_floor
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import Asking

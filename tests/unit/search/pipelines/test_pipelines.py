@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from api.search.plan_settings import config_hash, limits_of
 from shared import plugins
 from shared.access.scope import Scope
 from shared.errors import ConfigurationError, InvalidRequestError, ModuleNotEnabledError
@@ -25,6 +24,7 @@ from shared.plugins import (
 )
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
+from shared.search.pipelines.plan_settings import config_hash, limits_of
 from shared.search.pipelines.run_pipeline import Modules
 from shared.search.query.plan import Plan, SearchQuery, make_plan
 from shared.search.retrieval import installed_modules as modules

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from api.search.plan_settings import limits_of
 from shared.access.scope import Scope
 from shared.agents.bounds import Bounds
 from shared.errors import ModuleNotEnabledError
+from shared.search.pipelines.plan_settings import limits_of
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.query.result_detail import Synthesis
 from shared.settings.settings import Settings

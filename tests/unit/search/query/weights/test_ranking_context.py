@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.search.plan_settings import ordering_of
+from shared.search.pipelines.plan_settings import ordering_of
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.query.weights import ranking_context

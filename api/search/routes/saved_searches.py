@@ -1,0 +1,241 @@
+"""Saved searches: one's own, and no other's; tried on history, and what they told."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from api.context import ApiContext, Caller, Ctx, needs
+from api.search.schemas.saved_searches import (
+    AlertPage,
+    PreviewIn,
+    PreviewOut,
+    SavedSearchIn,
+    SavedSearchOut,
+    SavedSearchPage,
+    alert_out,
+    preview_out,
+    saved_out,
+)
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import StrictRoute
+from shared.access.cursors import Binding
+from shared.access.scope import Scope
+from shared.errors import EmbeddingOutageError
+from shared.log import get_logger
+from shared.messaging.stage_names import ALERT_STAGE
+from shared.postgres.pool import connection
+from shared.watch import alert_rows, preview_alerts, saved_searches, webhook
+from shared.watch.saved_plans import SavedPlanner
+from shared.watch.saved_searches import SavedSearch, SavedSearchDraft
+
+log = get_logger()
+
+# A worker makes the vector of a question; whoever tries it out waits so long for it.
+_VECTOR_SECONDS, _POLL_SECONDS = 5.0, 0.1
+
+Limit = Annotated[int, Query(ge=1, le=100)]
+
+router = APIRouter(
+    prefix="/v1/saved-searches",
+    tags=["search"],
+    dependencies=[Depends(needs("search"))],
+    route_class=StrictRoute,
+)
+
+
+@router.get(
+    "",
+    summary="List your saved searches",
+    response_model=SavedSearchPage,
+    responses=documented(),
+)
+def list_saved_searches(
+    caller: Caller, ctx: Ctx, limit: Limit = 50, cursor: str | None = None
+) -> Response:
+    """The newest first; nobody sees another's."""
+    scope = caller.scope
+    binding = _binding(scope, "GET /v1/saved-searches", "", limit)
+    after = _opened(ctx, cursor, binding)
+    with connection(ctx.pool) as conn:
+        found = saved_searches.list_own(conn, scope, limit=limit + 1, after=after)
+    items = [_out(ctx, one) for one in found[:limit]]
+    return as_json({"items": items, "next_cursor": _next(ctx, found, limit, binding)})
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Save a search",
+    response_model=SavedSearchOut,
+    responses=documented(),
+)
+def post_saved_search(body: SavedSearchIn, caller: Caller, ctx: Ctx) -> Response:
+    """From now on entries that come are matched with it, if its alerts are on."""
+    draft = _checked(body, caller.scope, ctx)
+    with connection(ctx.pool) as conn:
+        saved = saved_searches.create(conn, caller.scope, draft)
+    ctx.nudger.again(ALERT_STAGE)
+    log.info("saved_search_written", id=str(saved.id), alerts=saved.rule.enabled)
+    where = f"{ctx.settings.base_path}/v1/saved-searches/{saved.id}"
+    return as_json(_out(ctx, saved), 201, {"Location": where})
+
+
+@router.get(
+    "/{saved_id}",
+    summary="Show a saved search",
+    response_model=SavedSearchOut,
+    responses=documented(404),
+)
+def get_saved_search(saved_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Another's is as absent as none."""
+    with connection(ctx.pool) as conn:
+        saved = saved_searches.find(conn, caller.scope, saved_id)
+    return as_json(_out(ctx, saved))
+
+
+@router.put(
+    "/{saved_id}",
+    summary="Write a saved search anew",
+    response_model=SavedSearchOut,
+    responses=documented(404),
+)
+def put_saved_search(
+    saved_id: UUID, body: SavedSearchIn, caller: Caller, ctx: Ctx
+) -> Response:
+    """What is asked for anew is told of what is written from now on."""
+    draft = _checked(body, caller.scope, ctx)
+    with connection(ctx.pool) as conn:
+        saved = saved_searches.replace(conn, caller.scope, saved_id, draft)
+    ctx.nudger.again(ALERT_STAGE)
+    log.info("saved_search_written", id=str(saved.id), alerts=saved.rule.enabled)
+    return as_json(_out(ctx, saved))
+
+
+@router.delete(
+    "/{saved_id}",
+    status_code=204,
+    summary="Remove a saved search",
+    responses=documented(404),
+)
+def delete_saved_search(saved_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Its alerts go with it."""
+    with connection(ctx.pool) as conn:
+        saved_searches.remove(conn, caller.scope, saved_id)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/{saved_id}/preview",
+    summary="Try a saved search on history",
+    response_model=PreviewOut,
+    responses=documented(404, 504),
+)
+def post_preview(
+    saved_id: UUID, caller: Caller, ctx: Ctx, body: PreviewIn | None = None
+) -> Response:
+    """How many alerts there would have been of the last days; nothing is sent."""
+    with connection(ctx.pool) as conn:
+        saved = saved_searches.find(conn, caller.scope, saved_id)
+    plans = _planner(ctx).plan(
+        saved.request,
+        caller.scope,
+        semantic=saved.semantic,
+        threshold=saved.similarity_threshold,
+    )
+    if plans.by_meaning is not None:
+        saved = _with_vector(ctx, caller.scope, saved)
+    found = preview_alerts.preview_alerts(
+        ctx.searches.context,
+        plans,
+        saved.vector,
+        days=(body or PreviewIn()).days,
+        by_thread=saved.rule.one_per_thread,
+    )
+    return as_json(preview_out(found))
+
+
+@router.get(
+    "/{saved_id}/alerts",
+    summary="List the alerts of a saved search",
+    response_model=AlertPage,
+    responses=documented(404),
+)
+def list_alerts(
+    saved_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    limit: Limit = 50,
+    cursor: str | None = None,
+) -> Response:
+    """The newest first, of entries that you may see."""
+    scope = caller.scope
+    binding = _binding(scope, "GET /v1/saved-searches/alerts", str(saved_id), limit)
+    after = _opened(ctx, cursor, binding)
+    with connection(ctx.pool) as conn:
+        saved_searches.find(conn, scope, saved_id)
+        found = alert_rows.page(conn, scope, saved_id, limit=limit + 1, after=after)
+    items = [alert_out(one) for one in found[:limit]]
+    return as_json({"items": items, "next_cursor": _next(ctx, found, limit, binding)})
+
+
+def _checked(body: SavedSearchIn, scope: Scope, ctx: ApiContext) -> SavedSearchDraft:
+    """Return the draft of a search that can be carried out, and told of."""
+    draft = body.draft()
+    if draft.alert.webhook_url is not None:
+        hosts = ctx.settings.webhook_allowed_hosts
+        webhook.check_address(draft.alert.webhook_url, hosts)
+    _planner(ctx).plan(
+        draft.request,
+        scope,
+        semantic=draft.semantic,
+        threshold=draft.similarity_threshold,
+    )
+    return draft
+
+
+def _planner(ctx: ApiContext) -> SavedPlanner:
+    return SavedPlanner(ctx.settings, ctx.searches.context)
+
+
+def _with_vector(ctx: ApiContext, scope: Scope, saved: SavedSearch) -> SavedSearch:
+    """Return the saved search once a worker has made the vector of its question."""
+    live = ctx.searches.context.models.live()
+    if live is None or saved.vector_model == live.model:
+        return saved
+    ctx.nudger.again(ALERT_STAGE)
+    ends = time.monotonic() + _VECTOR_SECONDS
+    while saved.vector_model != live.model:
+        if time.monotonic() >= ends:
+            raise EmbeddingOutageError(technical="no worker has made its vector yet")
+        time.sleep(_POLL_SECONDS)
+        with connection(ctx.pool) as conn:
+            saved = saved_searches.find(conn, scope, saved.id)
+    return saved
+
+
+def _out(ctx: ApiContext, saved: SavedSearch) -> dict[str, Any]:
+    return saved_out(saved, webhook.make_signing_secret(ctx.secret(), saved.id))
+
+
+def _binding(scope: Scope, route: str, query: str, limit: int) -> Binding:
+    return Binding(route, query, scope.key_id or scope.subject, limit)
+
+
+def _opened(ctx: ApiContext, cursor: str | None, binding: Binding) -> UUID | None:
+    if cursor is None:
+        return None
+    [last] = ctx.signer().open(cursor, binding)
+    return UUID(str(last))
+
+
+def _next(
+    ctx: ApiContext, found: list[Any], limit: int, binding: Binding
+) -> str | None:
+    if len(found) <= limit:
+        return None
+    return ctx.signer().make([str(found[limit - 1].id)], binding)

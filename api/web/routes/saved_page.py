@@ -1,0 +1,93 @@
+"""Saved searches of whoever looks: listed, added, tried on history, removed."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.datastructures import FormData, QueryParams
+
+from api.context import ApiContext, Caller, Ctx, needs
+from api.search.routes import saved_searches
+from api.search.schemas.saved_searches import AlertIn, PreviewIn, SavedSearchIn
+from api.search.schemas.search import SearchRequest
+from api.web import rendering
+from api.web.page_route import PageRoute, read_form
+from api.web.search_form import SearchForm, is_filter
+from shared.errors import InvalidRequestError
+
+
+class SavedRoute(PageRoute):
+    """Takes the filters of a search that is to be saved."""
+
+    def takes(self, name: str) -> bool:
+        """Whether a parameter is one of the page."""
+        return name == "q" or is_filter(name)
+
+
+router = APIRouter(
+    include_in_schema=False,
+    route_class=SavedRoute,
+    dependencies=[Depends(needs("search"))],
+)
+
+_MOST_NAME = 200
+
+
+@router.get("/saved")
+@router.get("/saved.json")
+def get_saved_page(
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    preview: UUID | None = None,
+    alerts: UUID | None = None,
+    cursor: str | None = None,
+) -> Response:
+    """List them with a form for one more; of one, its dry run or its alerts."""
+    listed = saved_searches.list_saved_searches(caller, ctx, limit=50, cursor=cursor)
+    body = rendering.body_of(listed)
+    tried, told = None, None
+    if preview is not None:
+        found = saved_searches.post_preview(preview, caller, ctx, PreviewIn())
+        tried = rendering.body_of(found)
+    if alerts is not None:
+        told = rendering.body_of(saved_searches.list_alerts(alerts, caller, ctx))
+    shown = {"preview": tried and {"id": str(preview), **tried}}
+    shown["alerts"] = told and {"id": str(alerts), **told}
+    form = SearchForm.read(request.query_params)
+    return rendering.show(request, "saved.html", {**body, **shown}, form=form)
+
+
+@router.post("/saved")
+async def post_saved_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
+    """Add one, or remove one, and list them as before."""
+    form = await read_form(request)
+    await asyncio.to_thread(_act, form, caller, ctx)
+    return RedirectResponse(f"{ctx.settings.base_path}/saved", 303)
+
+
+def _act(form: FormData, caller: Caller, ctx: ApiContext) -> None:
+    if form.get("action") == "remove":
+        try:
+            chosen = UUID(str(form.get("id", "")))
+        except ValueError as exc:
+            message = "id: name the one that is meant."
+            raise InvalidRequestError.field("id", "value", message) from exc
+        saved_searches.delete_saved_search(chosen, caller, ctx)
+        return
+    texts = ((name, str(value)) for name, value in form.multi_items())
+    asked = SearchForm.read(QueryParams([*texts])).request()
+    name = str(form.get("name", "")).strip() or asked.query.strip()
+    if not name:
+        message = "name: say what it is called."
+        raise InvalidRequestError.field("name", "missing", message)
+    body = SavedSearchIn(
+        name=name[:_MOST_NAME],
+        request=SearchRequest(query=asked.query, filters=asked.filters),
+        semantic="semantic" in form,
+        alert=AlertIn(enabled=True),
+    )
+    saved_searches.post_saved_search(body, caller, ctx)

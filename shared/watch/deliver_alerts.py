@@ -1,0 +1,110 @@
+"""Due alerts sent to where their owners want them, as they may see entries now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from shared.access.installation_secret import installation_secret
+from shared.log import get_logger
+from shared.postgres.pool import Pool, connection
+from shared.search.results.hydrate import HitRow, hydrate
+from shared.times.rfc3339 import timestamp
+from shared.watch import alert_rows, saved_searches, webhook
+from shared.watch.owners import find_owner
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+    from shared.watch.alert_rows import AlertRow
+    from shared.watch.saved_searches import SavedSearch
+
+log = get_logger()
+
+# Of one digest; the rest of it follows.
+MOST_TOGETHER = 100
+_READ_MS = 4000
+_EXCERPT_CHARACTERS = 500
+
+
+def deliver(
+    pool: Pool,
+    settings: Settings,
+    alerts: Sequence[AlertRow],
+    is_cancelled: Callable[[], bool],
+) -> None:
+    """Send alerts of one saved search together, and note what became of them."""
+    with connection(pool) as conn:
+        tenant = alerts[0].tenant
+        saved = saved_searches.find_any(conn, tenant, alerts[0].saved_search_id)
+        url = saved.rule.webhook_url
+        if url is None or not saved.rule.enabled:
+            alert_rows.give_up(conn, alerts, "Its alerts are off, or go nowhere.")
+            return
+        owner = find_owner(conn, settings, saved)
+        if owner is None:
+            alert_rows.give_up(conn, alerts, "The key of its owner may not search.")
+            return
+        ids = [one.entry_id for one in alerts]
+        rows = hydrate(conn, ids, owner, _READ_MS)
+        alert_rows.forget(conn, [one for one in alerts if one.entry_id not in rows])
+        secret = webhook.make_signing_secret(installation_secret(conn), saved.id)
+    told = [one for one in alerts if one.entry_id in rows]
+    if not told:
+        return
+    body = _body(saved, told, rows, settings.base_path)
+    hosts = settings.webhook_allowed_hosts
+    error = webhook.send(url, body, secret, hosts, is_cancelled)
+    with connection(pool) as conn:
+        if error is None:
+            alert_rows.note_delivered(conn, told)
+        else:
+            alert_rows.note_failed(conn, told, error)
+    log.info(
+        "alerts_sent" if error is None else "alerts_not_sent",
+        id=str(saved.id),
+        alerts=len(told),
+        attempts=told[0].attempts,
+    )
+
+
+def _body(
+    saved: SavedSearch,
+    alerts: Sequence[AlertRow],
+    rows: dict[UUID, HitRow],
+    base_path: str,
+) -> dict[str, Any]:
+    """Return one alert, or those of a digest, as the webhook is told."""
+    query = {"q": saved.request.get("query", ""), "sort": "newest"}
+    items = [
+        {
+            "alert_id": str(one.id),
+            "entry": _entry(rows[one.entry_id]),
+            "matched_by": one.matched_by,
+        }
+        for one in alerts
+    ]
+    digest = saved.rule.digest
+    told = items[0] if digest == "none" else {"digest": digest, "alerts": items}
+    return {
+        **told,
+        "saved_search": {"id": str(saved.id), "name": saved.name},
+        "job_url": f"{base_path}/search?{urlencode(query)}",
+    }
+
+
+def _entry(row: HitRow) -> dict[str, Any]:
+    return {
+        "entry_id": str(row.entry_id),
+        "source": row.source,
+        "external_id": row.external_id,
+        "revision": row.revision,
+        "entry_time": timestamp(row.entry_time),
+        "title": row.title,
+        "excerpt": row.text[:_EXCERPT_CHARACTERS],
+        "authors": row.authors,
+        "logbooks": row.logbooks,
+        "thread_id": row.thread_id and str(row.thread_id),
+        "url": row.url,
+    }

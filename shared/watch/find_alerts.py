@@ -1,0 +1,104 @@
+"""Entries of a batch matched with every saved search of their facility."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from shared.access.scope import Scope
+from shared.errors import EmbeddingOutageError, LogchordError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.watch import match_entries, saved_searches
+from shared.watch.alert_rows import fire
+from shared.watch.alert_times import find_due_time
+from shared.watch.owners import find_owner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from shared.search.retrieval.search_context import SearchContext
+    from shared.settings.settings import Settings
+    from shared.watch.match_entries import Matches
+    from shared.watch.saved_plans import SavedPlanner, SavedPlans
+    from shared.watch.saved_searches import SavedSearch
+
+log = get_logger()
+
+# What one saved search may take of a batch.
+SECONDS = 4.0
+VECTORS_AT_ONCE = 100
+
+Found = list[tuple["SavedSearch", "Matches"]]
+
+
+def make_vectors(context: SearchContext, planner: SavedPlanner) -> None:
+    """Make the vectors that saved searches lack, by the model that is live."""
+    live = context.models.live()
+    if live is None:
+        return
+    with connection(context.pool) as conn:
+        lacking = saved_searches.list_without_vector(conn, live.model, VECTORS_AT_ONCE)
+    for saved in lacking:
+        plans = _plans(planner, saved, Scope(saved.tenant, saved.subject))
+        vector = None
+        if plans is not None and plans.by_meaning is not None:
+            vector = match_entries.make_vector(context, plans.by_meaning, SECONDS)
+        with connection(context.pool) as conn:
+            saved_searches.keep_vector(conn, saved, live.model, vector)
+
+
+def find_matches(
+    context: SearchContext,
+    planner: SavedPlanner,
+    settings: Settings,
+    tenant: str,
+    ids: Sequence[UUID],
+) -> Found:
+    """Return what each saved search finds among these entries, as its owner sees."""
+    with connection(context.pool) as conn:
+        watching = saved_searches.list_watching(conn, tenant)
+        owners = [find_owner(conn, settings, saved) for saved in watching]
+    live = context.models.live() if watching else None
+    found: Found = []
+    for saved, owner in zip(watching, owners, strict=True):
+        plans = None if owner is None else _plans(planner, saved, owner)
+        if plans is None:
+            continue
+        is_known = live is None or saved.vector_model == live.model
+        if plans.by_meaning is not None and not is_known:
+            # What it means is not known yet: the entries stay due.
+            raise EmbeddingOutageError(technical="a saved search has no vector")
+        matches = match_entries.match(context, plans, saved.vector, ids, SECONDS)
+        found.append((saved, matches))
+    return found
+
+
+def fire_all(conn: Connection[TupleRow], planner: SavedPlanner, found: Found) -> int:
+    """Store the alerts of a batch, in the order of their saved searches; count them."""
+    clock = planner.calendar
+    return sum(
+        len(fire(conn, saved, matches, find_due_time(saved.rule, clock)))
+        for saved, matches in found
+    )
+
+
+def _plans(
+    planner: SavedPlanner, saved: SavedSearch, scope: Scope
+) -> SavedPlans | None:
+    try:
+        return planner.plan(
+            saved.request,
+            scope,
+            semantic=saved.semantic,
+            threshold=saved.similarity_threshold,
+        )
+    except LogchordError as exc:
+        if exc.retriable:
+            raise
+        # The settings have changed since it was saved: that is its owner's alone.
+        log.warning("saved_search_refused", id=str(saved.id), code=exc.error_code)
+        return None

@@ -1,0 +1,102 @@
+"""A dry run over history: the alerts that a saved search would have given rise to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, LiteralString
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from shared.errors import LogchordError, SearchTimeoutError
+from shared.postgres import statement_deadline
+from shared.postgres.pool import connection
+from shared.search.retrieval.module_contract import Ask
+from shared.watch import match_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shared.search.retrieval.search_context import SearchContext
+    from shared.watch.saved_plans import SavedPlans
+
+SECONDS = 20.0
+MOST_SAMPLES = 20
+ENTRIES_AT_ONCE = 2000
+
+_WRITTEN_SINCE: LiteralString = """
+    SELECT e.id, e.thread_id, e.source, e.external_id, e.entry_time, r.title
+      FROM entry e
+      JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+     WHERE e.tenant = %(tenant)s AND r.tenant = %(tenant)s AND e.deleted_at IS NULL
+       AND (e.entry_time, e.id) > (%(since)s, %(after)s::uuid)
+     ORDER BY e.entry_time, e.id
+     LIMIT %(limit)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEntry:
+    """An entry of the past, as far as an alert would tell of it."""
+
+    id: UUID
+    thread_id: UUID | None
+    source: str
+    external_id: str
+    entry_time: datetime
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How many alerts there would have been, and the newest, with what found them."""
+
+    would_have_fired: int
+    samples: list[tuple[WrittenEntry, list[str]]]
+
+
+def preview_alerts(
+    context: SearchContext,
+    plans: SavedPlans,
+    vector: str | None,
+    *,
+    days: int,
+    by_thread: bool,
+) -> Preview:
+    """Match all entries of the last days, page by page, as if they came now."""
+    ask = Ask.lasting(plans.by_words, SECONDS)
+    fired: dict[UUID, tuple[WrittenEntry, list[str]]] = {}
+    try:
+        for entries in _pages(context, ask, datetime.now(UTC) - timedelta(days=days)):
+            ids = [one.id for one in entries]
+            seconds = ask.budget_seconds
+            matches = match_entries.match(context, plans, vector, ids, seconds)
+            for one in entries:
+                key = (one.thread_id or one.id) if by_thread else one.id
+                if one.id in matches:
+                    fired.setdefault(key, (one, matches[one.id]))
+    except LogchordError as exc:
+        if exc.error_code != "branch_timeout":
+            raise
+        raise SearchTimeoutError(timeout_seconds=SECONDS, operation="preview") from exc
+    return Preview(len(fired), [*reversed(fired.values())][:MOST_SAMPLES])
+
+
+def _pages(
+    context: SearchContext, ask: Ask, since: datetime
+) -> Iterator[list[WrittenEntry]]:
+    """Yield the entries since then by the time at which they were written."""
+    given = {"tenant": ask.plan.scope.tenant, "limit": ENTRIES_AT_ONCE}
+    place = {"since": since, "after": UUID(int=0)}
+    while True:
+        with (
+            connection(context.pool) as conn,
+            conn.cursor(row_factory=class_row(WrittenEntry)) as cur,
+        ):
+            statement_deadline.limit_time(conn, ask.budget_ms)
+            page = cur.execute(_WRITTEN_SINCE, {**given, **place}).fetchall()
+        if page:
+            yield page
+        if len(page) < ENTRIES_AT_ONCE:
+            return
+        place = {"since": page[-1].entry_time, "after": page[-1].id}
