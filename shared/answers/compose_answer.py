@@ -258,7 +258,7 @@ def list_questions(
     unnamed: Sequence[QuestionName | NumberedThing],
     entries: Sequence[EvidenceEntry],
 ) -> list[str]:
-    """Return what could be asked instead; not all of it need have an answer."""
+    """Return questions to ask instead; not each of them need have an answer."""
     if judgement.code == "unknown_name":
         return [
             _replaced(question.text, one.written, name)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# Of one digest; the rest of it follows.
+# The entries of one digest; the rest of it follows.
 MOST_TOGETHER = 100
 _READ_MS = 4000
 _EXCERPT_CHARACTERS = 500

@@ -1,12 +1,13 @@
-"""A hit as the contract words it, and what was left off of several."""
+"""Hits and the cards beside them as the contract words them, and what was left off."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.server.body_model import body_model
+from shared.search.response.card import Card, CardLine
 from shared.search.results.hit import Hit
 
 
@@ -25,3 +26,18 @@ class ResultsCut(BaseModel):
 
     entries: int
     chars: int
+
+
+class SearchCardLine(body_model(CardLine)):  # type: ignore[misc]
+    """One thing that a card tells, and the entry that says so."""
+
+
+_Fields = body_model(
+    Card,
+    entry_ids=Annotated[list[str], Field(max_length=20)],
+    lines=list[SearchCardLine],
+)
+
+
+class SearchCard(_Fields):  # type: ignore[misc, valid-type]
+    """A thing or a thread that the question is about, or that its best hits share."""

@@ -77,7 +77,7 @@ class SavedSearchIn(BaseModel):
     alert: AlertIn = AlertIn()
 
     def draft(self) -> SavedSearchDraft:
-        """Return what is stored, its texts admitted."""
+        """Return the saved search to store, with its texts admitted."""
         given = self.request.model_dump(exclude_unset=True, by_alias=True)
         for name in given.keys() - _HEARD:
             message = f"{name}: a saved search takes `query` and `filters`."

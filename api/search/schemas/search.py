@@ -18,9 +18,8 @@ from api.search.schemas import filters
 from api.search.schemas.absence import ContextAnswer, Coverage, Relaxation
 from api.search.schemas.ambient import Ambient, dump_ambient
 from api.search.schemas.branches import BranchOutcome
-from api.search.schemas.cards import SearchCard
 from api.search.schemas.facets import Facet
-from api.search.schemas.hits import ResultsCut, SearchHit
+from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit
 from api.search.schemas.times import SearchTime
 from api.server.body_model import body_model
 from shared.errors import InvalidRequestError

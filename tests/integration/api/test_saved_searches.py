@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.fixtures.system import System
@@ -23,7 +23,7 @@ def hooked(make_api: Callable[..., System]) -> System:
 
 
 @pytest.fixture
-def colleague(api: System, tenant: str) -> Iterator[httpx.Client]:
+def colleague(api: System, tenant: str) -> Iterator[httpx2.Client]:
     with api.client(api.key(tenant=tenant, subject="colleague")) as client:
         yield client
 
@@ -32,14 +32,14 @@ def body(name: str = "RF trips", query: str = "cavity", **more: Any) -> dict[str
     return {"name": name, "request": {"query": query}, **more}
 
 
-def good(answer: httpx.Response, status: int = 200) -> Any:
+def good(answer: httpx2.Response, status: int = 200) -> Any:
     assert answer.status_code == status, answer.text
     return answer.json() if answer.content else None
 
 
 @pytest.mark.requirement("I08")
 def test_a_saved_search_is_its_owners_alone(
-    caller: httpx.Client, colleague: httpx.Client
+    caller: httpx2.Client, colleague: httpx2.Client
 ) -> None:
     made = caller.post(PATH, json=body())
     one = good(made, 201)
@@ -74,7 +74,7 @@ def test_a_saved_search_is_its_owners_alone(
     assert caller.get(where).status_code == 404
 
 
-def test_a_list_goes_on_behind_its_cursor(caller: httpx.Client) -> None:
+def test_a_list_goes_on_behind_its_cursor(caller: httpx2.Client) -> None:
     made = [good(caller.post(PATH, json=body(f"{n}")), 201)["id"] for n in range(3)]
 
     first = good(caller.get(PATH, params={"limit": 2}))
@@ -107,7 +107,7 @@ def test_a_list_goes_on_behind_its_cursor(caller: httpx.Client) -> None:
     ],
 )
 def test_what_nobody_could_be_told_by_is_refused_by_name(
-    caller: httpx.Client, given: dict[str, Any], field: str
+    caller: httpx2.Client, given: dict[str, Any], field: str
 ) -> None:
     answer = caller.post(PATH, json=given)
 
@@ -144,7 +144,7 @@ def test_the_page_adds_one_from_a_search_and_removes_it(
     api: System, tenant: str
 ) -> None:
     key = api.key(tenant=tenant)
-    with httpx.Client(base_url=api.url, headers=HTML) as browser:
+    with httpx2.Client(base_url=api.url, headers=HTML) as browser:
         origin = {"origin": str(browser.base_url)}
 
         def csrf(path: str) -> str:
