@@ -12,7 +12,11 @@ from shared.errors import InvalidRequestError
 from shared.search.query.filters import filters, time_range
 from shared.search.query.modes import ALIASES as MODE_ALIASES
 from shared.search.query.modes import AUTO, RAG
-from shared.search.retrieval.search_parameters import Value
+from shared.search.retrieval.search_parameters import (
+    ParameterDescriptor,
+    Value,
+    check_parameters,
+)
 from shared.text import door
 
 if TYPE_CHECKING:
@@ -237,13 +241,15 @@ def _read_parameters(
 ) -> dict[str, Value]:
     """Return the mode's own parameters; a form may hold those of the one before it."""
     name = MODE_ALIASES.get(mode, mode)
-    described = next((one["parameters"] for one in modes if one["name"] == name), ())
-    given = {one["name"]: params.get(PARAMETER + one["name"], "") for one in described}
-    return {
-        one["name"]: _value_of(door.admit(text, one["name"]), one["type"])
+    told = next((one["parameters"] for one in modes if one["name"] == name), ())
+    described = [ParameterDescriptor(**one) for one in told]
+    given = {
+        one.name: _value_of(door.admit(text, one.name), one.type)
         for one in described
-        if (text := given[one["name"]])
+        if (text := params.get(PARAMETER + one.name))
     }
+    check_parameters(given, described)
+    return given
 
 
 def _value_of(text: str, kind: str) -> Value:

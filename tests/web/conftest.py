@@ -56,9 +56,8 @@ ENTRIES: list[dict[str, Any]] = [
         "tags": [NAMED],
         "shift": NAMED,
         "level": NAMED,
-        "url": "javascript:alert(4)",
         "kind": "incident",
-        "metadata": {NAMED: HOSTILE},
+        "metadata": {"<i>key</i>": HOSTILE},
     },
     {"external_id": "X<2>", "title": HOSTILE, "text": HOSTILE, "reply_to": "X<1>"},
 ]

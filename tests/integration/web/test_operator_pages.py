@@ -57,7 +57,6 @@ def test_every_page_is_there_with_one_head(
         ("/jobs.json", "/v1/search/jobs"),
         ("/sources.json", "/v1/sources"),
         ("/sources/api.json", "/v1/sources/api"),
-        ("/status.json", "/v1/status"),
         ("/quarantine.json", "/v1/quarantine?limit=50"),
     ],
 )

@@ -13,6 +13,7 @@ from PIL import Image
 
 from tests.integration.web.test_search_page import HTML, push, search, show
 from tests.support.fixtures.system import System
+from tests.support.read_page import Element
 from tests.support.waiting import until
 
 THREAD = [
@@ -77,9 +78,9 @@ def logbook(running: System, facility: str) -> Iterator[httpx2.Client]:
             )
             assert sent.status_code == 201, sent.text
         until(
-            lambda: search(client, "HCM03").one("li", cls="hit"),
-            within_seconds=20,
-            what="the entries",
+            lambda: [*search(client, "HCM03 has:picture").every("li", cls="hit")],
+            within_seconds=60,
+            what="the entry with its files",
         )
         yield client
 
@@ -139,9 +140,12 @@ def test_pictures_stand_in_rows_and_in_a_gallery(logbook: httpx2.Client) -> None
 def test_a_value_that_was_changed_since_says_what_it_is_now(
     logbook: httpx2.Client,
 ) -> None:
-    page = search(logbook, "current", mode="keyword")
+    def warnings() -> list[Element]:
+        page = search(logbook, "current", mode="keyword")
+        return [one for one in page.every("p", cls="warn") if "since" in one.text]
 
-    (warned,) = page.every("p", cls="warn")
+    # Where it cannot be looked up in time, a page goes without it.
+    (warned,) = until(warnings, within_seconds=30, what="the newer value")
     assert warned.text.startswith("current of qf 1: 3.2 is 3.5 A since")
     assert warned.one("a")["href"] == "/e/api/V-2"
 
@@ -152,7 +156,7 @@ def test_rows_may_be_short_and_each_says_which_branch_found_it_where(
     page = search(logbook, "HCM03", mode="keyword")
     tags = [one.text for one in page.one("li", cls="hit").every(cls="tag")]
     assert "os_bm25 1" in tags
-    assert "of all" in page.one("h2", id="results").text
+    assert page.one("h2", id="results").text.startswith("Results 1")
 
     short = show(logbook, page.link("condensed"))
 
@@ -168,7 +172,8 @@ def test_what_is_at_other_times_is_told_beside_the_hits(
     page = search(logbook, "HCM03 tripped in March 2026")
 
     assert page.one("h2", id="beside").text.startswith("At other times")
-    assert "/e/api/T-1" in page.one("ul", cls="condensed").one("a")["href"]
+    beside = [one["href"] for one in page.one("ul", cls="condensed").every("a")]
+    assert any(one.startswith("/e/api/T-1?") for one in beside)
 
 
 @pytest.mark.parametrize("asked", ["V-1", "link"])

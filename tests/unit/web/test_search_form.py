@@ -76,7 +76,12 @@ def test_a_mode_is_given_its_own_parameters_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["page=0", "page=11", "page=x", "page=" + "9" * 5000, "sort=size"]
+    "address",
+    [
+        *("page=0", "page=11", "page=x", "page=" + "9" * 5000, "sort=size"),
+        *("p.deadline_ms=soon", "p.deadline_ms=1", "p.deadline_ms=1e9"),
+        *(f"mode=semantic&p.similarity_threshold={one}" for one in ("7", "nan", "a")),
+    ],
 )
 def test_what_is_no_page_is_refused(address: str) -> None:
     with pytest.raises(InvalidRequestError):
