@@ -58,7 +58,7 @@ def find_matches(
     tenant: str,
     ids: Sequence[UUID],
 ) -> Found:
-    """Return the matches of each saved search among these entries, as its owner sees."""
+    """Return the matches of each saved search among entries that its owner sees."""
     with connection(context.pool) as conn:
         watching = saved_searches.list_watching(conn, tenant)
         owners = [find_owner(conn, settings, saved) for saved in watching]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def find_owner(
     conn: Connection[TupleRow], settings: Settings, saved: SavedSearch
 ) -> Scope | None:
-    """Return the rights of the key that wrote the search last; None: it may not search."""
+    """Return the rights of the key that wrote a search; None: it may not search."""
     if saved.key_id is None:
         allowed = settings.anonymous_scopes if settings.anonymous_loopback else ()
         scope = Scope(saved.tenant, saved.subject, allowed=frozenset(allowed))

@@ -30,6 +30,7 @@ PAGES = {
     "/sources/{source}": ("/sources/api", "read"),
     "/status": ("/status", "read"),
     "/quarantine": ("/quarantine", "admin"),
+    "/saved": ("/saved", "search"),
     "/help": ("/help", None),
     "/login": ("/login", None),
 }
