@@ -20,7 +20,6 @@ def test_who_saved_a_search_is_told_of_what_comes_and_the_dry_run_counts_it(
     given = {
         "name": "RF trips",
         "request": {"query": "cavity tripped"},
-        "similarity_threshold": 0.3,
         "alert": {"enabled": True},
     }
     made = client.post(PATH, json=given)
