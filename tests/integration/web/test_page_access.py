@@ -24,6 +24,7 @@ PAGES = {
     "/live": ("/live", "read"),
     "/digest": ("/digest", "search"),
     "/jobs": ("/jobs", "search"),
+    "/saved": ("/saved", "search"),
     "/jobs/{job_id}": (f"/jobs/{ABSENT}", "search"),
     "/why-not": (f"/why-not?job={ABSENT}&entry=x", "search"),
     "/sources": ("/sources", "read"),
