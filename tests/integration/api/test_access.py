@@ -88,7 +88,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/saved-searches/{saved_id}": ("search", {}, 404),
     "PUT /v1/saved-searches/{saved_id}": ("search", {"json": {"name": ""}}, 422),
     "DELETE /v1/saved-searches/{saved_id}": ("search", {}, 404),
-    "POST /v1/saved-searches/{saved_id}/preview": ("search", {}, 404),
+    "POST /v1/saved-searches/{saved_id}/preview": ("search", {"json": {}}, 404),
     "GET /v1/saved-searches/{saved_id}/alerts": ("search", {}, 404),
     "GET /v1/filter-options/{field}": ("search", {}, 422),
     "GET /v1/search/quality/alerts": ("admin", {}, 200),
