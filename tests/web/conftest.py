@@ -9,12 +9,16 @@ import httpx2
 import pytest
 from PIL import Image
 
+from tests.support.fixtures.system import System
+
 FELL = "I think it simply fell shut when air sagged."
 HOSTILE = (
-    "<script>document.title='ran'</script><img src=x onerror=alert(1)>"
-    '"><svg onload=alert(2)>{{7*7}} javascript:alert(3) '
+    "</b></mark><script>document.title='ran'</script><img src=x onerror=alert(1)>"
+    '"><svg onload=alert(2)><b>{{7*7}}</b> javascript:alert(3) '
     "<a href='//evil.example'>pump</a>"
 )
+# The same, short enough for a name.
+NAMED = "</mark><img src=x onerror=alert(1)>"
 ENTRIES: list[dict[str, Any]] = [
     {
         "external_id": "OPS-1",
@@ -23,6 +27,7 @@ ENTRIES: list[dict[str, Any]] = [
         "Compressed air was at 4.1 bar.",
         "entry_time": "2026-02-03T02:30:00Z",
         "kind": "incident",
+        "url": "https://log.example/1",
     },
     {
         "external_id": "OPS-2",
@@ -37,6 +42,8 @@ ENTRIES: list[dict[str, Any]] = [
             "title": f"Gate valve {n} checked",
             "text": f"Gate valve {n} moves freely. Nothing to be done.",
             "entry_time": f"2026-02-{n:02}T10:00:00Z",
+            # One round of checks.
+            **({"reply_to": "OPS-10"} if n > 10 else {}),
         }
         for n in range(10, 24)
     ),
@@ -45,27 +52,64 @@ ENTRIES: list[dict[str, Any]] = [
         "title": HOSTILE,
         "text": HOSTILE,
         "authors": [HOSTILE[:90]],
-        "tags": ["<b>tag</b>"],
-        "metadata": {"<i>key</i>": "<u>value</u>"},
+        "logbooks": [NAMED],
+        "tags": [NAMED],
+        "shift": NAMED,
+        "level": NAMED,
+        "kind": "incident",
+        "metadata": {"<i>key</i>": HOSTILE},
     },
+    {"external_id": "X<2>", "title": HOSTILE, "text": HOSTILE, "reply_to": "X<1>"},
 ]
 FIRST = {**ENTRIES[0], "text": "Gate valve 8 closed."}
 
 
 @pytest.fixture
 def logbook(client: httpx2.Client) -> httpx2.Client:
-    """The caller of a facility whose entries can be found, one with a picture."""
+    """The caller of a facility whose entries can be found, one with two pictures."""
     _push(client, [FIRST])
     _push(client, ENTRIES)
-    picture = io.BytesIO()
-    Image.new("RGB", (320, 240), "navy").save(picture, "PNG")
     entry = client.get("/e/api/OPS-1").json()
+    for name, colour in (("scope.png", "navy"), ("trend.png", "teal")):
+        picture = io.BytesIO()
+        Image.new("RGB", (320, 240), colour).save(picture, "PNG")
+        sent = client.post(
+            f"/v1/entries/{entry['entry_id']}/attachments",
+            files={"file": (name, picture.getvalue(), "image/png")},
+        )
+        assert sent.status_code == 201, sent.text
+    hostile = client.get("/e/api/X%3C1%3E").json()
     sent = client.post(
-        f"/v1/entries/{entry['entry_id']}/attachments",
-        files={"file": ("scope.png", picture.getvalue(), "image/png")},
+        f"/v1/entries/{hostile['entry_id']}/attachments",
+        files={"file": (f"{NAMED}.png", picture.getvalue(), "image/png")},
     )
     assert sent.status_code == 201, sent.text
     return client
+
+
+@pytest.fixture
+def more_pages(logbook: httpx2.Client, running: System, tenant: str) -> list[str]:
+    """Pages of threads and jobs, whose addresses are others in each run."""
+    with running.client(running.key(tenant=tenant, scopes=("admin",))) as admin:
+
+        def submit(query: str, **headers: str) -> str:
+            body = {"query": query, "mode": "keyword"}
+            sent = admin.post("/v1/search/jobs", json=body, headers=headers)
+            assert sent.status_code == 202, sent.text
+            return str(sent.json()["job_id"])
+
+        ended = submit(HOSTILE)
+        admin.get(f"/v1/search/jobs/{ended}", params={"wait_ms": 20_000})
+        goes_on = submit("gate", **{"X-Logchord-Fault": "branch=*;delay_ms=3500"})
+        threads = [
+            admin.get(f"/e/api/{name}").json()["thread_id"]
+            for name in ("OPS-1", "X%3C1%3E")
+        ]
+    return [
+        *(f"/jobs/{goes_on}", f"/jobs/{ended}"),
+        f"/why-not?job={ended}&entry=%3Cscript%3Ealert(1)%3C/script%3E",
+        *(f"/threads/{one}" for one in threads),
+    ]
 
 
 def _push(client: httpx2.Client, entries: list[dict[str, Any]]) -> None:

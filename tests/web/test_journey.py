@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from urllib.parse import quote
 
 import httpx2
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
-from tests.support.fixtures.browser import Tab
+from tests.support.fixtures.browser import WIDE, Tab
+from tests.support.fixtures.fault_proxy import MakeProxy
+from tests.support.fixtures.system import System
 from tests.support.waiting import until
 from tests.web.test_accessible import QUESTION
 
@@ -36,20 +40,35 @@ def test_search_third_hit_thread_back_why_copy_take_few_keys(
     press("j", "j", "j")
     third = page.locator("li.hit").nth(2).locator("a.open")
     assert third.evaluate("one => one === document.activeElement")
-    press("k", "k", "Enter")
+    cited = f"{tab.url}{third.get_attribute('data-cite')}"
+    press("Enter")
     page.wait_for_selector("#pane .entry")
-    assert "open=" in page.url
+    assert f"open={quote(third.get_attribute('data-open') or '', safe='')}" in page.url
+    assert page.locator("#pane mark").count() > 0
     press("t")
     assert page.evaluate("document.activeElement.closest('#thread') !== null")
-    press("Escape")
-    page.wait_for_selector("#pane .entry", state="detached")
-    press("w")
-    assert page.locator("li.hit details.why[open]").count() == 1
     press("c")
     expect(page.locator("#said")).to_have_text("copied")
-    copied = page.evaluate("navigator.clipboard.readText()")
+    quoted = page.evaluate("navigator.clipboard.readText()")
+    press("Escape")
+    page.wait_for_selector("#pane .entry", state="detached")
+    assert third.evaluate("one => one === document.activeElement")
+    press("w")
+    whys = page.locator("li.hit details.why")
+    opened = [whys.nth(n).get_attribute("open") for n in range(whys.count())]
+    assert [n for n, one in enumerate(opened) if one is not None] == [2]
+    press("c")
+    until(
+        lambda: page.evaluate("navigator.clipboard.readText()") != quoted,
+        within_seconds=5,
+        what="the link of the hit",
+    )
 
-    assert f"{tab.url}/e/api/" in copied
+    # What is cited is a revision, which stays what it was.
+    assert quoted.startswith("> ")
+    assert quoted.endswith(f"]({cited})\n")
+    assert page.evaluate("navigator.clipboard.readText()").endswith(f"]({cited})")
+    assert re.search(r"/e/api/OPS-\d+@\d+$", cited)
     assert len(pressed) <= MOST_KEYS, pressed
     assert tab.complaints == []
 
@@ -78,36 +97,109 @@ def test_the_same_way_is_there_without_javascript(
     page = open_tab(java_script_enabled=False).show("/")
     page.fill("#q", "gate valve 8 closed")
     page.press("#q", "Enter")
-    page.locator("li.hit a.open").nth(2).click()
+    third = page.locator("li.hit").nth(2)
+    cited = third.locator("a.open").get_attribute("data-cite")
+    third.locator("a.open").click()
     page.wait_for_selector(".entry")
-    page.go_back()
-    page.locator("li.hit a.open").first.click()
+    # Without a script the link is copied from the page.
+    assert page.locator("a.permalink").get_attribute("href") == cited
     page.locator("#thread .tree a").last.click()
     assert page.locator(".entry h1").inner_text() != ""
     page.go_back()
     page.go_back()
-    page.locator("li.hit details.why summary").first.click()
-    assert page.locator("li.hit details.why[open]").count() == 1
+    third.locator("details.why summary").click()
+    assert third.locator("details.why[open]").count() == 1
     page.goto(page.url.partition("/search")[0] + QUESTION)
     page.locator(".cite > a").first.click()
 
     assert page.locator(".s:target").count() == 1
 
 
+@pytest.mark.parametrize("width", [360, 1280])
 def test_back_leads_to_the_place_in_the_list(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
 ) -> None:
-    page = open_tab(width=360).show("/search?q=gate+valve")
-    page.evaluate("scrollTo(0, 600)")
+    page = open_tab(width=width).show("/search?q=gate+valve")
+    sixth = page.locator("li.hit a.open").nth(5)
+    sixth.scroll_into_view_if_needed()
     at = page.evaluate("scrollY")
-    page.locator("li.hit a.open").nth(5).click()
+    sixth.click()
     page.wait_for_selector(".entry")
+    if width == WIDE:
+        # Beside the list, which stays where it is; back closes it, forth opens it.
+        assert page.evaluate("scrollY") == at
+        page.go_back()
+        page.wait_for_selector("#pane .entry", state="detached")
+        page.go_forward()
+        page.wait_for_selector("#pane .entry mark")
     page.go_back()
     until(
-        lambda: 0 < page.evaluate("scrollY") < at + 400,
+        lambda: (
+            page.locator("li.hit").count() > 0
+            and abs(page.evaluate("scrollY") - at) < 50
+        ),
         within_seconds=10,
         what="the place in the list",
     )
+
+
+def test_keys_open_the_first_page_s_rows_their_originals_and_the_list_of_keys(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+) -> None:
+    page = open_tab().show("/")
+    rows = page.locator(".row-title a")
+    for key in ("k", "j", "k", "k"):
+        page.keyboard.press(key)
+    # There is none before the first.
+    assert rows.first.evaluate("one => one === document.activeElement")
+    first = rows.first.get_attribute("href")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".entry")
+    assert page.url.endswith(first or "?")
+    page.goto(f"{page.url.partition('/e/')[0]}/e/api/OPS-1")
+    page.evaluate(
+        "document.querySelector('a.original').addEventListener('click', (event) => {"
+        "event.preventDefault(); document.title = 'original'; })"
+    )
+    page.keyboard.press("o")
+    assert page.title() == "original"
+    page.keyboard.press("?")
+    page.wait_for_url("**/help#keys")
+
+
+def test_a_gallery_is_walked_by_arrows_and_an_answer_copied_with_its_links(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+) -> None:
+    tab = open_tab(permissions=["clipboard-read", "clipboard-write"])
+    page = tab.show("/e/api/OPS-1")
+    pictures = page.locator(".gallery .picture")
+    assert pictures.count() == 2
+    pictures.first.focus()
+    for key, place in (("ArrowRight", 1), ("ArrowRight", 1), ("ArrowLeft", 0)):
+        page.keyboard.press(key)
+        assert pictures.nth(place).evaluate("one => one === document.activeElement")
+    page = tab.show(QUESTION)
+    page.click(".answer button.copy")
+    expect(page.locator("#said")).to_have_text("copied")
+
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "fell shut when air sagged" in copied
+    assert f"[1]: {tab.url}/e/api/OPS-" in copied
+    assert page.locator(".quote").first.inner_text() not in copied
+
+
+def test_live_that_was_opened_paused_stays_so(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+) -> None:
+    page = open_tab().show("/live?paused=1")
+    expect(page.locator("#connection")).to_contain_text("paused")
+    assert logbook.post(
+        "/v1/entries", json={"title": "Quench", "text": "now"}
+    ).is_success
+    expect(page.locator("#new-count")).to_contain_text("something new")
+    assert page.locator("text=Quench").count() == 0
+    page.click("#pause")
+    page.wait_for_selector("text=Quench")
 
 
 @pytest.mark.requirement("U28")
@@ -129,3 +221,34 @@ def test_live_follows_until_it_is_paused(
     page.click("#pause")
     page.wait_for_selector("text=Quench of D3")
     assert tab.complaints == []
+
+
+def test_live_says_when_nobody_answers_and_goes_on_by_itself(
+    logbook: httpx2.Client,
+    running: System,
+    chromium: Browser,
+    make_proxy: MakeProxy,
+) -> None:
+    proxy = make_proxy(running.url)
+    key = logbook.headers["authorization"]
+    context = chromium.new_context(extra_http_headers={"Authorization": key})
+    try:
+        page = context.new_page()
+        page.clock.install()
+        page.goto(f"{proxy.url}/live")
+        expect(page.locator("#connection")).to_have_text(re.compile("as of"))
+        proxy.refuse(on=True)
+        proxy.cut()
+        page.clock.fast_forward(30_000)
+        expect(page.locator("#connection.dead")).to_contain_text("no connection for")
+
+        proxy.reset()
+        entry = {"title": "Quench of D4", "text": "now"}
+        assert logbook.post("/v1/entries", json=entry).is_success
+        expect(page.locator("li.fresh >> text=Quench of D4")).to_have_count(
+            1, timeout=20_000
+        )
+        expect(page.locator("#connection")).to_have_text(re.compile("as of"))
+        assert page.locator("#connection.dead").count() == 0
+    finally:
+        context.close()

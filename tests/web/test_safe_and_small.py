@@ -24,10 +24,16 @@ MOVED = """() => new Promise((resolve) => {
 
 
 def test_no_text_of_an_entry_runs_on_any_page(
-    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+    more_pages: list[str], open_tab: Callable[..., Tab]
 ) -> None:
     tab = open_tab(scopes=("admin",))
-    for path in (*PAGES, "/search?q=javascript", "/search?q=<script>alert(1)</script>"):
+    found = "/search?q=javascript"
+    hostile = (
+        *(found, f"{found}&open=api/X%3C1%3E", f"{found}&rows=condensed"),
+        *("/search?q=<script>alert(1)</script>", "/e/api/X%3C2%3E"),
+        "/search?q=x&logbook=%3C/mark%3E%3Cimg src=x onerror=alert(1)%3E",
+    )
+    for path in (*more_pages, *PAGES, *hostile):
         page = tab.show(path)
         assert page.title() != "ran"
         assert (
