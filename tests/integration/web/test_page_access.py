@@ -31,7 +31,6 @@ PAGES = {
     "/sources/{source}": ("/sources/api", "read"),
     "/status": ("/status", "read"),
     "/quarantine": ("/quarantine", "admin"),
-    "/saved": ("/saved", "search"),
     "/help": ("/help", None),
     "/login": ("/login", None),
 }
