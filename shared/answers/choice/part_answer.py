@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shared.answers.choice import answer_status
 from shared.answers.choice.answer_status import Judgement, Support
 from shared.answers.choice.choose_sentences import choose_sentences
+from shared.answers.choice.denied_question import find_unsaid_denial
 from shared.answers.choice.sentence_score import (
     SHIPPED,
     ScoredSentence,
@@ -77,6 +78,9 @@ def answer_part(
         is_compared=bool(known),
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
+        unsaid_denial=find_unsaid_denial(
+            question.text, [one.candidate.entry for one in chosen]
+        ),
     )
     judgement = answer_status.ground(
         scored, chosen, support, needs_kind=question.kind != "why"
