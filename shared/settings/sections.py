@@ -302,7 +302,7 @@ class FreshnessSettings(Section):
 
 
 class WorkSettings(Section):
-    """How due work is claimed, bounded and put aside."""
+    """How due work is claimed and bounded; its strikes are a constant of `due_work`."""
 
     lease_seconds: float = Field(
         15, ge=1, le=60, description="How long a claim holds without a renewal."

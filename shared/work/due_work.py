@@ -22,7 +22,8 @@ from shared.postgres.pool import format_array
 
 LEASE_SECONDS = 15.0
 # A death in a batch is none: only what travels alone, or fails by itself, counts. The
-# index `work_spent` is of this number alone: another one needs a migration.
+# index `work_spent` is of this number alone: another one needs a migration. Chores have
+# as many.
 MAX_STRIKES = 3
 LIVE, BULK = 0, 1
 EVER = datetime(1970, 1, 1, tzinfo=UTC)

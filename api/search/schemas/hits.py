@@ -1,4 +1,4 @@
-"""Hits and the cards beside them as the contract words them, and what was left off."""
+"""Hits (their fields are those of `Hit`) and cards in the words of the contract."""
 
 from __future__ import annotations
 
