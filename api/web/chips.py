@@ -51,7 +51,12 @@ class ChipCache:
         # An entry that was deleted since suggests nothing any more.
         if kept and of_bucket == bucket and {*kept} <= {*_everything_about(entries)}:
             return kept
-        groups = await asyncio.to_thread(_suggest, ctx, caller, entries, now)
+        try:
+            groups = await asyncio.to_thread(_suggest, ctx, caller, entries, now)
+        except LogchordError as exc:
+            # The newest entries are worth seeing without them.
+            log.warning("chips_not_suggested", code=exc.error_code)
+            return []
         at = int(now.timestamp())
         rotated = (rotate_questions(one, caller.scope, at) for one in groups)
         tried = [*dict.fromkeys(chain.from_iterable(rotated))][:_MOST_TRIED]

@@ -42,6 +42,11 @@ def keep_visit(answer: Response, visit: str | None, ctx: ApiContext) -> None:
         answer.set_cookie(COOKIE, visit, path=path, samesite="lax", httponly=True)
 
 
+def end_visit(answer: Response, ctx: ApiContext) -> None:
+    """Have the browser begin another visit: at a console somebody else comes next."""
+    answer.delete_cookie(COOKIE, path=ctx.settings.base_path or "/")
+
+
 def find_rescue(request: Request) -> str | None:
     """Return which way out of the answer before led to a search."""
     taken = request.query_params.get(VIA, "")

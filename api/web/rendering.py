@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -135,7 +136,7 @@ def place_of(request: Request) -> str:
     path = raw.decode("ascii", "replace").removeprefix(settings.base_path)
     query = request.scope["query_string"].decode("latin-1")
     # Which link led here is written last, and told once.
-    query = query.partition(f"&{VIA}=")[0]
+    query = re.sub(f"&{VIA}=[^&]*", "", query)
     return path + (f"?{query}" if query else "")
 
 

@@ -123,7 +123,11 @@ class SearchForm:
             collapse=request.get("collapse") or "",
             parameters={
                 **(request.get("parameters") or {}),
-                **{name: request[name] for name in _FIELDS if request.get(name)},
+                **{
+                    name: request[name]
+                    for name in _FIELDS
+                    if request.get(name) is not None
+                },
             },
         )
         # Some questions of programs cannot be written in an address of the page.

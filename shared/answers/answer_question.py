@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # Shown beside a refusal.
 _NEAREST = 3
+# Questions to ask instead, until two of them have an answer.
+_MOST_TRIED = 6
 # Whoever types a few words asks nothing whose meaning could be compared.
 _BY_WORDS = frozenset({"lookup", "exact", "recent"})
 _WORST_FIRST: tuple[Status, ...] = ("insufficient", "clarify", "grounded")
@@ -210,14 +212,15 @@ class _Writer:
         grade: Grade = worst.judgement.grade
         if grade == "A" and (replaced or self._unsearched):
             grade = "B"
-        listed = (
+        offered = dict.fromkeys(
             one
             for part in parts
             for one in compose_answer.list_questions(
                 part.question, part.judgement, part.unnamed, self._entries
             )
-            if self._is_answered(one)
         )
+        # Each that is tried costs as much as an answer.
+        listed = filter(self._is_answered, islice(offered, _MOST_TRIED))
         told = (
             *(" ".join(one.candidate.text.split()) for one in chosen),
             self._unsearched,
@@ -285,7 +288,8 @@ class _Writer:
         )
 
     def _say_searched(self) -> Iterator[str]:
-        yield absence.say_searched(self._plan)
+        if self._covered is not None:
+            yield absence.say_searched(self._plan)
         yield self._unsearched
         if self._covered is not None:
             yield absence.say_unknown(self._plan, self._covered)

@@ -43,10 +43,15 @@ _FIRE: LiteralString = """
                m.alert_id, m.id, m.matched_by
           FROM matched m
          WHERE NOT EXISTS (
-               SELECT FROM alert a JOIN entry o ON o.id = a.entry_id
+               SELECT FROM alert a
                 WHERE a.saved_search_id = %(saved_id)s AND a.tenant = %(tenant)s
-                  AND o.tenant = %(tenant)s
-                  AND (o.id = m.id OR %(by_thread)s AND o.thread_id = m.thread_id))
+                  AND a.entry_id = m.id)
+           AND NOT (%(by_thread)s AND EXISTS (
+               SELECT FROM entry o
+                 JOIN alert a ON a.entry_id = o.id
+                             AND a.saved_search_id = %(saved_id)s
+                             AND a.tenant = %(tenant)s
+                WHERE o.tenant = %(tenant)s AND o.thread_id = m.thread_id))
          ORDER BY CASE WHEN %(by_thread)s THEN coalesce(m.thread_id, m.id)
                        ELSE m.id END, m.entry_time, m.id),
     again AS (
@@ -150,9 +155,11 @@ def fire(
     due_at: datetime | None,
 ) -> list[UUID]:
     """Store the alerts that these matches give rise to; twice equals once."""
+    if not matches:
+        return []
     key = {"tenant": saved.tenant, "saved_id": saved.id}
     row = conn.execute(_LOCK, key).fetchone()
-    if row is None or not matches:
+    if row is None:
         return []
     listed = [
         {"alert_id": str(uuid7()), "entry_id": str(one), "matched_by": [*ways]}

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.access.scope import Scope
-from shared.errors import EmbeddingOutageError, LogchordError
+from shared.errors import (
+    DatabaseQueryError,
+    EmbeddingGenerationError,
+    EmbeddingOutageError,
+    LogchordError,
+)
 from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.watch import match_entries, saved_searches
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
+    from shared.search.query.plan import Plan
     from shared.search.retrieval.search_context import SearchContext
     from shared.settings.settings import Settings
     from shared.watch.match_entries import Matches
@@ -46,7 +52,7 @@ def make_vectors(context: SearchContext, planner: SavedPlanner) -> None:
         plans = _plans(planner, saved, Scope(saved.tenant, saved.subject))
         vector = None
         if plans is not None and plans.by_meaning is not None:
-            vector = match_entries.make_vector(context, plans.by_meaning, SECONDS)
+            vector = _vector_of(context, saved, plans.by_meaning)
         with connection(context.pool) as conn:
             saved_searches.keep_vector(conn, saved, live.model, vector)
 
@@ -72,8 +78,9 @@ def find_matches(
         if plans.by_meaning is not None and not is_known:
             # What it means is not known yet: the entries stay due.
             raise EmbeddingOutageError(technical="a saved search has no vector")
-        matches = match_entries.match(context, plans, saved.vector, ids, SECONDS)
-        found.append((saved, matches))
+        matches = _matches_of(context, saved, plans, ids)
+        if matches:
+            found.append((saved, matches))
     return found
 
 
@@ -84,6 +91,36 @@ def fire_all(conn: Connection[TupleRow], planner: SavedPlanner, found: Found) ->
         len(fire(conn, saved, matches, find_due_time(saved.rule, clock)))
         for saved, matches in found
     )
+
+
+def _vector_of(context: SearchContext, saved: SavedSearch, plan: Plan) -> str | None:
+    """Return the vector of a saved question; None where no model takes its text."""
+    try:
+        return match_entries.make_vector(context, plan, SECONDS)
+    except EmbeddingOutageError:
+        raise
+    except EmbeddingGenerationError as exc:
+        log.warning(
+            "saved_search_without_vector", id=str(saved.id), code=exc.error_code
+        )
+        return None
+
+
+def _matches_of(
+    context: SearchContext, saved: SavedSearch, plans: SavedPlans, ids: Sequence[UUID]
+) -> Matches:
+    """Return what a saved search finds; nothing where it fails by itself.
+
+    One that takes too long, or cannot be carried out, costs its owner alone.
+    """
+    try:
+        return match_entries.match(context, plans, saved.vector, ids, SECONDS)
+    except LogchordError as exc:
+        takes_too_long = isinstance(exc, DatabaseQueryError) and exc.out_of_time
+        if exc.retriable and not takes_too_long:
+            raise
+        log.warning("saved_search_not_matched", id=str(saved.id), code=exc.error_code)
+        return {}
 
 
 def _plans(

@@ -48,7 +48,8 @@ def match(
 def make_vector(context: SearchContext, plan: Plan, seconds: float) -> str | None:
     """Return the vector of a question; None: no model speaks its language."""
     text = tree_text.wanted_text(plan.tree).strip()
-    model = semantic.choose_model(context, text)
+    # A pattern such as `SR:C??-RF*` has words, but no meaning.
+    model = semantic.choose_model(context, text) if text else None
     if model is None:
         return None
     encoder = context.encoder(model.model).within(seconds)

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from api.access import page_sessions
 from api.access.callers import is_forwarded, is_loopback
 from api.context import ApiContext, Ctx
-from api.web import rendering
+from api.web import page_visit, rendering
 from api.web.page_route import PageRoute, place_of_ours, read_form
 from api.web.routes.choices import Next
 from shared.access import keys, limits
@@ -78,6 +78,7 @@ async def post_logout(request: Request, ctx: Ctx) -> Response:
     login = rendering.Links(base)("/login", next=place_of_ours(back) if back else None)
     answer = RedirectResponse(login, 303)
     answer.delete_cookie(page_sessions.COOKIE, path=base or "/")
+    page_visit.end_visit(answer, ctx)
     return answer
 
 

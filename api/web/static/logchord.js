@@ -120,7 +120,7 @@ const KEYS = {
     const entry = one(".entry", shown());
     const link = current();
     if (entry) copy(quoteOf(entry), one("button.copy", entry));
-    else if (link) copy(`[${link.textContent.trim()}](${new URL(link.dataset.cite, link)})`);
+    else if (link) copy(`[${link.textContent.trim()}](${new URL(link.dataset.cite ?? link.href, link)})`);
   },
   "?": () => { location.href = `${base}/help#keys`; },
 };

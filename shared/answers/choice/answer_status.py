@@ -60,7 +60,7 @@ class Support:
     # Without a model at hand words alone decide.
     is_compared: bool = True
     unsupported: tuple[str, ...] = ()
-    # The time that is asked for lies before all that was loaded.
+    # The time that is asked for lies before all that is loaded whole.
     is_outside: bool = False
     # What the question says did not happen, where no entry says so: `not trip`.
     unsaid_denial: str | None = None
@@ -77,7 +77,7 @@ def ground(
     """Judge an answer by its slots first: similarity alone cannot refuse.
 
     Why something happened is told in too many ways: no sentence need say `because`.
-    A time before all that was loaded is why there is no answer, not the words.
+    A time before all that is loaded whole is why there is no answer, not the words.
     """
     judgement = _judge(scored, chosen, support, thresholds, needs_kind=needs_kind)
     if support.is_outside and judgement.status != "grounded":

@@ -56,7 +56,7 @@ def answer_part(
 ) -> PartAnswer:
     """Choose sentences for a question and judge them.
 
-    `is_outside`: the time that is asked for lies before all that was loaded.
+    `is_outside`: the time that is asked for lies before all that is loaded whole.
     """
     scores = SentenceScores(question, entries, weights)
     scored = scores.score_by_words()

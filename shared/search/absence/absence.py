@@ -221,7 +221,7 @@ def say_outside_coverage(plan: Plan, covered: Coverage) -> str:
         for one in covered.standings
         if one.complete_from is not None
     ]
-    return f"That time lies before all that was loaded: {_listed(firsts)}."
+    return f"That time lies before all that is loaded whole: {_listed(firsts)}."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -139,14 +139,16 @@ class Coverage:
     def is_later_than(self, until: str | None, sources: Iterable[str]) -> bool:
         """Tell whether a time ends before any source is complete.
 
-        `sources` have entries of that time; one that is pushed to may have them all.
+        `sources` have entries of that time, as those that were counted; one that is
+        pushed to may have them all.
         """
         end = _time(until)
         firsts = {one.source: one.complete_from for one in self.standings}
         return (
             end is not None
+            and self.counts is not None
             and bool(firsts)
-            and firsts.keys() >= set(sources)
+            and firsts.keys() >= {*sources, *(source for source, _ in self.counts)}
             and all(first is not None and end <= first for first in firsts.values())
         )
 

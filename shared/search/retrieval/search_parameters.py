@@ -87,7 +87,7 @@ def _flaw(one: ParameterDescriptor, value: object) -> str | None:
             return "It takes a number."
         low = -math.inf if one.min is None else one.min
         high = math.inf if one.max is None else one.max
-        within = math.isfinite(value) and low <= value <= high
+        within = abs(value) != math.inf and low <= value <= high
         return None if within else f"It takes {low:g} to {high:g}."
     if not isinstance(value, str):
         return "It takes a text."

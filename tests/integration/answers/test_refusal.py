@@ -115,9 +115,9 @@ def test_a_time_before_all_that_was_loaded_is_outside_of_the_coverage(
     context = context_of(told)
     assert context["status"] == "insufficient"
     assert (context["code"] == "outside_coverage") is bool(later)
-    assert ("That time lies before all that was loaded" in context["summary"]) is bool(
-        later
-    )
+    assert (
+        "That time lies before all that is loaded whole" in context["summary"]
+    ) is bool(later)
     assert bool(told.results) is (query == REFUSED)
 
 

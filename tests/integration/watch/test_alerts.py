@@ -14,9 +14,11 @@ from shared.access import keys
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
+from shared.errors import DatabaseQueryError, LogchordError
 from shared.messaging.stage_names import ALERT_STAGE, METADATA_STAGE
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import newest, semantic
+from shared.watch import match_entries as matching
 from shared.watch import preview_alerts, saved_searches
 from shared.watch.saved_plans import SavedPlanner, SavedPlans
 from shared.watch.saved_searches import AlertRule, SavedSearch, SavedSearchDraft
@@ -340,3 +342,46 @@ def test_a_dry_run_counts_what_a_replay_fires(
     if not by_thread:
         ways = {sample.id: ways for sample, ways in found.samples}
         assert ways == {key: replayed[key] for key in ways}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [DatabaseQueryError(out_of_time=True), LogchordError(code="branch_timeout")],
+    ids=["a slow statement", "a branch out of time"],
+)
+def test_a_saved_search_that_fails_costs_its_owner_alone(
+    ctx: Killable,
+    conn: Any,
+    saved: Callable[..., SavedSearch],
+    write: Save,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: LogchordError,
+) -> None:
+    slow, quick = saved("cavity"), saved("cavity")
+    match = matching.match
+
+    def fails_for_one(context: Any, plans: Any, *more: Any) -> Any:
+        # The first that was saved is asked first.
+        if next(asked):
+            raise failure
+        return match(context, plans, *more)
+
+    entry = write("RF cavity 2 tripped on arc")
+    asked = iter([True, *[False] * 9])
+    monkeypatch.setattr(matching, "match", fails_for_one)
+    work(ctx)
+    assert fired(conn, quick) == {entry: ["keyword"]}
+    assert fired(conn, slow) == {}
+    left = "SELECT count(*) FROM work WHERE stage = %s"
+    assert conn.execute(left, [ALERT_STAGE]).fetchone()[0] == 0
+
+
+def test_a_pattern_has_no_meaning_that_entries_could_be_near(
+    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
+) -> None:
+    one = saved("SR:C??-RF*", semantic=True, similarity_threshold=-1.0)
+    write("The canteen is closed today.")
+    work(ctx)
+    assert fired(conn, one) == {}
+    (kept,) = saved_searches.list_watching(conn, TENANT)
+    assert kept.vector is None
