@@ -43,6 +43,8 @@ def test_what_is_not_given_has_its_default() -> None:
         ("days", 1.5),
         ("days", True),
         ("days", "7"),
+        # More than any floating-point number holds.
+        pytest.param("days", 10**400, id="days-endless"),
         ("share", -0.1),
         ("share", float("nan")),
         ("loud", 1),
