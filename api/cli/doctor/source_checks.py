@@ -66,6 +66,6 @@ def _degraded(settings: Settings) -> Iterator[Check]:
     except LogchordError as exc:
         yield Check("sources", "note", f"how they stand is not known: {exc.message}")
         return
-    for one in found:
+    for one in sorted(found, key=lambda one: one.name):
         if one.problem is not None:
             yield Check(f"source {one.name}", "note", one.problem)

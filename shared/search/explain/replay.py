@@ -14,6 +14,7 @@ from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.response import job_answer
 from shared.search.response.respond import stability_hash
@@ -122,6 +123,10 @@ def _entries(
     ids = sorted({*before, *after})
     rows = conn.execute(_SEEN, {**scope.params, "ids": ids, "since": since})
     seen = {entry_id: (revision, is_new) for entry_id, revision, is_new in rows}
+    scopes = [Plan.from_values(job.plan).scope for job in (old, new)]
+    if not all(map(scope.sees_all_of, scopes)):
+        # Entries that this caller cannot see are not named, though a job found them.
+        ids = [one for one in ids if one in seen]
     for entry_id in ids:
         first, second = before.get(entry_id), after.get(entry_id)
         revision, is_new = seen.get(entry_id, (None, False))

@@ -17,7 +17,6 @@ SEED = int(os.environ.get("LOGCHORD_TEST_SEED") or "20261121")
 SHORT_LEASE: Mapping[str, str] = {
     "LOGCHORD_WORK__LEASE_SECONDS": "5",
     "LOGCHORD_WORK__LEASE_RENEW_SECONDS": "1.5",
-    "LOGCHORD_WORK__SWEEP_SECONDS": "0.5",
 }
 # Where vectors are counted and not compared: nothing to load, and no time to speak of.
 QUICK_VECTORS: Mapping[str, str] = {"EMBEDDING_MODEL": "hashing-64"}
