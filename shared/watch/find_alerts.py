@@ -109,7 +109,7 @@ def _vector_of(context: SearchContext, saved: SavedSearch, plan: Plan) -> str | 
 def _matches_of(
     context: SearchContext, saved: SavedSearch, plans: SavedPlans, ids: Sequence[UUID]
 ) -> Matches:
-    """Return what a saved search finds; nothing where it fails by itself.
+    """Return the matches of a saved search; none where it fails by itself.
 
     One that takes too long, or cannot be carried out, costs its owner alone.
     """

@@ -19,7 +19,7 @@ _NEAR, _LETTERS = 40, 4
 
 
 def find_unsaid_denial(question: str, entries: Iterable[EvidenceEntry]) -> str | None:
-    """Return what a question says did not happen, where no entry says so.
+    """Return the denied verb of a question, where no entry denies it, too.
 
     None where it denies nothing, or an entry does as well.
     """
