@@ -50,7 +50,7 @@ class Channel(kombu_redis.Channel):
             self._flush_brpop_reauth()  # type: ignore[no-untyped-call]
         if reason is not None:
             # The item has left the list already; nothing of it is put back.
-            refused_messages.note(queue, None, None, reason)
+            refused_messages.count_refusal(queue, None, None, reason)
         return True
 
     def _pop(self, options: dict[str, Any]) -> Any:
@@ -74,7 +74,7 @@ class Channel(kombu_redis.Channel):
                 if client.type(queue) not in _TYPES_OF_QUEUES:
                     client.delete(queue)
                     reason = "stands in place of the queue"
-                    refused_messages.note(queue, None, None, reason)
+                    refused_messages.count_refusal(queue, None, None, reason)
                     removed = True
         return removed
 
@@ -89,7 +89,9 @@ class Channel(kombu_redis.Channel):
             *(RecursionError, LogchordError),
         ) as exc:
             # An order that nobody can read; the connection is sound.
-            refused_messages.note(_REMOTE_CONTROL, None, None, type(exc).__name__)
+            refused_messages.count_refusal(
+                _REMOTE_CONTROL, None, None, type(exc).__name__
+            )
             return False
 
 
@@ -152,7 +154,9 @@ class RefusingConsumer(Consumer):
         info = message.delivery_info
         queue = info.get("routing_key") if isinstance(info, dict) else None
         headers = message.headers if isinstance(message.headers, dict) else {}
-        refused_messages.note(queue, headers.get("task"), headers.get("id"), reason)
+        refused_messages.count_refusal(
+            queue, headers.get("task"), headers.get("id"), reason
+        )
         if not message.acknowledged:
             message.reject()
 

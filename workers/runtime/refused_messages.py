@@ -22,7 +22,7 @@ _lock = threading.Lock()
 _times: Counter[tuple[str, str, str]] = Counter()
 
 
-def note(queue: object, task: object, message_id: object, reason: str) -> None:
+def count_refusal(queue: object, task: object, message_id: object, reason: str) -> None:
     """Count a refused message, as far as it may be told: never its arguments.
 
     Of all that share queue, task and reason the log tells the first, the second, the

@@ -223,7 +223,7 @@ def _refuse(request: Any, exc: TypeError | ValidationError) -> LogchordError:
     """Count a message whose arguments are not those of its task."""
     reason = _why(exc)
     queue = (request.delivery_info or {}).get("routing_key")
-    refused_messages.note(queue, request.task, request.id, reason)
+    refused_messages.count_refusal(queue, request.task, request.id, reason)
     return MessageRejectedError(technical=reason)
 
 

@@ -22,8 +22,8 @@ def nothing_refused(monkeypatch):
 def test_a_thousand_of_a_kind_are_ten_lines_each_with_the_number_so_far():
     with capture_logs() as lines:
         for number in range(1000):
-            refused_messages.note(QUEUE, "no.such", f"id {number}", WHY)
-        refused_messages.note("search", "no.such", "another", WHY)
+            refused_messages.count_refusal(QUEUE, "no.such", f"id {number}", WHY)
+        refused_messages.count_refusal("search", "no.such", "another", WHY)
 
     told = [(one["queue"], one["times"], one["message_id"]) for one in lines]
     assert told == [
@@ -36,8 +36,8 @@ def test_kinds_without_end_are_counted_as_others(monkeypatch):
     monkeypatch.setattr(refused_messages, "MAX_KINDS", 3)
     with capture_logs() as lines:
         for number in range(8):
-            refused_messages.note(QUEUE, f"task {number}", "", WHY)
-        refused_messages.note(QUEUE, "task 1", "", WHY)
+            refused_messages.count_refusal(QUEUE, f"task {number}", "", WHY)
+        refused_messages.count_refusal(QUEUE, "task 1", "", WHY)
 
     assert [(one["task_name"], one["times"]) for one in lines] == [
         *((f"task {number}", 1) for number in range(3)),
@@ -48,7 +48,7 @@ def test_kinds_without_end_are_counted_as_others(monkeypatch):
 
 def test_names_of_strangers_are_made_printable():
     with capture_logs() as lines:
-        refused_messages.note(None, ["no name"], "\ud800\x1b" + "x" * 900, WHY)
+        refused_messages.count_refusal(None, ["no name"], "\ud800\x1b" + "x" * 900, WHY)
 
     (line,) = lines
     assert (line["queue"], line["task_name"]) == ("unknown", "no task")
