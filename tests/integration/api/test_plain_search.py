@@ -332,7 +332,7 @@ def test_a_question_typed_in_a_terminal_is_answered_with_its_sources(
         running, environment={**running.environment, "LOGCHORD_API_KEY": key}
     )
     said = typed.run("ask", "why was RF cavity 2 reset?")
-    assert "SR RF cavity 2 tripped on arc [OPS-77]." in said
-    assert "OPS-77  RF trip" in said
+    assert "SR RF cavity 2 tripped on arc [1]." in said
+    assert "[1] OPS-77  RF trip" in said
     refused = typed.run("ask", "why did RF cavity 7 trip?")
     assert "No entry that was found names cavity 7" in refused
