@@ -265,7 +265,8 @@ def _readers(readers: dict[str, list[str] | None] | None) -> str | None:
         return None
     told = (
         f"{book}: {'all' if of is None else ', '.join(of) or 'nobody'}"
-        for book, of in readers.items()
+        # Stored, they have lost their order: all others come last.
+        for book, of in sorted(readers.items(), key=lambda one: (one[0] == "*", one[0]))
     )
     return "; ".join((*told, *(() if "*" in readers else ("others: nobody",))))
 
