@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -167,8 +167,9 @@ def prepare_answer(
     sentences = [
         one for part in answered for one in dict.fromkeys((*part.chosen, *part.best))
     ]
-    written = writer.write(answered, began)
-    unfilled = writer.say_refused(answered)
+    refusals = writer.list_refusals(answered)
+    written = writer.write(answered, refusals, began)
+    unfilled = " ".join(filter(None, refusals))
     return PreparedAnswer(
         written,
         plan,
@@ -202,11 +203,16 @@ class _Writer:
         self._covered = covered
         self._facility = facility
 
-    def write(self, parts: Sequence[PartAnswer], began: float) -> Answer:
-        """Return the answer to all parts, a paragraph each."""
+    def write(
+        self, parts: Sequence[PartAnswer], refusals: Sequence[str], began: float
+    ) -> Answer:
+        """Return the answer to all parts, a paragraph each.
+
+        `refusals`: why a part is refused; empty for one that is answered.
+        """
         chosen = [one for part in parts for one in part.chosen]
         worst = min(parts, key=lambda part: _WORST_FIRST.index(part.judgement.status))
-        paragraphs = map(self._paragraph, parts, self._list_refusals(parts))
+        paragraphs = map(self._paragraph, parts, refusals)
         is_blended = len(parts) > 1 and worst.judgement.status == "grounded"
         replaced = any(compose_answer.is_replaced(one, self._values) for one in chosen)
         grade: Grade = worst.judgement.grade
@@ -231,7 +237,8 @@ class _Writer:
             ContextAnswer(
                 status=worst.judgement.status,
                 code="blended" if is_blended else worst.judgement.code,
-                summary=self.say_refused(parts) or " ".join(filter(None, told)),
+                summary=" ".join(filter(None, refusals))
+                or " ".join(filter(None, told)),
                 reason=self._plan.reasoning,
                 grade=grade,
                 evidence=compose_answer.list_evidence(chosen),
@@ -262,12 +269,8 @@ class _Writer:
         )
         return part.judgement.status == "grounded"
 
-    def say_refused(self, parts: Sequence[PartAnswer]) -> str:
-        """Return which slots are not filled, what was searched, what is unknown."""
-        return " ".join(filter(None, self._list_refusals(parts)))
-
-    def _list_refusals(self, parts: Sequence[PartAnswer]) -> list[str]:
-        """Return why each part that is not answered is refused.
+    def list_refusals(self, parts: Sequence[PartAnswer]) -> list[str]:
+        """Return of each part why it is refused; empty for one that is answered.
 
         What was searched is the same for all of them, and is said of the first.
         """
@@ -287,12 +290,14 @@ class _Writer:
             part.question, part.judgement, part.unnamed, self._entries
         )
 
-    def _say_searched(self) -> Iterator[str]:
-        if self._covered is not None:
-            yield absence.say_searched(self._plan)
-        yield self._unsearched
-        if self._covered is not None:
-            yield absence.say_unknown(self._plan, self._covered)
+    def _say_searched(self) -> tuple[str, ...]:
+        if self._covered is None:
+            return (self._unsearched,)
+        return (
+            absence.say_searched(self._plan),
+            self._unsearched,
+            absence.say_unknown(self._plan, self._covered),
+        )
 
     def _paragraph(self, part: PartAnswer, said: str) -> str:
         if not said:

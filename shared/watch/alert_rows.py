@@ -102,13 +102,13 @@ _DELIVERED: LiteralString = """
        SET due_at = NULL, leased_until = NULL, last_error = NULL,
            delivered_at = clock_timestamp()
      WHERE tenant = %(tenant)s AND id = ANY (%(ids)s)"""
-# Whatever else of this saved search is due would fail likewise: it waits as long.
 _FAILED: LiteralString = """
     UPDATE alert
        SET leased_until = NULL, last_error = %(error)s,
            due_at = CASE WHEN attempts < %(most)s
                          THEN clock_timestamp() + make_interval(secs => %(wait)s) END
      WHERE tenant = %(tenant)s AND id = ANY (%(ids)s)"""
+# Whatever else of this saved search is due would fail likewise: it waits as long.
 _REST: LiteralString = """
     UPDATE alert SET due_at = clock_timestamp() + make_interval(secs => %(wait)s)
      WHERE tenant = %(tenant)s AND saved_search_id = %(saved_id)s

@@ -58,7 +58,10 @@ class SavedPlanner:
             filters=request.get("filters", {}),
             exhaustive=True,
         )
-        by_words = self._made(asked, scope)
+        with connection(self._context.pool) as conn:
+            pairs = glossary_terms.list_approved(conn, scope.tenant)
+        approved = Approved(pairs, self._context.facility)
+        by_words = self._made(asked, scope, approved)
         if not by_words.branches:
             message = "A saved search needs words or a filter."
             raise InvalidRequestError.field("request", "empty_query", message)
@@ -67,20 +70,18 @@ class SavedPlanner:
             return SavedPlans(by_words, None)
         given = {} if threshold is None else {"similarity_threshold": threshold}
         meant = replace(asked, mode="semantic", exhaustive=False, ordering=given)
-        return SavedPlans(by_words, self._made(meant, scope))
+        return SavedPlans(by_words, self._made(meant, scope, approved))
 
     @property
     def _has_meaning(self) -> bool:
         return "semantic" in self._limits.enabled
 
-    def _made(self, asked: SearchQuery, scope: Scope) -> Plan:
+    def _made(self, asked: SearchQuery, scope: Scope, approved: Approved) -> Plan:
         facility = self._context.facility
         clock = self.calendar
         plan = planning.make_plan(asked, scope, self._limits, clock, facility)
-        with connection(self._context.pool) as conn:
-            pairs = glossary_terms.list_approved(conn, scope.tenant)
-        approved = Approved(pairs, facility).asked(plan.tree)
-        return replace(plan, words=replace(plan.words, glossary=approved))
+        terms = approved.asked(plan.tree)
+        return replace(plan, words=replace(plan.words, glossary=terms))
 
 
 def _refuse_times(plan: Plan) -> None:
