@@ -150,14 +150,30 @@ class Desk:
         files = [one for item in page.json()["items"] for one in item["attachments"]]
         return sum(one["state"] == "stored" for one in files) < expected
 
+    def wait_complete(self, names: Sequence[str]) -> None:
+        """Wait until each history is walked: till then polls ask for new ones only."""
+
+        def are_complete() -> bool:
+            return all(self._has_history(name) for name in names)
+
+        until(are_complete, within_seconds=LOADED_SECONDS, what="the whole history")
+
+    def _has_history(self, name: str) -> bool:
+        states = {one["kind"]: one["state"] for one in reversed(self._runs(name))}
+        return states.get("backfill", "done") == "done"
+
+    def _runs(self, name: str) -> list[dict[str, Any]]:
+        """Return the runs of a source, the newest first."""
+        asked: dict[str, str | int] = {"source": name, "limit": 100}
+        answer = self.client.get("/v1/runs", params=asked).json()
+        runs: list[dict[str, Any]] = answer["items"]
+        return runs
+
     def polls_until(self, name: str, since: datetime) -> int:
         """Return how many polls that began since it took to bring what they brought."""
-        asked: dict[str, str | int] = {"source": name, "limit": 100}
-        runs = self.client.get("/v1/runs", params=asked).json()["items"]
         polls = [
             run
-            # The newest come first.
-            for run in reversed(runs)
+            for run in reversed(self._runs(name))
             if run["kind"] == "tail"
             and run["started_at"]
             and datetime.fromisoformat(run["started_at"]) >= since
@@ -238,6 +254,7 @@ def test_an_elog_and_a_file_that_are_added_are_here_to_the_last_word(
         desk.add(name)
         assert desk.seconds[name]["first hit"] <= FIRST_HIT_SECONDS * PATIENCE
     desk.wait_right(list(names), "all of it", 60)
+    desk.wait_complete(names)
 
     for name, book in desk.books.items():
         edited, deleted = book.of_its_own(2)
@@ -269,6 +286,7 @@ def test_logbooks_of_every_kind_that_are_added_are_here_to_the_last_word(
     for name in KINDS:
         desk.add(name)
     desk.wait_right(list(KINDS), "all of it", LOADED_SECONDS)
+    desk.wait_complete(list(KINDS))
     slowest = {name: of["first hit"] for name, of in desk.seconds.items()}
     assert max(slowest.values()) <= FIRST_HIT_SECONDS, slowest
 
