@@ -210,14 +210,16 @@ class Logbook:
         del self.texts[external_id]
 
     def of_its_own(self, count: int) -> list[str]:
-        """Return entries of the middle without files, which nobody replies to."""
+        """Return entries of last week without files, which nobody replies to.
+
+        What no poll tells of is looked for in the entries of 14 days.
+        """
         found = [
             one
             for one, number in self.numbers.items()
             if number % 5 in {1, 2} and one in self.texts and one not in self.files
         ]
-        middle = len(found) // 3
-        return found[middle : middle + count]
+        return found[-1 - count : -1]
 
 
 def word_of(name: str, number: int) -> str:

@@ -34,6 +34,9 @@ POLLED = (run_records.TAIL, run_records.BACKFILL)
 # One child of a worker at a time waits for sources that fail: they would take all of
 # them from those that work.
 FAILING_TURN = Turn()
+# Half of a worker's children at a time walk through histories, which last: the newest
+# entries of a source that is added meanwhile do not wait for them.
+HISTORY_TURNS = (Turn(), Turn(), Turn())
 # And one child of the chores at a time reads sources: one that hangs holds it for up to
 # 45 s, and the other chores go on in the other child.
 READING_TURN = Turn()
@@ -96,13 +99,17 @@ def _due(ctx: Context, kinds: tuple[str, ...], named: tuple[str, str]) -> list[D
 
 
 def _take_in_turn(ctx: Context, run: DueRun, ends: float) -> bool:
-    if run.is_failing and not _may_wait():
-        return False
+    turns = HISTORY_TURNS if run.kind == run_records.BACKFILL else ()
     try:
+        if run.is_failing and not _may_wait():
+            return False
+        if turns and not any(turn.take(_TURN_SECONDS) for turn in turns):
+            return False
         return _take(ctx, run.source, run.kind, ends)
     finally:
         # What has not failed before has taken it, too, if it had to be tried again.
-        FAILING_TURN.give_back()
+        for turn in (FAILING_TURN, *turns):
+            turn.give_back()
 
 
 def _may_wait() -> bool:

@@ -28,6 +28,7 @@ from shared.sources.load_adapter import Opened
 
 SAMPLES = 3
 _LOOKED_AT = 50
+_HURRIED_RATE = 20.0
 _DAYS = 30
 _METADATA = "metadata."
 # More than clocks differ, and less than zones do.
@@ -66,7 +67,11 @@ class Checked:
 
 def check_configured(settings: Settings, name: str, source: SourceSettings) -> Checked:
     """Check a source as it is configured, wherever that is written, without retries."""
-    hurried = source.model_copy(update={"max_retries": 0})
+    hurry: dict[str, Any] = {"max_retries": 0}
+    if "rate_per_second" not in source.model_fields_set:
+        # Somebody waits, for one page; some servers want a request for each entry.
+        hurry["rate_per_second"] = _HURRIED_RATE
+    hurried = source.model_copy(update=hurry)
     most = settings.max_entry_bytes
     with make_io(name, hurried) as io:
         opened = load_adapter.open_source(name, hurried, io, max_entry_bytes=most)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,6 +18,7 @@ from tests.contract.stubs.olog import OlogStub
 from tests.support.fixtures.sources import TENANT
 from workers.adapters.kit.stub import StubEntry
 from workers.runtime.context import Context, Resources
+from workers.runtime.worker_kinds import kind_of
 from workers.tasks import ingest
 
 GOOD, BAD = "good", "bad"
@@ -149,6 +150,25 @@ def test_a_request_is_tried_again_only_by_whoever_has_the_turn(configured, ctx):
     # The turn went back with the run that had taken it.
     with turn_of_another():
         pass
+
+
+def test_half_of_the_children_walk_through_histories_and_the_others_poll(
+    runtime, configured, due, ctx
+):
+    configured(GOOD)
+    with ExitStack() as others:
+        for turn in ingest.HISTORY_TURNS:
+            others.enter_context(turn_of_another(turn))
+        ingest.poll_source(ctx, GOOD, run_records.TAIL)
+        assert due() == [(GOOD, run_records.BACKFILL, False)]
+        assert len(ingest.HISTORY_TURNS) < kind_of(("ingest",)).concurrency
+
+    ingest.poll_source(ctx, GOOD, run_records.BACKFILL)
+    assert due() == []
+    # The turn went back.
+    with ExitStack() as others:
+        for turn in ingest.HISTORY_TURNS:
+            others.enter_context(turn_of_another(turn))
 
 
 def test_one_child_of_the_chores_at_a_time_reads_a_source(runtime, configured, ctx):

@@ -84,6 +84,25 @@ def test_the_gate_wants_both_together_to_find_no_less_than_each_alone() -> None:
     assert told == ["cranfield: nDCG@10 0.4000, semantic alone 0.4100"]
 
 
+def test_the_gate_wants_no_hits_that_are_surely_fewer_on_any_kind_of_question() -> None:
+    found = [
+        Found("cranfield", way, {"ndcg_cut_10": value, "success_1": 0.5})
+        for way, value in ((OURS, 0.40), (BASE, 0.39))
+    ]
+    long = [
+        Found("cranfield", way, {"success_1": value}, "long")
+        for way, value in ((OURS, 0.50), (BASE, 0.52))
+    ]
+    for cut, is_sure in ((0.01, False), (-0.01, True)):
+        above = {BASE: {"success_1": [-0.05, cut]}}
+        report = Report(
+            [*found, replace(long[0], above=above), long[1]], {}, {}, {}, {}
+        )
+        line = "cranfield long: hit@1 0.5000, plain fusion 0.5200"
+        assert report.below_base() == [(line, is_sure)]
+        assert report.failures() == [line] * is_sure
+
+
 def test_the_gate_lets_the_floor_hide_one_of_twenty_relevant_pairs() -> None:
     found = [
         Found("cranfield", way, {"ndcg_cut_10": value})

@@ -54,6 +54,8 @@ _GONE = (404, 410)
 # How the server says that an entry is gone, with status 200; other words are trouble.
 _NOT_THERE = "unable to retrieve requested entry"
 _SHOWN = 200
+# Each may have cost a request: what is there is stored after a few seconds.
+_WITH_COMMENTS = 10
 
 
 class JLabArgs(AdapterArgs):
@@ -222,8 +224,11 @@ class JLab:
             walk = replace(walk, page=walk.page + 1)
             cursor = self._cursor(walk, done, is_last=is_last)
             items: list[RawItem] = []
+            most = self._source.page_size
+            if self._args.comments:
+                most = min(most, _WITH_COMMENTS)
             for item in self._with_comments(records, reply):
-                if len(items) == self._source.page_size:
+                if len(items) == most:
                     yield AdapterPage(tuple(items), before)
                     items = []
                 items.append(item)

@@ -14,8 +14,9 @@ from shared.sources.run_records import Counts
 from shared.work import due_work as due
 from shared.work import schedule
 
-# What is asked for most is there first, and is live work: searchable at once.
-_FIRST_DAYS = 30
+# What is asked for most is there first, and is live work: searchable at once. A server
+# that wants a request for each entry has those of the last shifts after a few.
+_FIRST_DAYS, _LIVE_DAYS = 2, 30
 # An empty stretch of years is crossed in wider and wider steps.
 _WIDEST_DAYS = 3650
 
@@ -30,11 +31,14 @@ def steps(intake: Intake) -> Steps:
 
 def _one_walk(intake: Intake) -> Steps:
     """Walk the whole source in its own order; the tail goes on from its end."""
-    intake.work_class = due.BULK
     began = intake.opened.io.now()
     place = intake.cursor or {"v": 1, "inner": None}
+    # A source of one page is searchable at once; whatever else it has is history.
+    intake.work_class = due.LIVE if place["inner"] is None else due.BULK
     found = intake.opened.adapter.pages(place["inner"], None)
-    yield from intake.walk(found, lambda page: {"v": 1, "inner": dict(page.cursor)})
+    for counts in intake.walk(found, lambda page: {"v": 1, "inner": dict(page.cursor)}):
+        intake.work_class = due.BULK
+        yield counts
     if intake.is_cut or intake.run.is_dry:
         return
     place = intake.cursor or place
@@ -100,7 +104,11 @@ def _next_place(
     intake: Intake, place: dict[str, Any], lower: datetime, *, was_empty: bool
 ) -> dict[str, Any]:
     days = intake.opened.settings.chunk_days
-    if was_empty and not place["live"]:
+    width = _time(place["upper"]) - lower
+    is_live = place["live"] and width <= timedelta(days=_FIRST_DAYS)
+    if is_live:
+        days = _LIVE_DAYS - _FIRST_DAYS
+    elif was_empty and not place["live"]:
         days = min(_WIDEST_DAYS, 2 * int(place["days"]))
     earliest = datetime(1900, 1, 1, tzinfo=UTC)
     next_lower = max(earliest, lower - timedelta(days=days))
@@ -109,7 +117,7 @@ def _next_place(
         "upper": lower.isoformat(),
         "lower": next_lower.isoformat(),
         "days": days,
-        "live": False,
+        "live": is_live,
         "inner": None,
     }
 
