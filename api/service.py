@@ -55,6 +55,8 @@ class _Loop:
         return await asyncio.wrap_future(future)
 
     async def stop(self) -> None:
+        """End the loop, and what still runs there: else its callers wait for ever."""
+        await self.run(_cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
         self._loop.close()
@@ -70,6 +72,7 @@ class SearchService:
     def __init__(self, settings: Settings, *, inline: bool = False) -> None:
         self._settings = settings
         self._process = os.getpid()
+        self._is_closed = False
         self._inline = inline
         self._loop: _Loop | None = None
         self._clients: SearchClients | None = None
@@ -83,7 +86,7 @@ class SearchService:
 
     async def __aenter__(self) -> Self:
         """Use the service; its pool connects at the first search."""
-        self._refuse_fork()
+        self._refuse_use()
         return self
 
     async def __aexit__(
@@ -105,7 +108,7 @@ class SearchService:
         **fields: Any,
     ) -> SearchAnswer:
         """Search, and wait for the answer; fields are those of `SearchRequest`."""
-        self._refuse_fork()
+        self._refuse_use()
         given: dict[str, Any] = {"query": query, "mode": mode, **fields}
         if max_results is not None:
             given["limit"] = max_results
@@ -117,8 +120,9 @@ class SearchService:
         return await self._search_by_workers(question, scope)
 
     async def close(self) -> None:
-        """Stop listening and close the pool."""
-        if self._process == os.getpid():
+        """Stop listening and close the pool; a search under way is told so."""
+        if self._process == os.getpid() and not self._is_closed:
+            self._is_closed = True
             if self._loop is not None and self._clients is not None:
                 await self._loop.run(self._clients.searches.stop())
                 await self._loop.stop()
@@ -142,7 +146,13 @@ class SearchService:
             caller = CallerInfo(scope, {"request_id": str(uuid7())}, arrived)
             return await searches.ask(plan, caller, plan.deadline_ms)
 
-        reply = await self._own_loop().run(ask())
+        try:
+            reply = await self._own_loop().run(ask())
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._is_closed and task is not None and not task.cancelling():
+                raise _closed() from None
+            raise
         if not isinstance(reply, str):
             message = f"The search goes on as the job {reply.job_id}."
             raise LogchordError(message, code="search_timeout")
@@ -159,13 +169,28 @@ class SearchService:
                 self._loop = _Loop()
             return self._loop
 
-    def _refuse_fork(self) -> None:
+    def _refuse_use(self) -> None:
+        if self._is_closed:
+            raise _closed()
         if self._process != os.getpid():
             message = (
                 "This service was made before the process forked, and its connections"
                 " are the parent's: ask get_search_service() for this process's own."
             )
             raise ConfigurationError(message)
+
+
+async def _cancel_others() -> None:
+    """Cancel all that runs on this loop but the caller, and wait for its end."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for one in others:
+        one.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def _closed() -> ConfigurationError:
+    message = "This service is closed: ask get_search_service() for another."
+    return ConfigurationError(message)
 
 
 _lock = threading.Lock()

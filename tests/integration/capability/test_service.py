@@ -8,9 +8,12 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from celery import Celery
 
 from api import service as services
 from api.app import create_app
@@ -27,12 +30,19 @@ from api.service import (
     get_search_service,
     reset_search_service,
 )
+from local.server import Server
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    LogchordError,
+    ModuleNotEnabledError,
+)
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import Asking
-from tests.support.fixtures.system import System
+from tests.support.fixtures.system import ROOT, System
+from tests.support.fixtures.workers import close_pools
 from tests.support.waiting import until
 
 JANUARY = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -100,6 +110,47 @@ def test_a_closed_service_is_made_anew_and_a_forgotten_one_goes_on(
 
     asyncio.run(both())
     asyncio.run(own_service.close())
+
+
+@pytest.mark.requirement("S2-49")
+def test_a_broker_that_is_away_is_nothing_to_a_service_of_this_process(
+    database: str, logbook: Asking
+):
+    settings = settings_of(database, BROKER_URL="redis://127.0.0.1:9/0")
+
+    async def ask() -> Any:
+        service = SearchService(settings, inline=True)
+        try:
+            return await service.search(query="RF cavity", mode="keyword")
+        finally:
+            await service.close()
+
+    assert len(asyncio.run(ask()).results) == 2
+
+
+def test_a_service_closed_within_a_search_says_so_and_takes_no_other(
+    database: str, logbook: Asking
+):
+    settings = settings_of(database)
+
+    async def both() -> None:
+        service = SearchService(settings, inline=True)
+        searches = [
+            asyncio.create_task(service.search(query="RF cavity", mode="keyword"))
+            for _ in range(8)
+        ]
+        await asyncio.wait(searches, return_when=asyncio.FIRST_COMPLETED)
+        await service.close()
+        await service.close()
+        for one in await asyncio.gather(*searches, return_exceptions=True):
+            if isinstance(one, BaseException):
+                assert isinstance(one, LogchordError), one
+            else:
+                assert len(one.results) == 2
+        with pytest.raises(ConfigurationError, match="closed"):
+            await service.search(query="RF cavity")
+
+    asyncio.run(asyncio.wait_for(both(), 60))
 
 
 def test_a_time_range_bounds_a_search_and_a_wrong_field_is_refused(
@@ -196,6 +247,110 @@ def test_a_child_never_uses_its_parents_connections(database: str):
         timeout=60,
     )
     assert done.returncode == 0
+
+
+PREFORKED = """
+    import asyncio, os
+
+    from celery import Celery, signals
+
+    from api.service import SearchService, get_search_service
+    from shared.errors import ConfigurationError
+    from shared.postgres.pool import connection
+    from shared.settings.settings import Settings
+
+    app = Celery(broker=os.environ["OWN_BROKER"], backend=os.environ["OWN_BROKER"])
+
+    def ask(service):
+        asyncio.run(service.search(query="rf", mode="keyword"))
+        with connection(service._data.pool) as conn:
+            return conn.execute("SELECT pg_backend_pid()").fetchone()[0]
+
+    def own():
+        return asyncio.run(get_search_service(inline=True))
+
+    theirs = []
+
+    @signals.worker_init.connect
+    def search_before_the_fork(**_):
+        service = own()
+        theirs.extend([service, ask(service), os.getpid()])
+
+    @app.task(name="search")
+    def search(_):
+        inherited, parents, parent = theirs
+        try:
+            ask(inherited)
+        except ConfigurationError as exc:
+            refused = exc.message
+        mine = own()
+        again = own()
+        assert again is mine is not inherited
+        return [parent, parents, os.getpid(), ask(mine), refused]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("S2-47")
+def test_each_process_of_a_prefork_worker_has_connections_of_its_own(
+    database: str, valkey: Server, tmp_path: Path
+):
+    (tmp_path / "preforked.py").write_text(textwrap.dedent(PREFORKED), "utf-8")
+    environment = {
+        "DATABASE_URL": database,
+        "OPENSEARCH_URL": "off",
+        "OWN_BROKER": valkey.url,
+        "EMBEDDING_MODEL": "hashing-384",
+        "HOME": "/nowhere",
+        "C_FORCE_ROOT": "1",
+    }
+    queue = f"preforked-{tmp_path.name}"
+    command = ["celery", "-A", "preforked", "worker", "-P", "prefork", "-c", "2"]
+    worker = subprocess.Popen(
+        [sys.executable, "-m", *command, "-Q", queue, "--prefetch-multiplier", "1"],
+        cwd=tmp_path,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+    )
+    app = Celery(broker=valkey.url, backend=valkey.url)
+    try:
+        sent = [
+            app.send_task("search", (number,), queue=queue, expires=120)
+            for number in range(20)
+        ]
+        told = [one.get(timeout=120) for one in sent]
+    finally:
+        worker.terminate()
+        worker.wait(timeout=30)
+        close_pools(app)
+        app.backend.client.close()
+    (parent,), (parents,) = {one[0] for one in told}, {one[1] for one in told}
+    backends: dict[int, set[int]] = {}
+    for _, _, process, backend, refused in told:
+        backends.setdefault(process, set()).add(backend)
+        assert "get_search_service" in refused
+    assert len(backends) == 2
+    assert parent not in backends
+    first, second = backends.values()
+    assert not first & second
+    assert parents not in first | second
+
+
+def test_a_search_that_workers_do_not_answer_ends_with_its_service(running: System):
+    """Its loop is a thread's: were it only stopped, the search would wait for ever."""
+
+    async def closed_within() -> None:
+        service = SearchService(Settings.load(running.environment))
+        waiting = asyncio.create_task(service.search(query="RF", mode="keyword"))
+        clients = service._clients
+        assert clients is not None
+        sent = partial(bool, clients.searches.mailbox._waiting)
+        await asyncio.to_thread(until, sent, within_seconds=60, what="its search")
+        await service.close()
+        with pytest.raises(ConfigurationError, match="closed"):
+            await waiting
+
+    with running.frozen("search"):
+        asyncio.run(asyncio.wait_for(closed_within(), 120))
 
 
 @pytest.mark.requirement("S2-12", "S2-18")
