@@ -1,0 +1,31 @@
+"""What `POST /v1/classify` tells an orchestrator of the questions of the reference."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from tests.support.classified_questions import GOLDEN
+
+
+@pytest.mark.parametrize(("text", "matches"), GOLDEN)
+def test_a_planner_is_told_what_to_do_with_a_question(
+    caller: httpx2.Client, text: str, *, matches: bool
+):
+    answer = caller.post("/v1/classify", json={"query": text})
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert told.keys() == {
+        *("capability", "matches", "reason", "plan", "context_key", "time_range"),
+    }
+    assert (told["capability"], told["matches"]) == ("logbook_search", matches)
+    assert told["reason"]
+    timed = told["time_range"] is not None
+    if matches:
+        before = ["time_range_parsing"] if timed else []
+        assert told["plan"] == [*before, "logbook_search", "respond"]
+        assert told["context_key"].startswith("ls_")
+        assert timed is ("January" in text)
+    else:
+        assert told["plan"] == ["respond"]
+        assert told["context_key"] is None
