@@ -13,6 +13,9 @@ from api.client.asynchronous.jobs import AsyncJob
 from api.client.error_answers import UnreachableError
 from api.client.event_lines import Event, EventLines
 
+# Answered in sentences without being asked to be.
+_ANSWERED = ("rag", "agent")
+
 
 class AsyncSearches(AsyncEntries):
     """What a client may ask about many entries at once."""
@@ -39,9 +42,12 @@ class AsyncSearches(AsyncEntries):
     async def ask(self, question: str, **fields: Any) -> AsyncIterator[Event]:
         """Give the progress of an answer as it is made; `results` has all of it.
 
-        A stream that breaks is taken up where it broke.
+        With `mode="rag"` a model words it. A stream that breaks is taken up where it
+        broke.
         """
-        given = {"synthesize": "deterministic", **fields}
+        given = fields
+        if fields.get("mode") not in _ANSWERED:
+            given = {"synthesize": "deterministic", **fields}
         job = await self.submit(question, **given)
         async for event in job.events():
             yield event

@@ -101,6 +101,34 @@ def test_retry_after_is_waited_for_three_times_and_within_the_time_there_is(
     assert len(asked) == len(waited) + 1
 
 
+@pytest.mark.parametrize(
+    ("fields", "sent"),
+    [
+        ({}, {"synthesize": "deterministic"}),
+        ({"mode": "keyword"}, {"mode": "keyword", "synthesize": "deterministic"}),
+        ({"synthesize": "llm"}, {"synthesize": "llm"}),
+        # What a model words is not asked to be worded without one.
+        ({"mode": "rag"}, {"mode": "rag"}),
+        ({"mode": "agent"}, {"mode": "agent"}),
+    ],
+)
+def test_a_question_is_answered_in_sentences(
+    fields: dict[str, Any], sent: dict[str, Any]
+):
+    asked = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "POST":
+            asked.append(json.loads(request.content))
+            accepted = {**least(models.JobAccepted), "job_id": "j"}
+            return httpx2.Response(202, json=accepted)
+        return httpx2.Response(200, content=event(1, "done", ""))
+
+    with client_of(answer) as client:
+        assert [one.name for one in client.ask("why?", **fields)] == ["done"]
+    assert asked == [{"query": "why?", **sent}]
+
+
 def event(number: int, name: str, text: str) -> bytes:
     return (
         f"id: {number}\nevent: {name}\ndata: {json.dumps({'text': text})}\n\n".encode()
