@@ -43,7 +43,11 @@ def push(client: Client, number: int = 1) -> None:
 
 
 @pytest.mark.requirement("U35")
-def test_the_examples_of_its_page_run(running: System, tenant: str, tmp_path: Path):
+def test_the_examples_of_its_page_run(
+    running: System, tenant: str, caller: Client, tmp_path: Path
+):
+    # More than an answer's first page.
+    push(caller, 12)
     with zipfile.ZipFile(build_client_wheel(tmp_path)) as archive:
         archive.extractall(tmp_path / "installed")
     blocks = _BLOCK.findall(PAGE.read_text("utf-8"))
