@@ -20,7 +20,13 @@ from pydantic.alias_generators import to_camel
 from api.agentic import agentic_search
 from tests.support.agent_runner import call, calls
 from tests.support.fixtures.system import Factory
-from tests.support.model_world import CAUSE, QUESTION, World, model_world, words_it
+from tests.support.model_world import (
+    CAUSE,
+    QUESTION,
+    World,
+    model_world,
+    words_it,
+)
 from tests.support.stub_servers.chat_server import (
     answers,
     begin_stream,
@@ -244,7 +250,7 @@ def test_every_mode_answers_in_one_shape_from_the_same_entries(world: World) -> 
     assert {"results", "answer", "sources", "reasoning"} <= fields
 
 
-@pytest.mark.requirement("S0-48", "C41")
+@pytest.mark.requirement("S0-48", "C41", "S2-18")
 def test_a_module_that_fails_costs_rag_its_hits_and_all_of_them_cost_the_job(
     world: World,
 ) -> None:
@@ -260,6 +266,8 @@ def test_a_module_that_fails_costs_rag_its_hits_and_all_of_them_cost_the_job(
         "semantic": "error",
     }
     assert (one["state"], one["degraded"]) == ("partial", True)
+    # The modes that were used are those of the branches that succeeded.
+    assert one["search_modes_used"] == ["keyword", "rag"]
     assert "sagged to 3 bar" in one["answer"]
     (warned,) = [o for o in one["diagnostics"] if o["level"] == "warning"]
     assert (warned["source"], warned["code"]) == (

@@ -12,11 +12,13 @@ import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.contract import outside
+from tests.support.waiting import until
 from workers.adapters.kit.matrix import ROWS
 from workers.adapters.kit.stub import StubEntry
 
@@ -134,3 +136,37 @@ def test_a_source_of_another_package_is_added_by_the_command_of_ours(
     near = add("--name", "other", "--adapter", "acne")
     assert near.returncode != 0
     assert "acme" in near.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_running_stack_takes_its_entries_in_and_shows_where_they_are_from(
+    logbook, installed, make_system
+):
+    source = {
+        **logbook.settings(),
+        "adapter": "acme",
+        "poll_interval_seconds": 0.5,
+        "rate_per_second": 100,
+    }
+    system = make_system(
+        LOGCHORD_SOURCES=json.dumps({"ring": source}), PYTHONPATH=str(installed)
+    )
+    system.start("api", "search", "ingest", "enhance", "upkeep")
+    system.wait_ready("search", "ingest", "enhance", "upkeep")
+    with system.client(system.key(scopes=("admin", "read", "search"))) as client:
+
+        def found() -> list[dict[str, Any]]:
+            asked = {"query": "cavity", "mode": "keyword"}
+            answer = client.post("/v1/search/query", json=asked).raise_for_status()
+            results: list[dict[str, Any]] = answer.json()["results"]
+            return results
+
+        until(found, within_seconds=60, what="an entry of the ring, by its words")
+        assert [one["external_id"] for one in found()] == ["A7"]
+        (listed,) = client.get("/v1/sources").json()["items"]
+        assert (listed["name"], listed["adapter"]) == ("ring", "acme")
+        page = client.get("/sources", headers={"accept": "text/html"}).text
+        assert re.search(r'>ring</a><br><span class="quiet">acme</span>', page)
+    told = run(["api.cli.main", "doctor"], system.logs, **system.environment)
+    assert "1 are configured" in told.stdout, told.stdout

@@ -127,6 +127,9 @@ def test_a_stage_of_another_package_runs_in_the_workers_and_a_broken_one_harms_n
 
         until(is_done, within_seconds=20, what="what the stage finds, and the index")
         shown = client.get(address).json()
+        listed = {one["stage"]: one for one in client.get("/v1/lag").json()["stages"]}
+        assert (listed[ALARMS]["due"], listed[ALARMS]["paused"]) == (0, None)
+        assert BROKEN in listed
         page = client.get(shown["permalink"], headers={"accept": "text/html"}).text
         assert f"<dt>{ALARMS}</dt><dd>number 4711; number 12</dd>" in page
 
