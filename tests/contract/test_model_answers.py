@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -18,12 +20,14 @@ import pytest
 from pydantic.alias_generators import to_camel
 
 from api.agentic import agentic_search
+from api.client import AsyncClient, Event
 from tests.support.agent_runner import call, calls
 from tests.support.fixtures.system import Factory
 from tests.support.model_world import (
     CAUSE,
     QUESTION,
     World,
+    mark_of_cause,
     model_world,
     words_it,
 )
@@ -225,6 +229,45 @@ def test_a_worker_killed_while_a_model_speaks_costs_the_wording_alone(
     world.system.wait_ready("answer")
     world.server.replies = [words_it]
     assert world.ask()["llm_status"] == "ok"
+
+
+@pytest.mark.slow
+def test_a_client_reads_on_where_the_server_was_killed_while_a_model_spoke(
+    world: World,
+) -> None:
+    killed = threading.Event()
+
+    def slowly(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        begin_stream(handler)
+        send_part(handler, part("Valve 8 closed because"))
+        assert killed.wait(3)
+        rest = f" the compressed air had sagged to 3 bar [{mark_of_cause(body)}]."
+        for one in (part(rest), part(finish="stop"), "data: [DONE]\n\n"):
+            send_part(handler, one)
+
+    world.server.replies = [slowly]
+    system = world.system
+
+    async def listen() -> list[Event]:
+        heard = []
+        async with AsyncClient(system.url, system.key()) as client:
+            async for event in client.ask(QUESTION, mode="rag", deadline_ms=20_000):
+                heard.append(event)
+                if event.name == "llm_chunk" and not killed.is_set():
+                    system.kill("api")
+                    killed.set()
+                    system.start("api")
+        return heard
+
+    heard = asyncio.run(listen())
+    assert killed.is_set(), [(one.name, one.data) for one in heard[-4:]]
+    numbers = [int(one.id) for one in heard]
+    assert numbers == sorted(set(numbers))
+    names = [one.name for one in heard]
+    assert names[-1] == "done"
+    (status,) = [one.data for one in heard if one.name == "llm_status"]
+    assert status["status"] == "ok"
+    assert "closed because the compressed air had sagged to 3 bar" in status["answer"]
 
 
 @pytest.mark.requirement("S0-02", "S0-04")
