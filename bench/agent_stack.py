@@ -34,10 +34,15 @@ COMMANDS = (
 WHAT = ("klystron", "gate valve", "kicker", "septum", "cooling pump", "undulator")
 SAMPLES = 60
 _READY_SECONDS = 240.0
-TURN = "a turn of three calls beyond the longest"
+THREE_SEARCHES = "three searches as one chord"
+TURN = "a turn of three calls, without its model"
+# A turn, and the same searches, in turns.
+TURN_SAMPLES, _WARM = 200, 10
 # One that calls, and one that answers.
 _TURNS = 2
-_CALLED = ("klystron trip", "vacuum leak", "cooling water")
+# A question of two parts: searched for are the whole and each of them.
+_CALLED = ("klystron trip and vacuum leak", "klystron trip", "vacuum leak")
+_JOINED = _CALLED[0]
 
 
 @dataclass(frozen=True)
@@ -93,43 +98,66 @@ def _fill(client: httpx2.Client, database: str) -> None:
 
 def _searches(client: httpx2.Client) -> list[Timing]:
     took: dict[str, list[float]] = {"hybrid": [], "agentic": []}
-    for number in range(SAMPLES + 10):
+    for number in range(SAMPLES + _WARM):
         one, other = WHAT[number % len(WHAT)], WHAT[(number + 1) % len(WHAT)]
         query = f"{one} number {number} and {other} trip"
         for mode, times in took.items():
             began = time.perf_counter()
             body = {"query": query, "mode": mode, "synthesize": False}
             client.post("/v1/search/query", json=body).raise_for_status()
-            if number >= 10:  # noqa: PLR2004 - the first ones warm up
+            if number >= _WARM:
                 times.append((time.perf_counter() - began) * 1000)
     return [_timing(name, times) for name, times in took.items()]
 
 
 def _turns(client: httpx2.Client, database: str) -> list[Timing]:
-    """Measure what a turn of three calls takes beyond the longest of them."""
-    beyond: list[float] = []
-    for number in range(SAMPLES // 2):
-        body = {"query": f"why number {number}", "mode": "agent"}
-        job = client.post("/v1/search/jobs", json=body).json()["job_id"]
-        wait = {"wait_ms": 30_000}
-        ended = client.get(f"/v1/search/jobs/{job}", params=wait).json()
-        if ended["ended_at"] is None:
-            message = f"agent {job} did not end"
-            raise TimeoutError(message)
-        with psycopg.connect(database) as conn:
-            rows = conn.execute(
-                "SELECT extract(epoch FROM created_at)::float8, took_ms, outcomes"
-                " FROM agent_turn WHERE job_id = %s ORDER BY turn_no",
-                (job,),
-            ).fetchall()
-        if len(rows) != _TURNS:
-            told = ended["response"]["agent"]["exit_reason"]
-            message = f"agent {job} took {len(rows)} turns: {told}"
-            raise ValueError(message)
-        (first, asked_ms, outcomes), (second, *_) = rows
-        longest = max(one["took_ms"] for one in outcomes.values())
-        beyond.append((second - first) * 1000 - asked_ms - longest)
-    return [_timing(TURN, beyond)]
+    """Measure a turn of three calls, and the same three searches as one chord."""
+    beside: list[float] = []
+    turns: list[float] = []
+    for number in range(TURN_SAMPLES + _WARM):
+        searched = _searched(client)
+        took = _turned(client, database, number)
+        if number >= _WARM:
+            beside.append(searched)
+            turns.append(took)
+    return [_timing(THREE_SEARCHES, beside), _timing(TURN, turns)]
+
+
+def _searched(client: httpx2.Client) -> float:
+    """Return how long three searches took, from their job to the last one's end."""
+    body = {"query": _JOINED, "mode": "agentic", "modules": ["keyword"]}
+    response = _ended(client, {**body, "synthesize": False})["response"]
+    if tuple(response["sub_queries"]) != _CALLED:
+        message = f"other searches than an agent's calls: {response['sub_queries']}"
+        raise ValueError(message)
+    return max(one["queued_ms"] + one["took_ms"] for one in response["branches"])
+
+
+def _turned(client: httpx2.Client, database: str, number: int) -> float:
+    """Return how long a turn took from its model's word until the next one's start."""
+    ended = _ended(client, {"query": f"why number {number}", "mode": "agent"})
+    with psycopg.connect(database) as conn:
+        rows = conn.execute(
+            "SELECT extract(epoch FROM created_at)::float8, took_ms, outcomes"
+            " FROM agent_turn WHERE job_id = %s ORDER BY turn_no",
+            (ended["job_id"],),
+        ).fetchall()
+    if len(rows) != _TURNS or len(rows[0][2]) != len(_CALLED):
+        told = ended["response"]["agent"]["exit_reason"]
+        message = f"agent {ended['job_id']} took {len(rows)} turns: {told}"
+        raise ValueError(message)
+    (first, asked_ms, _), (second, *_) = rows
+    return float((second - first) * 1000 - asked_ms)
+
+
+def _ended(client: httpx2.Client, body: dict[str, Any]) -> dict[str, Any]:
+    job = client.post("/v1/search/jobs", json=body).json()["job_id"]
+    wait = {"wait_ms": 30_000}
+    ended: dict[str, Any] = client.get(f"/v1/search/jobs/{job}", params=wait).json()
+    if ended["ended_at"] is None:
+        message = f"job {job} did not end"
+        raise TimeoutError(message)
+    return ended
 
 
 def _timing(name: str, took: Sequence[float]) -> Timing:

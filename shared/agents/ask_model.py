@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
@@ -76,6 +75,8 @@ class AgentProcess:
     excluded: frozenset[str] = frozenset()
     # Takes an answer of a tenant's quota; False: it is spent.
     take_answer: Callable[[str], bool] = lambda _: True
+    # Tells the watchers of a job of its turns that are over, from this one on.
+    tell_turns: Callable[[UUID, int], None] = lambda *_: None
     checkpoint: Callable[[str, UUID], None] = lambda *_: None
 
 
@@ -213,30 +214,3 @@ def _keep_spent(process: AgentProcess, claim: Claim, said: Completion) -> None:
     with connection(process.pool) as conn:
         tokens = (said.tokens_in or 0, said.tokens_out or 0)
         turn_rows.keep_spent_tokens(conn, claim, tokens)
-
-
-@contextmanager
-def renewed(process: AgentProcess, claim: Claim) -> Iterator[Callable[[], bool]]:
-    """Renew the lease of a turn while its model is asked; yield a check for its end."""
-    stop, over = threading.Event(), threading.Event()
-
-    def renew() -> None:
-        while not stop.wait(turn_rows.RENEW_SECONDS):
-            try:
-                with connection(process.pool) as conn:
-                    job = turn_rows.find_job(conn, claim.job_id)
-                    is_ours = turn_rows.renew(conn, claim)
-            except LogchordError as exc:
-                # The lease may still hold: the next look tells.
-                log.warning("turn_not_renewed", code=exc.error_code)
-                continue
-            if job is None or job.has_ended or not is_ours:
-                over.set()
-
-    thread = threading.Thread(target=renew, name="agent turn", daemon=True)
-    thread.start()
-    try:
-        yield over.is_set
-    finally:
-        stop.set()
-        thread.join()

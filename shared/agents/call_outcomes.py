@@ -25,7 +25,7 @@ def keep_outcomes(call: Mapping[str, Any], heard: Sequence[Outcome]) -> dict[str
         "limit": call["arguments"].get("limit"),
         "outcomes": [one.values() for one in heard] if told is None else [],
         "told": told,
-        "found": len(last.hits),
+        "found": len(last.hits if told is None else told.get("values", ())),
         "took_ms": round(sum(one.took_ms for one in heard), 3),
         "error_code": last.error_code or last.reason,
         "message": why or f"It was not carried out: {last.error_code or last.reason}.",

@@ -10,6 +10,7 @@ from shared.agents import tools, turn_rows
 from shared.agents.ask_model import AgentProcess
 from shared.agents.carry_out_call import carry_out_call
 from shared.agents.take_turn import CALLS_OF_TURN
+from shared.agents.turn_lease import renewed
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -21,6 +22,9 @@ from shared.search.query import deadline_shares
 from shared.search.query.plan import Plan
 
 if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
     from shared.times.calendar import Clock
 
 log = get_logger()
@@ -74,7 +78,13 @@ def run_call(
             )
         )
 
-    error = attempt(carry_out)
+    def hold(conn: Connection[TupleRow]) -> bool:
+        turn_rows.hold(conn, job.job_id, job.tenant, turn_no)
+        return True
+
+    # A call may take longer than a lease where a model is loaded for it first.
+    with renewed(process.pool, hold):
+        error = attempt(carry_out)
     if error is not None:
         outcomes.append(_failed(name, error))
     process.checkpoint("before_keep", job.job_id)

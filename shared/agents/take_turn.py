@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from shared.agents import tools, turn_rows
@@ -19,19 +20,23 @@ from shared.agents.ask_model import (
     ModelFailedError,
     TurnLostError,
     ask_model,
-    renewed,
     seconds_left,
 )
 from shared.agents.bounds import ExitReason
 from shared.agents.call_outcomes import INVALID, REPEATED, keep_outcomes, refuse_call
 from shared.agents.read_calls import WantedCall
 from shared.agents.tools import AgentTool
+from shared.agents.turn_lease import renewed
 from shared.agents.turn_rows import Claim, RunningJob, TurnRow
 from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
 from shared.search.query.plan import Plan
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
 
 log = get_logger()
 
@@ -74,6 +79,9 @@ def take_turn(process: AgentProcess, job_id: UUID, turn_no: int) -> Ending | Non
         if claim is None:
             return None
         process.checkpoint("turn_claimed", job_id)
+        if before is not None:
+            # Before the model is asked: that may take a while.
+            process.tell_turns(job_id, turn_no - 1)
         ended, goes_on = _go_on(process, job, plan, claim, turns)
         if ended is not None or not goes_on:
             return ended
@@ -187,7 +195,7 @@ def _ask(
     offered = tools.list_tools(plan)
     is_last = process.bounds.is_last(claim.row.turn_no)
     began = time.perf_counter()
-    with renewed(process, claim) as is_over:
+    with renewed(process.pool, partial(_renew, claim)) as is_over:
         try:
             said, digest = ask_model(
                 process, job, plan, claim, before, offered, is_over, is_last=is_last
@@ -247,6 +255,13 @@ def _ask(
     _send(process, job, now)
     process.checkpoint("calls_sent", job.job_id)
     return None, False
+
+
+def _renew(claim: Claim, conn: Connection[TupleRow]) -> bool:
+    """Renew a claim; False: it is somebody else's by now, or its job has ended."""
+    job = turn_rows.find_job(conn, claim.job_id)
+    is_ours = turn_rows.renew(conn, claim)
+    return is_ours and job is not None and not job.has_ended
 
 
 def _leave(process: AgentProcess, job: Job) -> None:

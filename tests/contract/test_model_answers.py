@@ -356,35 +356,6 @@ def test_a_job_of_several_parts_is_searched_part_by_part_and_merged(
     assert hit["validation_score"] is not None
 
 
-@pytest.mark.requirement("S0-63", "S0-74")
-def test_a_job_of_an_agent_searches_as_its_model_says(
-    world: World, tmp_path: Path
-) -> None:
-    def calls_first(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        if body["messages"][-1]["role"] == "tool":
-            says("The compressed air had sagged to 3 bar [1.1].")(handler, body)
-        else:
-            calls(call("keyword", query="gate valve"))(handler, body)
-
-    world.server.replies = [calls_first]
-    job = world.run(mode="agent")
-
-    assert (job["state"], job["error"]) == ("done", None), job
-    (turn, last) = job["turns"]
-    assert [one["tool"] for one in turn["tool_calls"]] == ["keyword"]
-    assert (turn["tool_calls"][0]["results_found"], last["exit_reason"]) == (
-        1,
-        "answered",
-    )
-    found = job["response"]
-    assert (found["deterministic"], found["replayable"]) == (False, False)
-    assert "sagged to 3 bar" in found["answer"]
-
-    # In a terminal too its model words the answer.
-    run = typist(world.system, tmp_path, world.system.key())
-    assert "here:tiny" in run("ask", "--mode", "agent", QUESTION).stdout
-
-
 @pytest.mark.requirement("S3-41", "S3-42", "S3-45")
 def test_the_terminal_prints_the_parts_and_what_each_found(
     world: World, tmp_path: Path

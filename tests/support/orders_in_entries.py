@@ -93,13 +93,13 @@ class ObedientModel:
         labels = re.findall(r"^ENTRY #(\S+) \|", prompt, re.MULTILINE)
         cited = "".join(f"[{one}]" for one in marks)
         cited += "".join(f"[#{one}]" for one in labels)
-        ordered = list(_read_orders(system, prompt))
+        ordered = list(read_orders(system, prompt))
         self.obeyed.append(ordered)
         said = [f"{one} {cited}." for one in ordered]
         says(" ".join(filter(None, (self.before(body), *said))))(handler, body)
 
 
-def _read_orders(system: str, prompt: str) -> Iterator[str]:
+def read_orders(system: str, prompt: str) -> Iterator[str]:
     """Yield what a context orders to be said, in whatever form."""
     text = prompt.replace("\u200b", "")
     coded = re.findall(r"\b[A-Za-z0-9+/]{20,}={0,2}", text)

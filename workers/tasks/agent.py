@@ -50,8 +50,8 @@ def take_agent_turn(ctx: Context, job_id: UUID, turn_no: int) -> None:
     """Take a turn of an agent, or end it; twice is once."""
     process = _process(ctx)
     ended = taken(process, job_id, turn_no)
-    _tell_turns(ctx, job_id, turn_no - 1, ended)
     if ended is not None:
+        _tell_turns(ctx, job_id, turn_no - 1, ended)
         _end(ctx, ended, process)
 
 
@@ -97,6 +97,7 @@ def _process(ctx: Context) -> AgentProcess:
         send=_Sender(ctx),
         excluded=excluded,
         take_answer=lambda tenant: worded.quota_of(ctx)(tenant).is_allowed,
+        tell_turns=lambda job_id, first: _tell_turns(ctx, job_id, first, None),
         checkpoint=lambda name, _: ctx.checkpoint(name),
     )
 

@@ -147,7 +147,7 @@ def _said(name: str, data: dict[str, Any]) -> str:
     if name == "branch_done":
         return _branch(data)
     if name == "agent_turn":
-        return " ".join(agent_turns.tell(data))
+        return " · ".join(agent_turns.tell(data))
     said = {"branch_started": "name", "results": "total_results"}.get(name, "state")
     return str(data.get(said, ""))
 

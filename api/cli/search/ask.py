@@ -10,9 +10,9 @@ import httpx2
 
 from api.cli import api_client, await_jobs, event_stream, output
 from api.cli.output import CommandError
-from api.cli.render.terminal import local, plain
+from api.cli.render.terminal import fact_width, local, plain
 from api.cli.render.text_layout import labelled
-from api.cli.search import absence, sentences
+from api.cli.search import absence, agent_turns, debug, sentences
 from api.cli.search.hit import HitLayout
 from api.cli.search.question_words import QuestionCommand
 from api.cli.search.search import filters_of, times_of
@@ -39,6 +39,12 @@ _ANSWERED = frozenset({"auto", "hybrid", "rag", "agentic", "agent"})
 )
 @click.option("--from", "since", help="Written from then on: 2024-06, yesterday.")
 @click.option("--to", "until", help="Written up to the end of it.")
+@click.option(
+    "--debug",
+    "debugs",
+    is_flag=True,
+    help="Each turn of an agent as it ends; the plan, branch times and every score.",
+)
 def ask(
     *,
     words: tuple[str, ...],
@@ -47,6 +53,7 @@ def ask(
     filters: tuple[str, ...],
     since: str | None,
     until: str | None,
+    debugs: bool,
 ) -> int:
     """Answer the question WORDS from the logbooks, or say why not."""
     out = output.current()
@@ -57,12 +64,15 @@ def ask(
         "query": " ".join(words),
         "mode": mode,
         "filters": filters_of(filters) | times_of(since, until),
+        "debug": debugs,
     }
     if by_model is not None or mode not in _ANSWERED:
         body["synthesize"] = "llm" if by_model else "deterministic"
     with api_client.open_client(out) as client:
         job = api_client.call(client, "POST", await_jobs.PATH, json=body)
-        show_words(client, job["job_id"])
+        if debugs:
+            out.say(labelled("job", [job["job_id"]], fact_width()))
+        show_words(client, job["job_id"], out if debugs else None)
         answer = await_jobs.response(client, job["job_id"])
     if out.as_json:
         out.document(answer)
@@ -71,13 +81,18 @@ def ask(
     return output.DONE
 
 
-def show_words(client: httpx2.Client, job_id: str) -> None:
-    """Show what a model says while it says it, where somebody looks."""
+def show_words(
+    client: httpx2.Client, job_id: str, debugged: output.Output | None = None
+) -> None:
+    """Show what a model says while it says it, where somebody looks, and its turns."""
     has_begun = False
     for event in event_stream.until_done(client, f"{await_jobs.PATH}/{job_id}/events"):
         if event.name == "llm_chunk" and sys.stderr.isatty():
             has_begun = True
             click.echo(plain(event.data["text"]), nl=False, err=True)
+        if event.name == "agent_turn" and debugged is not None:
+            told = agent_turns.tell(event.data)
+            debugged.say(labelled("turn", told, fact_width()))
     if has_begun:
         click.echo("\n", err=True)
 
@@ -97,3 +112,7 @@ def tell_answer(out: output.Output, answer: dict[str, Any]) -> None:
         out.data(labelled("model", model, page.facts))
     if answer["as_of"]:
         out.data(labelled("as of", local(answer["as_of"], page.zone), page.facts))
+    if answer.get("plan"):
+        for line in debug.lines(answer, page.facts):
+            # A question may hold what moves the cursor, too.
+            out.data(plain(line))

@@ -75,7 +75,8 @@ def _timeline(
     """Yield a bar for each branch: waiting as dots, working as hashes."""
     ends = [one["queued_ms"] + one["took_ms"] for one in branches]
     whole = max([total_ms, *ends, 1e-6])
-    named = [(f"  {padded(one['name'], _NAME)} ", _fared(one)) for one in branches]
+    wide = max([_NAME, *(len(one["name"]) for one in branches)])
+    named = [(f"  {padded(one['name'], wide)} ", _fared(one)) for one in branches]
     beside = max((len(name) + len(told) for name, told in named), default=0)
     room = min(_BAR, width - beside - len("|| "))
     for one, (name, told) in zip(branches, named, strict=True):
@@ -102,7 +103,11 @@ def _told(value: object) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {one}" for name, one in value.items()) or "none"
+        told = (
+            f"{name} ({_told(one)})" if isinstance(one, dict) else f"{name} {one}"
+            for name, one in value.items()
+        )
+        return ", ".join(told) or "none"
     if isinstance(value, list):
         return ", ".join(str(one) for one in value) or "none"
     return str(value)

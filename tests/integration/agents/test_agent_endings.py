@@ -72,41 +72,74 @@ def test_every_bound_ends_with_what_was_found(
     assert spent <= bounds.tokens + 40
 
 
-# What a bad model does, and why the agent ends.
-BAD = {
-    "malformed JSON": (streams("data: {\n\n"), "model_malformed"),
+# What a bad model does, why the agent ends, how often it is asked in the second turn,
+# and what tokens that is said to have cost: an answer that is not whole tells none.
+BAD: dict[str, tuple[Reply, str, int, int]] = {
+    "malformed JSON": (streams("data: {\n\n"), "model_malformed", 2, 0),
     "half a call as text": (
-        says('```json\n{"tool": "keyword", "arguments": {\n```'),
-        "model_malformed",
+        *(says('```json\n{"tool": "keyword", "arguments": {\n```'), "model_malformed"),
+        *(2, 60),
     ),
-    "empty": (says(""), "model_malformed"),
-    "refuses": (streams(part(refusal="no"), part(finish="stop")), "model_unavailable"),
-    "429": (answers(429, {}, "application/json"), "model_unavailable"),
-    "cut": (streams(part("The"), done=False), "model_unavailable"),
-    "wrong key": (answers(401, {}, "application/json"), "model_unavailable"),
+    "empty": (says(""), "model_malformed", 2, 60),
+    "refuses": (
+        *(streams(part(refusal="no"), part(finish="stop")), "model_unavailable"),
+        *(1, 0),
+    ),
+    "429": (answers(429, {}, "application/json"), "model_unavailable", 2, 0),
+    "429 for a moment": (
+        *(answers(429, {}, "application/json", retry_after="1"), "model_unavailable"),
+        *(2, 0),
+    ),
+    "cut": (streams(part("The"), done=False), "model_unavailable", 2, 0),
+    "wrong key": (answers(401, {}, "application/json"), "model_unavailable", 1, 0),
 }
+_FIRST_TURN_TOKENS = 40
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_model_ends_the_agent_with_its_reason(runner: Runner, name: str) -> None:
-    reply, reason = BAD[name]
+    reply, reason, asked, tokens = BAD[name]
     scripted(runner, calls(call("keyword", query="klystron")), reply)
     ended = runner.run()
     assert ended.reason == reason
     assert (ended.body["state"], "trip" in ended.found) == ("partial", True)
     assert ended.turns[-1].exit_reason == reason
-    assert len(runner.script.asked) <= 3
+    assert len(runner.script.asked) == 1 + asked
+    spent = sum(one.tokens_in + one.tokens_out for one in ended.turns)
+    assert spent == _FIRST_TURN_TOKENS + tokens
 
 
 def test_a_model_that_goes_on_for_ever_is_cut_off(runner: Runner) -> None:
+    # It is cut off by its length, and not by the clock.
+    runner.timeout_seconds = 50.0
     scripted(
         runner,
         calls(call("keyword", query="klystron")),
-        goes_on(runner.script.released, " on and on" * 50),
+        goes_on(runner.script.released, " on and on" * 500),
     )
     ended = runner.run()
-    assert ended.reason in {"model_malformed", "model_unavailable"}
-    assert ended.body["state"] == "partial"
+    assert ended.reason == "model_malformed"
+    assert (ended.body["state"], len(runner.script.asked)) == ("partial", 3)
+    spent = sum(one.tokens_in + one.tokens_out for one in ended.turns)
+    assert spent == _FIRST_TURN_TOKENS
+
+
+@pytest.mark.requirement("S0-70")
+def test_a_model_that_is_asked_again_each_time_comes_to_the_step_guard(
+    runner: Runner,
+) -> None:
+    replies = [
+        one
+        for n in range(5)
+        for one in (says(""), calls(call("keyword", query=f"klystron {n}")))
+    ]
+    scripted(runner, *replies)
+    ended = runner.run()
+    # Of eleven steps each turn took three: two words, and its call.
+    assert ended.reason == ended.turns[-1].exit_reason == "step_guard"
+    assert [len(one.calls) for one in ended.turns] == [1, 1, 1, 1, 0]
+    assert len(runner.script.asked) == 8
+    assert (ended.body["state"], "trip" in ended.found) == ("partial", True)
 
 
 @pytest.mark.requirement("S0-71", "C23")
