@@ -12,11 +12,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+import httpx2
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
@@ -42,6 +44,7 @@ IN_README = {
     ("home", "dark", 1280): "home.png",
 }
 _README_WIDTH = 1000
+_READ_WITHIN_SECONDS = 600
 
 
 def main() -> int:
@@ -86,7 +89,8 @@ def demo() -> Iterator[str]:
 
 
 def show_all(browser: Browser, url: str) -> None:
-    """Show each view in each theme and width."""
+    """Show each view in each theme and width, once every entry is read."""
+    wait_until_read(url)
     for theme in THEMES:
         for width in WIDTHS:
             context = browser.new_context(
@@ -94,13 +98,28 @@ def show_all(browser: Browser, url: str) -> None:
             )
             page = context.new_page()
             for name, path in VIEWS.items():
-                page.goto(url + path, wait_until="load")
+                shown = page.goto(url + path, wait_until="load")
+                if shown is None or not shown.ok:
+                    raise SystemExit(f"screenshots: {path} is not shown")
                 picture = FOLDER / f"{name}-{theme}-{width}.png"
                 page.screenshot(path=picture)
-                shown = IN_README.get((name, theme, width))
-                if shown:
-                    shrink(picture, SHOWN / shown)
+                kept = IN_README.get((name, theme, width))
+                if kept:
+                    shrink(picture, SHOWN / kept)
             context.close()
+
+
+def wait_until_read(url: str) -> None:
+    """Return once no stage has anything to do; before, less is found than later."""
+    deadline = time.monotonic() + _READ_WITHIN_SECONDS
+    while True:
+        stages = httpx2.get(f"{url}/v1/status", timeout=60).json()["stages"]
+        waiting = sum(one["due"] + one["bulk"] for one in stages)
+        if not waiting:
+            return
+        if time.monotonic() > deadline:
+            raise SystemExit(f"screenshots: {waiting} are still to be read")
+        time.sleep(1)
 
 
 def shrink(source: Path, target: Path) -> None:

@@ -1,0 +1,107 @@
+"""What WCAG asks for and no tool sees: spacing, focus, pointers, what is read out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx2
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.fixtures.browser import NARROW, WIDE, Tab
+from tests.web.test_accessible import PAGES, QUESTION
+
+# 1.4.12: nothing is lost when text is set as wide as this.
+SPACED = """* { line-height: 1.5 !important; letter-spacing: .12em !important;
+  word-spacing: .16em !important } p { margin-bottom: 2em !important }"""
+# Texts of which a part cannot be seen nor scrolled to.
+CUT = """() => [...document.querySelectorAll('a, button, p, h1, h2, h3, li, dd, td')]
+  .filter(one => one.offsetParent !== null && !one.closest('.visually-hidden, .facet'))
+  .filter(one => {
+    const style = getComputedStyle(one);
+    const hides = [style.overflowX, style.overflowY].some(how => how === 'hidden');
+    return hides && (one.scrollWidth > one.clientWidth + 1
+      || one.scrollHeight > one.clientHeight + 1);
+  }).map(one => one.outerHTML.slice(0, 120))"""
+# 2.4.11: whether whatever has the focus is covered wholly by something else.
+HIDDEN = """() => {
+  const one = document.activeElement;
+  if (!one || one === document.body) return null;
+  const box = one.getBoundingClientRect();
+  const corners = [[box.left + 2, box.top + 2], [box.right - 2, box.bottom - 2],
+    [(box.left + box.right) / 2, (box.top + box.bottom) / 2]];
+  const seen = corners.some(([x, y]) => {
+    const top = document.elementFromPoint(x, y);
+    return top && (one.contains(top) || top.contains(one));
+  });
+  return seen ? null : one.outerHTML.slice(0, 120);
+}"""
+# 2.5.8: links within a sentence may be small.
+SMALL = """() => [...document.querySelectorAll('a, button, summary, input, select')]
+  .filter(one => one.type !== 'hidden' && one.offsetParent !== null
+    && !one.closest('svg, .skip, .visually-hidden'))
+  .filter(one => !(getComputedStyle(one).display === 'inline'
+    && [...one.parentElement.childNodes].some(
+      node => node.nodeType === 3 && node.textContent.trim().length > 1)))
+  .map(one => [one, one.getBoundingClientRect()])
+  .filter(([, box]) => box.height < 24 || box.width < 24)
+  .map(([one, box]) => `${one.outerHTML.slice(0, 100)} ${box.width}x${box.height}`)"""
+
+
+def test_nothing_is_lost_where_text_is_spaced_out(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+) -> None:
+    tab = open_tab(width=NARROW, scopes=("admin",))
+    lost = {}
+    for path in PAGES:
+        page = tab.show(path)
+        # A style of ours: the page's policy lets no other in.
+        page.evaluate(
+            """css => { const sheet = new CSSStyleSheet(); sheet.replaceSync(css);
+            document.adoptedStyleSheets = [sheet]; }""",
+            SPACED,
+        )
+        wide = page.evaluate("document.documentElement.scrollWidth") > NARROW
+        lost[path] = [*page.evaluate(CUT), *(["wider than the screen"] if wide else [])]
+
+    assert {path: told for path, told in lost.items() if told} == {}
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_whatever_has_the_focus_is_seen(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
+) -> None:
+    page = open_tab(width=width).show(f"{QUESTION}&open=api/OPS-1%402")
+    stops = page.locator("a[href], button, input, select, summary").count()
+    covered = []
+    for key, times in (("Tab", stops + 2), ("Shift+Tab", stops)):
+        for _ in range(times):
+            page.keyboard.press(key)
+            covered.append(page.evaluate(HIDDEN))
+
+    assert [one for one in covered if one] == []
+
+
+def test_the_histogram_needs_no_dragging(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+) -> None:
+    page = open_tab().show("/search?q=gate+valve")
+    bars = page.locator("svg.bars a").count()
+    page.locator(".when details summary").click()
+    assert page.locator(".when tbody a").count() == bars > 0
+    page.locator(".when tbody a").first.click()
+
+    assert "from=2026-02-" in page.url
+    for name in ("← earlier", "later →"):
+        # Counted behind the hits, it is there a moment later.
+        expect(page.locator(f".shift-window >> text={name}")).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_every_target_is_large_enough(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
+) -> None:
+    tab = open_tab(width=width, scopes=("admin",))
+    small = {path: tab.show(path).evaluate(SMALL) for path in PAGES}
+
+    assert {path: told for path, told in small.items() if told} == {}
