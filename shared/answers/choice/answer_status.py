@@ -62,8 +62,9 @@ class Support:
     unsupported: tuple[str, ...] = ()
     # The time that is asked for lies before all that is loaded whole.
     is_outside: bool = False
-    # What the question says did not happen, where no entry says so: `not trip`.
-    unsaid_denial: str | None = None
+    # What the question says did not happen, or counts in, where no entry does so:
+    # `not trip`, `volts`.
+    unsaid: tuple[str, ...] = ()
 
 
 def ground(
@@ -100,8 +101,8 @@ def _judge(
         return Judgement("insufficient", "no_results", "D", unsupported)
     if needs_kind and not any(one.is_of_kind for one in scored[:BEST_OF_KIND]):
         return Judgement("insufficient", "missing_kind", "D", unsupported)
-    if support.unsaid_denial is not None:
-        unsupported = (*unsupported, support.unsaid_denial)
+    if support.unsaid:
+        unsupported = (*unsupported, *support.unsaid)
         return Judgement("clarify", "unsupported_words", "D", unsupported)
     covers = support.coverage >= thresholds.sure_coverage
     is_near = (
