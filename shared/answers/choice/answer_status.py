@@ -42,8 +42,10 @@ class Judgement:
     status: Status
     code: str
     grade: Grade
-    # Words of the question that stand in no entry.
+    # Words of the question that stand in no entry, and what is unsaid.
     unsupported: tuple[str, ...] = ()
+    # What it denies, counts in or states, where no entry that was found does so.
+    unsaid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,9 @@ def _judge(
         return Judgement("insufficient", "missing_kind", "D", unsupported)
     if support.unsaid:
         unsupported = (*unsupported, *support.unsaid)
-        return Judgement("clarify", "unsupported_words", "D", unsupported)
+        return Judgement(
+            "clarify", "unsupported_words", "D", unsupported, support.unsaid
+        )
     covers = support.coverage >= thresholds.sure_coverage
     is_near = (
         support.meaning >= thresholds.least_meaning

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from shared.answers.choice.asked_unit import find_unsaid_unit
+from shared.answers.compose_answer import list_questions, say_refusal
 from shared.answers.question.question import read_part
 from shared.text.facility.facility import PLAIN
+from tests.unit.answers.choice.test_answer_status import WHOLE, judge
 from tests.unit.answers.worded.test_check_sentence import entry
 
 
@@ -47,3 +51,13 @@ def test_what_is_counted_is_looked_for_in_its_unit(
 ) -> None:
     asked = read_part(question, question, PLAIN)
     assert find_unsaid_unit(asked, [entry(text)]) == unsaid
+
+
+def test_it_is_told_and_nothing_is_asked_back_without_it() -> None:
+    text = "How many volts did the stop cost?"
+    judgement = judge(replace(WHOLE, unsaid=("volts",)))
+    asked = read_part(text, text, PLAIN)
+    assert say_refusal(asked, judgement, (), ()) == (
+        "No entry that was found says \u201cvolts\u201d."
+    )
+    assert list_questions(asked, judgement, (), ()) == []
