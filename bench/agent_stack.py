@@ -67,21 +67,23 @@ def measure() -> list[Timing]:
             "LOGCHORD_SYNTHESIS__QUOTA_PER_DAY": "10000",
             "LOGCHORD_SYNTHESIS__QUOTA_PER_MINUTE": "10000",
         }
-        with rig(COMMANDS, **extra) as stack, _client(stack) as client:
+        with rig(COMMANDS, **extra) as stack, client_of(stack) as client:
             assert stack.settings.database_url is not None
             database = stack.settings.database_url.get_secret_value()
-            _fill(client, database)
+            fill(client, database)
             return [*_searches(client), *_turns(client, database)]
 
 
 @contextmanager
-def _client(stack: Rig) -> Iterator[httpx2.Client]:
+def client_of(stack: Rig) -> Iterator[httpx2.Client]:
+    """Give away a client with the key of a stack."""
     headers = {"Authorization": f"Bearer {stack.key}"}
     with httpx2.Client(base_url=stack.url, headers=headers, timeout=60) as client:
         yield client
 
 
-def _fill(client: httpx2.Client, database: str) -> None:
+def fill(client: httpx2.Client, database: str) -> None:
+    """Push the sample logbook, and wait until all of it is found."""
     for page in sample.pages():
         rows = [{**row, "source": "api"} for row in page]
         client.post("/v1/entries", json={"entries": rows}).raise_for_status()
@@ -107,7 +109,7 @@ def _searches(client: httpx2.Client) -> list[Timing]:
             client.post("/v1/search/query", json=body).raise_for_status()
             if number >= _WARM:
                 times.append((time.perf_counter() - began) * 1000)
-    return [_timing(name, times) for name, times in took.items()]
+    return [timing_of(name, times) for name, times in took.items()]
 
 
 def _turns(client: httpx2.Client, database: str) -> list[Timing]:
@@ -120,7 +122,7 @@ def _turns(client: httpx2.Client, database: str) -> list[Timing]:
         if number >= _WARM:
             beside.append(searched)
             turns.append(took)
-    return [_timing(THREE_SEARCHES, beside), _timing(TURN, turns)]
+    return [timing_of(THREE_SEARCHES, beside), timing_of(TURN, turns)]
 
 
 def _searched(client: httpx2.Client) -> float:
@@ -160,7 +162,8 @@ def _ended(client: httpx2.Client, body: dict[str, Any]) -> dict[str, Any]:
     return ended
 
 
-def _timing(name: str, took: Sequence[float]) -> Timing:
+def timing_of(name: str, took: Sequence[float]) -> Timing:
+    """Return the middle of some times, and what 95 of a hundred stay under."""
     cuts = statistics.quantiles(took, n=20)
     return Timing(name, statistics.median(took), cuts[-1])
 

@@ -23,6 +23,7 @@ from bench import (
     answers_corpus,
     answers_folds,
     answers_perturbed,
+    answers_stack,
     answers_stale,
     answers_table,
     answers_verifier,
@@ -48,6 +49,8 @@ from shared.search.retrieval.search_context import SearchContext
 
 RESULTS = Path(__file__).parent / "results" / "answers.json"
 LIMITS = PlanLimits(any_word=True)
+# As long as a search may be given: what others do on this machine is no measure.
+DEADLINE_MS = 6000
 
 
 @dataclass(slots=True)
@@ -108,6 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         failures += answers_stale.show(context, lambda one: _ask(context, one).prepared)
         if wanted.folds or not wanted.quick:
             answers_folds.show(_list_cases(context, asked))
+    if wanted.times or not wanted.quick:
+        failures += answers_stack.show()
     if wanted.missed:
         print(*answers_table.list_missed(found), sep="\n")
     if wanted.keep:
@@ -128,7 +133,7 @@ def _list_questions(wanted: argparse.Namespace) -> Iterator[KnownQuestion]:
 
 def _ask(context: SearchContext, one: KnownQuestion) -> Asked:
     plan = make_plan(
-        SearchQuery(one.text, mode="hybrid", limit=10),
+        SearchQuery(one.text, mode="hybrid", limit=10, deadline_ms=DEADLINE_MS),
         Scope(one.tenant, "bench"),
         LIMITS,
         CLOCKS[one.tenant],
@@ -226,6 +231,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--folds",
         action="store_true",
         help="fit the weights to each part in turn, in a quick run too",
+    )
+    parser.add_argument(
+        "--times",
+        action="store_true",
+        help="what an answer adds on a stack of processes, in a quick run too",
     )
     parser.add_argument(
         "--missed", action="store_true", help="print what was not answered well"

@@ -247,6 +247,8 @@ def say_refusal(
             return f"No entry that was found says {question.kind.replace('_', ' ')}."
         case "unsupported_words" if judgement.unsupported:
             words = ", ".join(f"\u201c{word}\u201d" for word in judgement.unsupported)
+            if judgement.unsaid:
+                return f"No entry that was found says {words}."
             return f"No entry has {words}."
         case _:
             return "What was found has only a part of what is asked."
@@ -265,7 +267,12 @@ def list_questions(
             for one in unnamed
             for name, _ in find_siblings(one, entries)
         ]
-    if judgement.unsupported:
+    # Without what it counts in, or denies, it would be no question.
+    if (
+        judgement.unsupported
+        and judgement.status != "grounded"
+        and not judgement.unsaid
+    ):
         text = question.text
         for word in judgement.unsupported:
             text = _replaced(text, word, "")

@@ -13,6 +13,7 @@ from shared.messaging.task_names import END_SEARCH, RUN_BRANCH
 from tests.contract.outside import EXAMPLES, installed_package
 from tests.support.fixtures.system import Factory, System
 from tests.support.flower import flower_of, wait_for_tasks
+from tests.support.model_world import model_world
 from tests.support.waiting import until
 
 PACKAGE = EXAMPLES / "search_module"
@@ -98,3 +99,20 @@ def test_a_submitted_one_shows_its_branches_and_its_body_in_flower(
 
     names = sorted(one["name"] for one in tasks)
     assert names == [END_SEARCH, RUN_BRANCH, RUN_BRANCH]
+
+
+@pytest.mark.requirement("U15", "C41")
+def test_an_answer_worded_by_a_model_shows_its_chord_in_flower(
+    make_system: Factory,
+) -> None:
+    with model_world(make_system) as world, flower_of(world.system) as flower:
+        job = world.run()
+        tasks = wait_for_tasks(flower, str(job["job_id"]), 3)
+
+    assert job["response"]["llm_status"] == "ok", job
+    names = sorted(one["name"] for one in tasks)
+    assert names == [END_SEARCH, RUN_BRANCH, RUN_BRANCH]
+    # The body comes behind its whole header.
+    (body,) = [one for one in tasks if one["name"] == END_SEARCH]
+    header = [one for one in tasks if one["name"] == RUN_BRANCH]
+    assert body["started"] >= max(one["started"] for one in header)

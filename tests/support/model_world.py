@@ -79,18 +79,23 @@ def mark_of_cause(body: dict[str, Any]) -> str:
 
 
 @contextmanager
-def model_world(make_system: Factory) -> Iterator[World]:
-    """Start what words answers, over one entry that is found by its words."""
+def model_world(
+    make_system: Factory, address: str | None = None, **more: str
+) -> Iterator[World]:
+    """Start what words answers, over one entry that is found by its words.
+
+    The model is the scripted one, or whichever is at the address.
+    """
     with chatting(words_it) as server:
         system = make_system(
-            LOGCHORD_API__PROVIDERS__HERE__BASE_URL=server.url,
-            LOGCHORD_API__PROVIDERS__HERE__TIMEOUT_SECONDS="4",
+            LOGCHORD_API__PROVIDERS__HERE__BASE_URL=address or server.url,
             LOGCHORD_REASONING__PROVIDER="here",
             LOGCHORD_REASONING__MODEL_ID="tiny",
             LOGCHORD_SYNTHESIS__QUOTA_PER_DAY="1000",
             LOGCHORD_SYNTHESIS__QUOTA_PER_MINUTE="1000",
             LOGCHORD_FAULT_INJECTION="true",
             EMBEDDING_MODEL="hashing-384",
+            **{"LOGCHORD_API__PROVIDERS__HERE__TIMEOUT_SECONDS": "4"} | more,
         )
         system.start("api", "search", "answer", "enhance", "embed")
         system.wait_ready("search", "answer", "enhance")

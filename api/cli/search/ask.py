@@ -106,7 +106,8 @@ def tell_answer(out: output.Output, answer: dict[str, Any]) -> None:
     said = answer["context_answer"]
     if is_answered and said and said["unsupported"]:
         words = ", ".join(said["unsupported"])
-        out.data(labelled("unknown", plain(f"no entry has: {words}"), page.facts))
+        unknown = plain(f"no entry that was found says: {words}")
+        out.data(labelled("unknown", unknown, page.facts))
     if answer["llm_status"]:
         model = [plain(answer["llm_model"] or "none"), answer["llm_status"]]
         out.data(labelled("model", model, page.facts))

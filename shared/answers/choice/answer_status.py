@@ -42,8 +42,10 @@ class Judgement:
     status: Status
     code: str
     grade: Grade
-    # Words of the question that stand in no entry.
+    # Words of the question that stand in no entry, and what is unsaid.
     unsupported: tuple[str, ...] = ()
+    # What it denies, counts in or states, where no entry that was found does so.
+    unsaid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,9 @@ class Support:
     unsupported: tuple[str, ...] = ()
     # The time that is asked for lies before all that is loaded whole.
     is_outside: bool = False
-    # What the question says did not happen, where no entry says so: `not trip`.
-    unsaid_denial: str | None = None
+    # What the question says did not happen, or counts in, where no entry does so:
+    # `not trip`, `volts`.
+    unsaid: tuple[str, ...] = ()
 
 
 def ground(
@@ -100,9 +103,11 @@ def _judge(
         return Judgement("insufficient", "no_results", "D", unsupported)
     if needs_kind and not any(one.is_of_kind for one in scored[:BEST_OF_KIND]):
         return Judgement("insufficient", "missing_kind", "D", unsupported)
-    if support.unsaid_denial is not None:
-        unsupported = (*unsupported, support.unsaid_denial)
-        return Judgement("clarify", "unsupported_words", "D", unsupported)
+    if support.unsaid:
+        unsupported = (*unsupported, *support.unsaid)
+        return Judgement(
+            "clarify", "unsupported_words", "D", unsupported, support.unsaid
+        )
     covers = support.coverage >= thresholds.sure_coverage
     is_near = (
         support.meaning >= thresholds.least_meaning

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shared.answers.choice import answer_status
 from shared.answers.choice.answer_status import Judgement, Support
+from shared.answers.choice.asked_unit import find_unsaid_unit
 from shared.answers.choice.choose_sentences import choose_sentences
 from shared.answers.choice.denied_question import find_unsaid_denial
 from shared.answers.choice.sentence_score import (
@@ -70,6 +71,11 @@ def answer_part(
     if question.kind == "why" and chosen:
         known = meanings(question, [one.candidate for one in chosen])
     missing = [word for word in question.words if not scores.is_written(word)]
+    cited = [one.candidate.entry for one in chosen]
+    unsaid = (
+        find_unsaid_denial(question.text, cited),
+        find_unsaid_unit(question, cited),
+    )
     support = Support(
         is_gated=scores.is_gated,
         coverage=_coverage(scores, chosen),
@@ -78,9 +84,7 @@ def answer_part(
         is_compared=bool(known),
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
-        unsaid_denial=find_unsaid_denial(
-            question.text, [one.candidate.entry for one in chosen]
-        ),
+        unsaid=tuple(one for one in unsaid if one is not None),
     )
     judgement = answer_status.ground(
         scored, chosen, support, needs_kind=question.kind != "why"

@@ -97,6 +97,11 @@ def test_the_same_question_twice_has_the_same_answer(asking: Asking) -> None:
             "No entry has \u201cexplode\u201d.",
         ),
         (
+            "How many volts did turbine 2 of the cold box lose?",
+            "unsupported_words",
+            "No entry that was found says \u201cvolts\u201d.",
+        ),
+        (
             "What is the beam energy right now?",
             "not_a_logbook_question",
             "A logbook tells what was written",

@@ -53,4 +53,4 @@ def test_what_no_entry_has_is_told_as_unknown(
     ask.tell_answer(output.Output(), body)
     shown = click.unstyle(capsys.readouterr().out).splitlines()
     (unknown,) = [one for one in shown if one.startswith("unknown")]
-    assert unknown.split(maxsplit=1)[1] == "no entry has: quench"
+    assert unknown.split(maxsplit=1)[1] == "no entry that was found says: quench"

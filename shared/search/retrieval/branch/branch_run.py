@@ -16,9 +16,9 @@ from shared.search.jobs.outcome import (
     make_overdue,
 )
 from shared.search.query.fault import Fault
-from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.plan import Plan
 from shared.search.retrieval.branch import (
+    add_missing_hits,
     entry_number,
     plugin_module,
     retry,
@@ -42,9 +42,6 @@ _OVER_BUDGET_SECONDS = 0.001
 # keeps, so that a short deadline is shared.
 FALLBACK_SECONDS = 0.5
 FALLBACK_SHARE = 0.4
-_ORIGIN, _HUMAN, _MACHINE = "origin", "human", "machine"
-# A full branch with a larger share of hits by machines is searched again.
-_MACHINE_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +138,7 @@ def _found(one: Installed, ask: Ask, context: SearchContext) -> ModuleResult:
     if not one.is_ours:
         return plugin_module.execute(one.descriptor, ask, context)
     found: ModuleResult = one.descriptor.execute(ask, context)
-    found = _add_people(found, one.descriptor, ask, context)
+    found = add_missing_hits.add_missing_hits(found, one.descriptor, ask, context)
     return entry_number.put_first(found, one.descriptor, ask, context)
 
 
@@ -186,43 +183,3 @@ def _faulty(
     if fault.error:
         raise LogchordError("A fault was asked for.", code=fault.error)
     return ModuleResult() if fault.empty else None
-
-
-def _add_people(
-    found: ModuleResult,
-    descriptor: SearchToolDescriptor,
-    ask: Ask,
-    context: SearchContext,
-) -> ModuleResult:
-    """Return the hits, with entries by people added if machines took their places.
-
-    A factor on the score cannot bring back an entry that was never a candidate.
-    """
-    machines = sum(hit.origin == _MACHINE for hit in found.hits)
-    chosen = any(one.field == _ORIGIN for one in ask.plan.filters.facts)
-    if (
-        chosen
-        or ask.plan.is_listing
-        or len(found.hits) < ask.limit
-        or machines <= _MACHINE_SHARE * len(found.hits)
-    ):
-        return found
-    narrowed = (*ask.plan.filters.facts, WantedFact(_ORIGIN, (_HUMAN,)))
-    plan = replace(ask.plan, filters=replace(ask.plan.filters, facts=narrowed))
-    try:
-        people: ModuleResult = descriptor.execute(
-            replace(ask, plan=plan, limit=max(1, ask.limit // 2)), context
-        )
-    except LogchordError as exc:
-        # The hits found so far stand: this search only adds to them.
-        log.info("people_not_asked", module=descriptor.name, code=exc.error_code)
-        return found
-    if set(people.diagnostics) - set(found.diagnostics):
-        # People's entries matched a relaxed question alone, not the one asked.
-        return found
-    if people.model != found.model:
-        # The model was switched in between: its cosines are on another scale.
-        return found
-    known = {hit.entry_id for hit in found.hits}
-    more = [hit for hit in people.hits if hit.entry_id not in known]
-    return replace(found, hits=(*found.hits, *more))

@@ -38,7 +38,7 @@ def test_a_denial_is_looked_for_beside_its_verb(
 
 
 def test_a_denial_that_no_entry_makes_refuses_whatever_is_alike() -> None:
-    support = replace(WHOLE, unsaid_denial="not trip")
+    support = replace(WHOLE, unsaid=("not trip",))
     assert judge(support) == Judgement(
-        "clarify", "unsupported_words", "D", ("not trip",)
+        "clarify", "unsupported_words", "D", ("not trip",), ("not trip",)
     )
