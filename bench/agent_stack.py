@@ -132,7 +132,7 @@ def _searched(client: httpx2.Client) -> float:
     if tuple(response["sub_queries"]) != _CALLED:
         message = f"other searches than an agent's calls: {response['sub_queries']}"
         raise ValueError(message)
-    return max(one["queued_ms"] + one["took_ms"] for one in response["branches"])
+    return float(max(one["queued_ms"] + one["took_ms"] for one in response["branches"]))
 
 
 def _turned(client: httpx2.Client, database: str, number: int) -> float:
