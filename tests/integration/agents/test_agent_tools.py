@@ -146,7 +146,8 @@ def test_no_trace_of_a_run_holds_what_its_caller_may_not_see(runner: Runner) -> 
 
 def _all_of(runner: Runner) -> list[Any]:
     """Return what Valkey keeps, of every kind."""
-    client, found = runner.redis, []
+    client = runner.redis
+    found: list[Any] = []
     for key in client.scan_iter("*"):
         match client.type(key):
             case "hash":
