@@ -74,7 +74,9 @@ _SUCH_AS = {"--timezone": ", such as Europe/Zurich"}
     " a text. Repeat it.",
 )
 @click.option(
-    "--force", is_flag=True, help="Add it although a part is hidden, or wants a login."
+    "--force",
+    is_flag=True,
+    help="Add it although a part is hidden, wants a login, or cannot be read.",
 )
 @click.option("--yes", is_flag=True, help="Ask nothing; fail instead.")
 def add(  # noqa: PLR0913 - one for each option
@@ -141,7 +143,7 @@ def add(  # noqa: PLR0913 - one for each option
         advice = source_advice.unknown_logbooks(unknown, named)
         raise _not_added("it does not answer as it should.", advice)
     _refuse_unread(checked, source, is_mapped=is_mapped)
-    lacking = list(_lacking(checked, has_login=source_advice.has_login(source)))
+    lacking = list(_lacking(checked, source, is_mapped=is_mapped))
     for why, advice in () if force else lacking:
         if not (asks and click.confirm(f"Add it although {why}?", err=True)):
             raise _not_added(f"{why}.", advice)
@@ -158,14 +160,21 @@ def _refuse_unread(
     if not checked.ok:
         advice = source_advice.unanswered(checked.reason, source)
         raise _not_added("it does not answer as it should.", advice)
-    if checked.reason is not None:
+    if checked.reason is not None and not checked.sample:
         advice = source_advice.unread(checked.reason, is_mapped=is_mapped)
         raise _not_added("none of its entries could be read.", advice)
 
 
-def _lacking(checked: Checked, *, has_login: bool) -> Iterator[tuple[str, str]]:
+def _lacking(
+    checked: Checked, source: dict[str, Any], *, is_mapped: bool
+) -> Iterator[tuple[str, str]]:
     """Yield what the settings lack for this source, and what to do about it."""
+    if checked.reason is not None:
+        # Of times such as 12/09 and 13/09 the one that was read may be wrong, too.
+        advice = source_advice.unread(checked.reason, is_mapped=is_mapped)
+        yield "most of its entries could not be read", advice
     if checked.unread:
+        has_login = source_advice.has_login(source)
         advice = source_advice.unread_part(has_login=has_login)
         yield "a part of it wants a login", advice
     hidden = checked.report.hidden if checked.report else ()
@@ -293,7 +302,10 @@ def _ask(asks: bool, question: str, option: str) -> str:  # noqa: FBT001 - a pla
 def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
     settings = Settings.load(os.environ)
     if name in settings.sources:
-        message = f"There is a source {name} already; choose another --name."
+        message = (
+            f"There is a source {name} already. To change it, edit {path}, then"
+            " `logchord source reload`; for another logbook choose another --name."
+        )
         raise CommandError(message, exit_code=output.USAGE)
     try:
         validated = SourceSettings.model_validate(source)

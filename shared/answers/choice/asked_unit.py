@@ -46,7 +46,7 @@ _ROUNDED = 0.1
 def find_unsaid_unit(
     question: Question, entries: Iterable[EvidenceEntry]
 ) -> str | None:
-    """Return what a question counts in or states with a unit, where no entry has it.
+    """Return the unit or measure that a question is about, where no entry tells of it.
 
     None where it names nothing of the kind, or an entry has it as well.
     """

@@ -59,7 +59,7 @@ class Checked:
     # In which its naive times are read; none: they say it themselves.
     timezone: str | None
     capabilities: Capabilities
-    # In one word why it failed, or why none of its entries can be read.
+    # In one word why it failed, or why most of its entries cannot be read.
     reason: str | None = None
     # What a part of it says that is not shown to us.
     unread: tuple[str, ...] = ()
@@ -93,7 +93,9 @@ def check(opened: Opened, rules: Rules) -> Checked:
             drafts, bad = _read(opened, rules, page)
             problems += [_told(one, count) for one, count in bad.values()]
             problems += _unfilled(opened, drafts)
-            reason = next(iter(bad), None) if not drafts else None
+            lost = {one: count for one, (_, count) in bad.items()}
+            if sum(lost.values()) > len(drafts):
+                reason = max(lost, key=lost.__getitem__)
         if not drafts and not problems:
             problems.append(_nothing_in(opened))
     except LogchordError as exc:

@@ -425,3 +425,24 @@ def test_a_map_by_which_nothing_can_be_read_is_not_written_down(run, tmp_path):
     assert "Look at what --map names" in wrong.stderr
     assert unnamed.returncode == 2
     assert not (tmp_path / "logchord.yaml").exists()
+
+
+def test_a_sheet_of_which_most_cannot_be_read_is_added_only_if_one_insists(
+    run, tmp_path
+):
+    sheet = tmp_path / "orders.csv"
+    # Day first: what can be read month first is read wrongly.
+    days = (f"{day}/09/2023,Boom hose leaking on day {day}" for day in (12, 13, 14))
+    sheet.write_text("\n".join(("Opened,Short text", *days, "")), "utf-8")
+    mapped = ("--map", "text=Short text", "--map", "entry_time=Opened")
+    named = (str(sheet), "--name", "orders", "--timezone", "Australia/Perth", *mapped)
+
+    refused = run(*named)
+    nothing = (tmp_path / "logchord.yaml").exists()
+    forced = run(*named, "--force")
+
+    assert (refused.returncode, nothing) == (1, False)
+    assert "most of its entries could not be read" in refused.stderr
+    assert "--time-format '%d/%m/%Y'" in refused.stderr
+    assert forced.returncode == 0
+    assert "--time-format '%d/%m/%Y'" in forced.stderr

@@ -95,7 +95,8 @@ class MapArgs(AdapterArgs):
         default=False, description="Whether 03/04/2001 is the third of April."
     )
     separator: str = Field(
-        ",", description="What stands between several tags or logbooks in one text."
+        ",",
+        description="What stands between several tags, logbooks or files in one text.",
     )
     text_format: TextFormat = Field("plain", description="How texts are marked up.")
 
