@@ -50,7 +50,8 @@ TWO_CALLS_AND_ONE = (
         call("semantic", place=1, query="why the gate valve closed"),
     ),
     calls(call("get_entry", ref="OPS-2")),
-    says(f"{ANSWER} [1.1]."),
+    # What comes first of an entry is its title.
+    says(f"{ANSWER} [1.2]."),
 )
 
 
@@ -97,7 +98,7 @@ def test_an_agent_is_watched_turn_by_turn(world: World, tmp_path: Path) -> None:
     found = stored["response"]
     assert (stored["state"], stored["error"]) == ("done", None), stored
     assert (found["deterministic"], found["replayable"]) == (False, False)
-    assert ANSWER in found["answer"]
+    assert (found["llm_status"], ANSWER in found["answer"]) == ("ok", True), found
     # Its owner's alone: to others there is no such job.
     with world.system.client(world.system.key(subject="somebody else")) as other:
         for path in ("", "/events"):
@@ -159,7 +160,8 @@ def test_ten_questions_of_several_parts_at_once_all_end(world: World) -> None:
 
     bodies: list[dict[str, Any]] = [{"query": query, "mode": "agentic"}] * AT_ONCE
     # Somebody who searches beside them is answered, too.
-    bodies.append({"query": query, "mode": "hybrid"})
+    # By when is no question here: a busy machine takes its time for eleven.
+    bodies.append({"query": query, "mode": "hybrid", "deadline_ms": 30_000})
     with ThreadPoolExecutor(len(bodies)) as pool:
         answers = [*pool.map(ask, bodies)]
 

@@ -156,6 +156,8 @@ def _all_of(runner: Runner) -> list[Any]:
                 found.append(client.xrange(key))
             case "string":
                 found.append(client.get(key))
+            case "set":
+                found.append(client.smembers(key))
             case other:
                 message = f"{key!r} is a {other!r}: nobody has looked into it"
                 raise AssertionError(message)
