@@ -170,7 +170,7 @@ def _lacking(
 ) -> Iterator[tuple[str, str]]:
     """Yield what the settings lack for this source, and what to do about it."""
     if checked.reason is not None:
-        # Of times such as 12/09 and 13/09 the one that was read may be wrong, too.
+        # What was read may be wrong, too: 12/09 and 13/09 are of one month.
         advice = source_advice.unread(checked.reason, is_mapped=is_mapped)
         yield "most of its entries could not be read", advice
     if checked.unread:
