@@ -34,7 +34,7 @@ def spans(stub: RestStub) -> list[tuple[datetime, datetime]]:
 
 
 @pytest.mark.requirement("O05")
-def test_a_history_is_asked_for_by_a_month_and_then_by_years(runtime: Runtime):
+def test_a_history_is_asked_for_by_days_a_month_and_then_by_years(runtime: Runtime):
     stub = runtime.stub(RestStub)
     for years in range(7):
         stub.add(StubEntry(years + 1, NOW - timedelta(days=1) - years * YEAR))
@@ -44,9 +44,11 @@ def test_a_history_is_asked_for_by_a_month_and_then_by_years(runtime: Runtime):
     run = runtime.run(NAME, run_records.BACKFILL)
 
     assert (run.error, run.added) == (None, 7)
-    first, *others = spans(stub)
+    first, then, *others = spans(stub)
     second = timedelta(seconds=2)
-    assert timedelta(days=30) <= first[1] - first[0] <= timedelta(days=30) + second
+    for days, (lower, upper) in ((2, first), (28, then)):
+        assert timedelta(days=days) <= upper - lower <= timedelta(days=days) + second
+    assert timedelta(days=30) <= first[1] - then[0] <= timedelta(days=30) + second
     sizes = [upper - lower for lower, upper in others[:-1]]
     assert all(YEAR <= size <= YEAR + second for size in sizes), sizes
     assert others[-1][0] == began
