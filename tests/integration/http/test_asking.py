@@ -52,7 +52,7 @@ def test_a_history_is_asked_for_by_days_a_month_and_then_by_years(runtime: Runti
     sizes = [upper - lower for lower, upper in others[:-1]]
     assert all(YEAR <= size <= YEAR + second for size in sizes), sizes
     assert others[-1][0] == began
-    for later, earlier in pairwise([first, *others]):
+    for later, earlier in pairwise([first, then, *others]):
         assert timedelta() <= earlier[1] - later[0] <= second
 
 
