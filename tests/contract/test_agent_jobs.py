@@ -160,8 +160,8 @@ def test_ten_questions_of_several_parts_at_once_all_end(world: World) -> None:
 
     bodies: list[dict[str, Any]] = [{"query": query, "mode": "agentic"}] * AT_ONCE
     # Somebody who searches beside them is answered, too.
-    # By when is no question here: a busy machine takes its time for eleven.
-    bodies.append({"query": query, "mode": "hybrid", "deadline_ms": 30_000})
+    # A busy machine takes its time for eleven: as long as may be asked for.
+    bodies.append({"query": query, "mode": "hybrid", "deadline_ms": 6000})
     with ThreadPoolExecutor(len(bodies)) as pool:
         answers = [*pool.map(ask, bodies)]
 
