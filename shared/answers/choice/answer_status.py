@@ -104,7 +104,7 @@ def _judge(
     if needs_kind and not any(one.is_of_kind for one in scored[:BEST_OF_KIND]):
         return Judgement("insufficient", "missing_kind", "D", unsupported)
     if support.unsaid:
-        unsupported = (*unsupported, *support.unsaid)
+        unsupported = tuple(dict.fromkeys((*unsupported, *support.unsaid)))
         return Judgement(
             "clarify", "unsupported_words", "D", unsupported, support.unsaid
         )

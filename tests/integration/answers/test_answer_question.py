@@ -99,7 +99,7 @@ def test_the_same_question_twice_has_the_same_answer(asking: Asking) -> None:
         (
             "How many volts did turbine 2 of the cold box lose?",
             "unsupported_words",
-            "No entry that was found says \u201cvolts\u201d.",
+            "No entry that was found says \u201cvolts\u201d, \u201close\u201d.",
         ),
         (
             "What is the beam energy right now?",
