@@ -21,7 +21,7 @@ import psycopg
 from bench.rig import Rig, rig
 from local import sample
 
-COMMANDS = (
+_COMMANDS = (
     ("serve", "api"),
     ("serve", "worker", "search"),
     ("serve", "worker", "search.bulk"),
@@ -56,7 +56,16 @@ class Timing:
 
 def measure() -> list[Timing]:
     """Measure on a stack of our own, over Postgres alone."""
-    with _model() as address:
+    with scripted_stack(_Handler) as (client, database):
+        return [*_searches(client), *_turns(client, database)]
+
+
+@contextmanager
+def scripted_stack(
+    handler: type[BaseHTTPRequestHandler],
+) -> Iterator[tuple[httpx2.Client, str]]:
+    """Give away a client and the database of a filled stack whose model is a script."""
+    with _model(handler) as address:
         providers = json.dumps({"bench": {"base_url": address}})
         extra = {
             "OPENSEARCH_URL": "off",
@@ -67,22 +76,21 @@ def measure() -> list[Timing]:
             "LOGCHORD_SYNTHESIS__QUOTA_PER_DAY": "10000",
             "LOGCHORD_SYNTHESIS__QUOTA_PER_MINUTE": "10000",
         }
-        with rig(COMMANDS, **extra) as stack, client_of(stack) as client:
+        with rig(_COMMANDS, **extra) as stack, _client_of(stack) as client:
             assert stack.settings.database_url is not None
             database = stack.settings.database_url.get_secret_value()
-            fill(client, database)
-            return [*_searches(client), *_turns(client, database)]
+            _fill(client, database)
+            yield client, database
 
 
 @contextmanager
-def client_of(stack: Rig) -> Iterator[httpx2.Client]:
-    """Give away a client with the key of a stack."""
+def _client_of(stack: Rig) -> Iterator[httpx2.Client]:
     headers = {"Authorization": f"Bearer {stack.key}"}
     with httpx2.Client(base_url=stack.url, headers=headers, timeout=60) as client:
         yield client
 
 
-def fill(client: httpx2.Client, database: str) -> None:
+def _fill(client: httpx2.Client, database: str) -> None:
     """Push the sample logbook, and wait until all of it is found."""
     for page in sample.pages():
         rows = [{**row, "source": "api"} for row in page]
@@ -169,8 +177,8 @@ def timing_of(name: str, took: Sequence[float]) -> Timing:
 
 
 @contextmanager
-def _model() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+def _model(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1"

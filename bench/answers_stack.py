@@ -6,17 +6,14 @@ On a stack of processes; the model is a script whose first word takes a known ti
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import httpx2
 
-from bench.agent_stack import COMMANDS, WHAT, Timing, client_of, fill, timing_of
-from bench.rig import rig
+from bench.agent_stack import WHAT, Timing, scripted_stack, timing_of
 
 SAMPLES, _WARM = 100, 10
 FIRST_WORD_SECONDS = 0.1
@@ -39,23 +36,12 @@ def show() -> list[str]:
 
 
 def _measure() -> list[Timing]:
-    with _model() as address:
-        extra = {
-            "LOGCHORD_API__PROVIDERS": json.dumps({"bench": {"base_url": address}}),
-            "LOGCHORD_REASONING__PROVIDER": "bench",
-            "LOGCHORD_REASONING__MODEL_ID": "script",
-            "LOGCHORD_SYNTHESIS__QUOTA_PER_DAY": "10000",
-            "LOGCHORD_SYNTHESIS__QUOTA_PER_MINUTE": "10000",
-            "OPENSEARCH_URL": "off",
-        }
-        with rig(COMMANDS, **extra) as stack, client_of(stack) as client:
-            assert stack.settings.database_url is not None
-            fill(client, stack.settings.database_url.get_secret_value())
-            answer, words = MOST_MS
-            return [
-                timing_of(answer, [*_answers(client)]),
-                timing_of(words, [*_first_words(client)]),
-            ]
+    answer, words = MOST_MS
+    with scripted_stack(_Handler) as (client, _):
+        return [
+            timing_of(answer, [*_answers(client)]),
+            timing_of(words, [*_first_words(client)]),
+        ]
 
 
 def _answers(client: httpx2.Client) -> Iterator[float]:
@@ -100,17 +86,6 @@ def _first_words(client: httpx2.Client) -> Iterator[float]:
         took = told["llm_chunk"] - told["deterministic"] - FIRST_WORD_SECONDS
         if number >= _WARM:
             yield took * 1000
-
-
-@contextmanager
-def _model() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

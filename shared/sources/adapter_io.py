@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from shared.adapter_contract.contract import Memory
 from shared.http.addresses import AllowList, Lookup
@@ -16,6 +16,8 @@ from shared.http.secrets import Secrets
 from shared.settings.source_sections import SourceSettings
 from shared.sources.adapter_memory import StoredMemory
 from shared.sources.local_files import PathFiles
+
+_HURRIED_RATE = 20.0
 
 
 class RealIO:
@@ -64,6 +66,15 @@ class RealIO:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def hurry(settings: SourceSettings) -> SourceSettings:
+    """Return the settings for a look that somebody waits for, without retries."""
+    hurried: dict[str, Any] = {"max_retries": 0}
+    if "rate_per_second" not in settings.model_fields_set:
+        # Some servers want a request for each entry of the one page.
+        hurried["rate_per_second"] = _HURRIED_RATE
+    return settings.model_copy(update=hurried)
 
 
 def make_io(  # noqa: PLR0913 - what a run has, a check and a test leave out

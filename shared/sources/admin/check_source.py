@@ -22,13 +22,12 @@ from shared.errors import LogchordError, MalformedEntryError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
-from shared.sources.adapter_io import make_io
+from shared.sources.adapter_io import hurry, make_io
 from shared.sources.intake.normalise import Rules
 from shared.sources.load_adapter import Opened
 
 SAMPLES = 3
 _LOOKED_AT = 50
-_HURRIED_RATE = 20.0
 _DAYS = 30
 _METADATA = "metadata."
 # More than clocks differ, and less than zones do.
@@ -67,11 +66,7 @@ class Checked:
 
 def check_configured(settings: Settings, name: str, source: SourceSettings) -> Checked:
     """Check a source as it is configured, wherever that is written, without retries."""
-    hurry: dict[str, Any] = {"max_retries": 0}
-    if "rate_per_second" not in source.model_fields_set:
-        # Somebody waits, for one page; some servers want a request for each entry.
-        hurry["rate_per_second"] = _HURRIED_RATE
-    hurried = source.model_copy(update=hurry)
+    hurried = hurry(source)
     most = settings.max_entry_bytes
     with make_io(name, hurried) as io:
         opened = load_adapter.open_source(name, hurried, io, max_entry_bytes=most)

@@ -9,7 +9,7 @@ from shared.adapter_contract.contract import Recognises, Recognition
 from shared.errors import IngestionError
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
-from shared.sources.adapter_io import RealIO, make_io
+from shared.sources.adapter_io import RealIO, hurry, make_io
 
 # What stands this far above the others needs no question.
 CLEAR_LEAD = 0.2
@@ -58,7 +58,7 @@ def recognise(url: str, settings: SourceSettings, *, source: str = "new") -> Tri
     candidates: list[AdapterGuess] = []
     asked: list[str] = []
     failures: dict[str, IngestionError] = {}
-    hurried = settings.model_copy(update={"max_retries": 0, "rate_per_second": 20})
+    hurried = hurry(settings)
     for name, title, kind in _by_name():
         asked.append(name)
         with make_io(source, hurried) as io:
