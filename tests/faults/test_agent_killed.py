@@ -30,7 +30,7 @@ from tests.support.faults.injected.checkpoints import Orders
 from tests.support.faults.measures.size import times
 from tests.support.fixtures.system import System
 from tests.support.stub_servers.chat_server import ChatScript, chatting, goes_on, says
-from tests.support.waiting import until
+from tests.support.waiting import ended_job, until
 
 pytestmark = [pytest.mark.patient, pytest.mark.timeout(3000)]
 
@@ -137,7 +137,7 @@ class World:
         resumed = 0.0
         if place is not None:
             kept, resumed = self._die(job_id, place)
-        job = self._ended(job_id, began)
+        job = ended_job(self.client, job_id, began + DEADLINE_SECONDS + LATE_SECONDS)
         took = time.monotonic() - began
         turns = Counter(
             1 + sum(message["role"] == "assistant" for message in one["messages"])
@@ -182,16 +182,6 @@ class World:
     def _told(self, job_id: str, name: str) -> list[str]:
         events = progress.read_progress(self.redis, UUID(job_id)).events
         return [one.says["name"] for one in events if one.name == name]
-
-    def _ended(self, job_id: str, began: float) -> dict[str, Any]:
-        while time.monotonic() - began < DEADLINE_SECONDS + LATE_SECONDS:
-            job: dict[str, Any] = self.client.get(
-                f"{JOBS}/{job_id}", params={"wait_ms": 5000}
-            ).json()
-            if job["ended_at"] is not None:
-                return job
-        message = f"job {job_id} did not end in time"
-        raise AssertionError(message)
 
 
 def start(system: System, orders: Orders, *names: str) -> None:

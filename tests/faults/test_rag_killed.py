@@ -25,7 +25,7 @@ from tests.support.faults.measures.size import QUICK_VECTORS, times
 from tests.support.fixtures.system import Factory, System
 from tests.support.model_world import CAUSE, QUESTION, words_it
 from tests.support.stub_servers.chat_server import ChatScript, chatting, goes_on
-from tests.support.waiting import until
+from tests.support.waiting import ended_job, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(3600)]
 
@@ -97,7 +97,7 @@ class World:
             )
         self.system.kill(worker)
         start(self.system, self.orders, worker)
-        ended = self._ended(job_id, began)
+        ended = ended_job(self.client, job_id, began + DEADLINE_SECONDS + LATE_SECONDS)
         (self.orders.folder / "before_keep" / f"{ANY}.go").unlink(missing_ok=True)
         return {**ended, "took": time.monotonic() - began}
 
@@ -108,16 +108,6 @@ class World:
     def _await_chunk(self, job_id: str) -> None:
         with self.client.stream("GET", f"{JOBS}/{job_id}/events") as events:
             assert any(line == "event: llm_chunk" for line in events.iter_lines())
-
-    def _ended(self, job_id: str, began: float) -> dict[str, Any]:
-        while time.monotonic() - began < DEADLINE_SECONDS + LATE_SECONDS:
-            job: dict[str, Any] = self.client.get(
-                f"{JOBS}/{job_id}", params={"wait_ms": 2000}
-            ).json()
-            if job["ended_at"] is not None:
-                return job
-        message = f"job {job_id} did not end in time"
-        raise AssertionError(message)
 
 
 def start(system: System, orders: Orders, *names: str) -> None:
