@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import logging
 import os
@@ -12,8 +11,8 @@ from typing import Any
 
 from celery import bootsteps, signals
 
+from shared import garbage, switch_interval
 from shared import log as logs
-from shared import switch_interval
 from shared.messaging.celery_app import make_app
 from shared.settings.settings import Settings
 from shared.text.words import languages
@@ -95,10 +94,7 @@ app.steps["worker"].add(Reporting)
 def _on_ready(**_: Any) -> None:
     ending.watch_for_quit()
     if kind.pool == "threads":
-        # What stands by now is never rubbish: to look through all of it would hold up
-        # every thread for 40 ms and more, amid whatever they are searching.
-        gc.collect()
-        gc.freeze()
+        garbage.spare_what_stands()
         switch_interval.take_short_turns()
         _growth.watch()
     log.info("worker_ready", metrics_port=worker_metrics.served(settings.metrics_port))
@@ -116,10 +112,7 @@ def _warm(**_: Any) -> None:
         # A second of work: each child that is started for a dead one would pay it.
         languages.load()
     if kind.pool == "prefork":
-        # What stands before the fork is never rubbish: a collection in a child would
-        # write to all of it, and so copy it.
-        gc.collect()
-        gc.freeze()
+        garbage.spare_what_stands()
 
 
 @signals.worker_process_init.connect

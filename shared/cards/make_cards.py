@@ -66,7 +66,7 @@ def _cards(
     page: ResultPage,
     end: Deadline,
 ) -> Iterator[Card]:
-    end.limit_time(conn)
+    end.limit_time(conn, one_plan=True)
     best = [one.row for one in page[:BEST_HITS]]
     named = card_rows.load_named(conn, plan.scope, [one.entry_id for one in best])
     zone, own = plan.time.zone, context.facility.incidents
@@ -80,6 +80,7 @@ def _cards(
         values = []
         if thing.kind == DEVICE:
             key = make_key(DEVICE, thing.canonical)
+            end.limit_time(conn, one_plan=True)
             values = card_rows.load_values(conn, plan.scope, [key])
         hit = _best_hit(page, thing, named)
         yield make_thing_card(thing, entries, values, hit, zone, own)

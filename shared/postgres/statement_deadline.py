@@ -35,13 +35,19 @@ class Deadline:
         """The time that is left, 0 at the least."""
         return max(0, int((self.ends_at - time.monotonic()) * 1000))
 
-    def limit_time(self, conn: Connection[Any], most_ms: int | None = None) -> None:
+    def limit_time(
+        self,
+        conn: Connection[Any],
+        most_ms: int | None = None,
+        *,
+        one_plan: bool = False,
+    ) -> None:
         """Limit the next statements to the time left; raise if none is left."""
         left = self.left_ms if most_ms is None else min(self.left_ms, most_ms)
         if left <= 0:
             raise DatabaseQueryError(technical="no time is left for it")
         # To the end of the transaction: a savepoint that is released keeps it.
-        limit_time(conn, left)
+        limit_time(conn, left, one_plan=one_plan)
 
 
 def limit_time(

@@ -26,6 +26,8 @@ from tests.support.waiting import until
 # Each change of a folder has all of its files looked at by the stub.
 MESSAGES, MESSAGES_IN_FILES = 20_000, 2_000
 EDITS, DELETIONS, ADDITIONS, KILLS = 500, 200, 150, 50
+# How much is read until the next death: by a server's requests, or by files' readings.
+MOST_READS = {True: 30, False: 3}
 # Of the deaths, those of a whole worker; and beside so many, one of a chore.
 SHARE_OF_ALL, KILLS_OF_A_CHORE = 0.3, 10
 NAME = "ring"
@@ -141,9 +143,10 @@ def kill_again_and_again(
         for _ in range(ADDITIONS // KILLS):
             elog.add_one()
         # In the middle of whatever they do just then.
-        met = elog.asked + chance.randint(1, 30)
+        seen, most = reads(elog, log), MOST_READS[elog.has_server]
+        met = seen + chance.randint(1, most)
         until(
-            functools.partial(is_asked, system, elog, met),
+            functools.partial(is_read, system, elog, log, met),
             within_seconds=120,
             what=f"somebody reads\n{system.tail('ingest')}",
         )
@@ -162,11 +165,16 @@ def kill_again_and_again(
     return killed
 
 
-def is_asked(system: System, elog: BusyElog, met: int) -> bool:
-    """Tell whether so many requests have come; keep up who sends them."""
+def is_read(system: System, elog: BusyElog, log: SourceLog, met: int) -> bool:
+    """Tell whether it was read so often; keep up who reads."""
     for name in READERS:
         keep_up(system, name)
-    return elog.asked >= met
+    return reads(elog, log) >= met
+
+
+def reads(elog: BusyElog, log: SourceLog) -> int:
+    """Return how many requests there were; of files, how often one began to read."""
+    return elog.asked if elog.has_server else log.begun()
 
 
 def keep_up(system: System, name: str) -> None:

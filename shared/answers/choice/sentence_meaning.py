@@ -41,15 +41,16 @@ def make_meanings(
             vector = whole
             if question.text != plan.query:
                 vector = context.query_vectors.of(encoder, question.text)
-            vectors = encoder.encode([_with_title(one) for one in candidates])
+            vectors = context.passage_vectors.of(
+                encoder, [_with_title(one) for one in candidates]
+            )
         except EmbeddingGenerationError as exc:
             # Words alone decide then.
             log.warning("sentences_not_compared", code=exc.error_code)
             return {}
-        cosines = (vectors @ vector).tolist()
         return {
-            one: calibration.of_branch(cosine, "cosine", model)
-            for one, cosine in zip(candidates, cosines, strict=True)
+            one: calibration.of_branch(float(passage @ vector), "cosine", model)
+            for one, passage in zip(candidates, vectors, strict=True)
         }
 
     return compare

@@ -11,7 +11,7 @@ from shared.answers.question.question import Question
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.pool import pipelined_connection
 from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 
 if TYPE_CHECKING:
@@ -46,9 +46,10 @@ def find_unwritten_words(
         return ()
     asked = [_in_any_language(question, word) for word in words]
     try:
-        with connection(pool) as conn:
-            statement_deadline.limit_time(conn, timeout_ms)
-            rows = conn.execute(_WRITTEN, {"asked": asked, **scope.params}).fetchall()
+        with pipelined_connection(pool) as conn:
+            statement_deadline.limit_time(conn, timeout_ms, one_plan=True)
+            given = {"asked": asked, **scope.params}
+            rows = conn.execute(_WRITTEN, given, prepare=True).fetchall()
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("unwritten_words_not_read", code=exc.error_code)
         return ()

@@ -13,7 +13,7 @@ from typing import LiteralString
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.pool import pipelined_connection
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.filters.filters import Filters
 from shared.search.retrieval.module_contract import (
@@ -99,7 +99,7 @@ def _other_sources_alone(
     (source,) = sources
     others = filters.sources
     if others is None:
-        with connection(context.pool) as conn:
+        with pipelined_connection(context.pool) as conn:
             statement_deadline.limit_time(conn, ask.budget_ms)
             given = {
                 "tenant": ask.plan.scope.tenant,

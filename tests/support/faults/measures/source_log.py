@@ -45,6 +45,7 @@ _TAKEN_OVER: LiteralString = """
 _TAKEN_UP: LiteralString = """
     SELECT extract(epoch FROM min(at) - %(killed_at)s::timestamptz)::float
       FROM claim_change WHERE was = %(claim)s"""
+_BEGUN: LiteralString = "SELECT count(*) FROM claim_change WHERE claim IS NOT NULL"
 _NOW: LiteralString = "SELECT clock_timestamp()"
 _OPEN: LiteralString = """
     SELECT kind, state, started_at::text, heartbeat_at::text FROM ingestion_run
@@ -118,6 +119,12 @@ class SourceLog:
         """Return how often a run was taken from somebody dead."""
         with psycopg.connect(self._database) as conn:
             row = conn.execute(_TAKEN_OVER).fetchone()
+        return int(row[0]) if row else 0
+
+    def begun(self) -> int:
+        """Return how often somebody has begun to read."""
+        with psycopg.connect(self._database) as conn:
+            row = conn.execute(_BEGUN).fetchone()
         return int(row[0]) if row else 0
 
     def now(self) -> object:
