@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from celery import bootsteps, signals
+from celery.platforms import SecurityWarning
 
 from shared import garbage, switch_interval
 from shared import log as logs
@@ -34,6 +35,8 @@ log = logs.get_logger()
 
 # redis-py 8 says so of celery's own use of `setex`, at every stored result.
 warnings.filterwarnings("ignore", message=".*setex.*", category=DeprecationWarning)
+# It warns root of what pickled messages may do; a worker of ours reads only JSON.
+warnings.filterwarnings("ignore", category=SecurityWarning)
 
 settings = Settings.load(os.environ)
 kind = worker_kinds.current()
