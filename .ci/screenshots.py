@@ -113,7 +113,7 @@ def wait_until_read(url: str) -> None:
     """Return once no stage has anything to do; before, less is found than later."""
     deadline = time.monotonic() + _READ_WITHIN_SECONDS
     while True:
-        stages = httpx2.get(f"{url}/v1/status", timeout=60).json()["stages"]
+        stages = httpx2.get(f"{url}/v1/lag", timeout=60).json()["stages"]
         waiting = sum(one["due"] + one["bulk"] for one in stages)
         if not waiting:
             return
