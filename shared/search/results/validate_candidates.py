@@ -99,20 +99,22 @@ def _cosines(
     """Return the hits' cosines by the model that the threshold belongs to."""
     name, vector = whole.model or "", unpack_vector(whole.vector or "")
     tenant, scope = plan.scope.tenant, plan.scope
+    threshold = plan.fan_out.threshold or 0.0
     ids = [UUID(item.entry_id) for item in items]
     with connection(context.pool) as conn:
         rows = hydrate(conn, ids, scope, max(1, int(seconds * 1000)))
-        # An entry that is compared as a whole has a stored vector already.
-        short = [
-            entry_id
-            for entry_id, row in rows.items()
-            if len(row.title) + len(row.text) < CONTENT_CHARACTERS
-        ]
         model = context.models.named(name) or vector_tables.find_model(conn, name)
-        told: dict[UUID, float] = {}
-        if model is not None and short:
+        stored: dict[UUID, float] = {}
+        if model is not None and rows:
             table = model.table_name
-            told = vectors.load_cosines(conn, table, tenant, vector, short)
+            stored = vectors.load_cosines(conn, table, tenant, vector, [*rows])
+    # An entry that is compared as a whole has a stored vector already. So has each
+    # passage of a long one: where the nearest is near enough, no text is read again.
+    told = {
+        entry_id: near
+        for entry_id, one in stored.items()
+        if (near := _as_minilm(one, name)) >= threshold or _is_short(rows[entry_id])
+    }
     texts = {
         entry_id: content_of(rows[entry_id], item)
         for item in items
@@ -121,10 +123,16 @@ def _cosines(
     encoder = context.encoder(name).within(seconds)
     made = context.passage_vectors.of(encoder, [*texts.values()])
     told |= {
-        entry_id: cosine(one, vector) for entry_id, one in zip(texts, made, strict=True)
+        entry_id: _as_minilm(cosine(one, vector), name)
+        for entry_id, one in zip(texts, made, strict=True)
     }
-    said_of = model_names.MINILM
-    return {
-        str(entry_id): model_names.equal_cosine(one, name, said_of)
-        for entry_id, one in told.items()
-    }
+    return {str(entry_id): one for entry_id, one in told.items()}
+
+
+def _is_short(row: HitRow) -> bool:
+    return len(row.title) + len(row.text) < CONTENT_CHARACTERS
+
+
+def _as_minilm(cosine_of: float, model: str) -> float:
+    """Return a cosine on the scale of the model that the threshold was said of."""
+    return model_names.equal_cosine(cosine_of, model, model_names.MINILM)

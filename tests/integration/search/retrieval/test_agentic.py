@@ -173,6 +173,18 @@ def test_what_is_too_far_from_the_whole_question_is_left_out_and_counted(
     assert [one.validation_score for one in again.results] == [*scores.values()]
 
 
+def test_of_a_long_entry_only_what_lies_far_off_is_read_again(logbook: Asking) -> None:
+    recorder = RecordingEncoder()
+    logbook.context = replace(logbook.context, encoder=lambda _: recorder)
+    body = ask(logbook, synthesize=False)
+    near = {hit["external_id"]: hit["validation_score"] for hit in body["results"]}
+    assert 0 < near["long"] < 0.9
+    # The parts of the question alone.
+    assert max(recorder.lengths) == len(QUESTION)
+    ask(logbook, validation_threshold=0.9, synthesize=False)
+    assert max(recorder.lengths) == CONTENT_CHARACTERS
+
+
 @pytest.mark.requirement("S3-35", "C03")
 def test_without_the_model_nothing_is_left_out_and_that_is_said(
     logbook: Asking,
