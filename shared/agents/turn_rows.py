@@ -62,6 +62,9 @@ _JOB: LiteralString = """
            ended_at IS NOT NULL AS has_ended
       FROM job
      WHERE id = %(job_id)s"""
+# What a crash of the server's machine takes back is claimed or stored once more, out of
+# what Redis has; the model's words alone are worth waiting for the disk.
+_LAZILY: LiteralString = "SELECT set_config('synchronous_commit', 'off', true)"
 # A turn that was taken up before counts it: its model may have been asked twice.
 _CLAIM: LiteralString = """
     INSERT INTO agent_turn AS t (job_id, turn_no, tenant, state, holder, lease_until)
@@ -184,6 +187,7 @@ def claim(
         "holder": holder,
         "lease": LEASE_SECONDS,
     }
+    conn.execute(_LAZILY)
     with conn.cursor(row_factory=class_row(TurnRow)) as cur:
         row = cur.execute(_CLAIM + _COLUMNS, given).fetchone()
     return None if row is None else Claim(job_id, tenant, holder, row)
@@ -245,6 +249,7 @@ def keep_outcomes(
     """Store outcomes of calls; outcomes that are stored already stay."""
     given = {"job_id": job_id, "tenant": tenant, "turn_no": turn_no}
     found = {"outcomes": Jsonb(dict(outcomes)), "is_done": is_done}
+    conn.execute(_LAZILY)
     conn.execute(_KEEP, {**given, **found})
 
 
