@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import httpx2
 
+from api.cli import api_client
 from api.cli.output import USAGE, CommandError
 from api.cli.render import log_lines
 from api.cli.stack import first_key, health, welcome
@@ -89,6 +90,9 @@ class Start:
         settings = Settings.load(self._environ)
         _check_port(settings.port, "the API", "start with another: `--port N`")
         _check_port(settings.flower_port, "Flower", "set FLOWER_PORT to another")
+        if self._echoes:
+            page = f"{api_client.base_url(settings)}/"
+            self._say(f"The page will be at {page} once all of it is up.")
         addresses = self._stack.start_servers(self._given(settings))
         migrations.migrate(
             addresses.database_url,
