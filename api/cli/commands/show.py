@@ -30,6 +30,12 @@ from shared import entry_fields
 from shared.text import plain_text
 
 _INDENT = "    "
+# Why a file is not here, where nothing went wrong.
+_ABSENT = {
+    "due": "being fetched",
+    "linked": "not fetched: it lies at its source alone",
+    "failed": "not fetched",
+}
 _MOST_SHOWN, _MOST_INDENTS = 400, 8
 # A level more of indenting for each so many columns.
 _LEAST_TEXT, _WIDE = 12, 60
@@ -119,9 +125,7 @@ def _revisions(client: Any, entry_id: str) -> Iterator[dict[str, Any]]:
 
 
 def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
-    files = [
-        f"{one['filename']} ({one['bytes']} bytes)" for one in entry["attachments"]
-    ]
+    files = [_file(one) for one in entry["attachments"]]
     links = [f"{one['kind']} {one['entry_id']}" for one in entry["links"]]
     facts: tuple[tuple[str, str | None], ...] = (
         ("tags", ", ".join(entry["tags"])),
@@ -147,6 +151,17 @@ def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
 def _plain(entry: Mapping[str, Any]) -> str:
     """Return the text of an entry without its markup, as a search shows it."""
     return plain_text.to_plain(entry["text"], entry["text_format"])
+
+
+def _file(one: Mapping[str, Any]) -> str:
+    """Return the name of a file with its size, and why it is not here or not read."""
+    size = f"{one['bytes']} bytes" if one["bytes"] is not None else ""
+    error = one["error"] or {}
+    why = error.get("message") or _ABSENT.get(one["state"], "")
+    if one["state"] == "due" and error:
+        why = f"{why} It is tried again."
+    about = "; ".join(part for part in (size, why) if part)
+    return f"{one['filename']} ({about.rstrip('.')})"
 
 
 def _attributes(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

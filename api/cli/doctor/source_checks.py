@@ -44,11 +44,11 @@ def of_sources(settings: Settings) -> Iterator[Check]:
 
 
 def _degraded(settings: Settings) -> Iterator[Check]:
-    """Yield the problem that each source has, or why that cannot be said."""
+    """Yield the problem and the shortfall of each source, or why both are unknown."""
     from shared.access.scope import Scope
     from shared.errors import LogchordError
     from shared.postgres.pool import connect
-    from shared.sources.admin import source_overview
+    from shared.sources.admin import shortfalls, source_overview
 
     if settings.database_url is None:
         return
@@ -63,9 +63,21 @@ def _degraded(settings: Settings) -> Iterator[Check]:
                     conn, Scope(tenant, "doctor"), settings.sources
                 )
             ]
+            lacking = [
+                (name, sentence)
+                for tenant in tenants
+                for name, one in shortfalls.load_shortfalls(conn, tenant).items()
+                for sentence in one.describe(name, admin=True)
+            ]
     except LogchordError as exc:
         yield Check("sources", "note", f"how they stand is not known: {exc.message}")
         return
     for one in sorted(found, key=lambda one: one.name):
         if one.problem is not None:
             yield Check(f"source {one.name}", "note", one.problem)
+    configured = {one.name for one in found}
+    for name, sentence in sorted(lacking, key=lambda one: one[0]):
+        if name not in configured:
+            # Nothing more is awaited of a source that was removed.
+            continue
+        yield Check(f"source {name}", "note", sentence)

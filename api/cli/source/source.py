@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _PATH = "/v1/sources"
 _KINDS = ("tail", "reconcile", "backfill", "reparse")
+_LACKING = (
+    ("quarantined", "quarantined"),
+    ("files_not_fetched", "files not fetched"),
+)
 _ENDED = frozenset({"done", "partial", "failed"})
 
 
@@ -47,8 +51,9 @@ def list_sources() -> None:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         out.data("  ".join(cells).rstrip())
     for one in found:
-        if one["degraded"]:
-            out.say(plain(one["degraded"]))
+        for sentence in (one["degraded"], *one["shortfalls"]):
+            if sentence:
+                out.say(plain(sentence))
 
 
 @source.command()
@@ -67,6 +72,7 @@ def show(*, name: str) -> None:
         ("adapter", one["adapter"]),
         ("state", _state(one)),
         ("what to do", one["degraded"]),
+        *(("not here", sentence) for sentence in one["shortfalls"]),
         ("entries", _entries(one)),
         ("logbooks", ", ".join(one["logbooks"])),
         ("who may read", _readers(one.get("readers"))),
@@ -285,6 +291,11 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _state(one: dict[str, Any]) -> str:
+    lacking = [f"{one[count]} {what}" for count, what in _LACKING if one[count]]
+    return ", ".join([_standing(one), *lacking])
+
+
+def _standing(one: dict[str, Any]) -> str:
     if one["paused"]:
         return "paused"
     if one["degraded"]:

@@ -85,6 +85,9 @@ class SourceOut(Model):
     complete_from: datetime | None
     complete_to: datetime | None
     degraded: str | None
+    quarantined: int
+    files_not_fetched: int
+    shortfalls: list[str]
     consecutive_failures: int
     last_error: dict[str, Any] | None
     readers: dict[str, list[str] | None] | None

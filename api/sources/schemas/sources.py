@@ -96,6 +96,13 @@ class SourceOut(Loose):
     complete_from: datetime | None = Field(description="Complete back to this time.")
     complete_to: datetime | None
     degraded: str | None = Field(description="What is wrong, and what to do.")
+    quarantined: int = Field(description="Records that could not be read.")
+    files_not_fetched: int = Field(
+        description="Files that it refused, or that could not be had, among 50,000."
+    )
+    shortfalls: list[str] = Field(
+        description="What of it is not here, and why; messages of errors for admins."
+    )
     consecutive_failures: int
     last_error: dict[str, Any] | None
     readers: dict[str, list[str] | None] | None = Field(
@@ -222,6 +229,9 @@ def source_out(one: SourceView, *, admin: bool) -> dict[str, Any]:
         "complete_from": timestamp(standing.complete_from) if standing else None,
         "complete_to": timestamp(standing.complete_to) if standing else None,
         "degraded": one.problem,
+        "quarantined": one.shortfall.quarantined,
+        "files_not_fetched": one.shortfall.files,
+        "shortfalls": list(one.shortfall.describe(one.name, admin=admin)),
         "consecutive_failures": standing.failures if standing else 0,
         "last_error": _error(standing.last_error, admin=admin) if standing else None,
         "readers": one.settings.args.get("readers") if admin else None,

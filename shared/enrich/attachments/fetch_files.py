@@ -145,12 +145,9 @@ def give_up(
 
 def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
     """Fetch a file and store its outcome; return an error that is worth a retry."""
-    if (
-        fetch is None
-        or one.position >= means.max_per_entry
-        or (one.declared_bytes or 0) > means.max_bytes
-    ):
-        _end(means, one, "linked")
+    refused = _refusal(means, one)
+    if fetch is None or refused:
+        _end(means, one, "linked", refused if fetch else None)
         return None
     try:
         opened = fetch(one.ref, means.max_bytes)
@@ -168,6 +165,23 @@ def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
         _end(means, one, "linked" if is_linked else "failed", exc)
     except ConfigurationError as exc:
         return exc
+    return None
+
+
+def _refusal(means: Means, one: Due) -> IngestionError | None:
+    """Return why a file is not asked for: the settings allow fewer or smaller ones."""
+    if one.position >= means.max_per_entry:
+        message = (
+            f"It is the file {one.position + 1} of its entry, of which the first"
+            f" {means.max_per_entry} are fetched (`max_attachments_per_entry`)."
+        )
+        return IngestionError(message, reason="too_many")
+    if (one.declared_bytes or 0) > means.max_bytes:
+        message = (
+            f"It is said to have {one.declared_bytes} bytes, more than"
+            f" `max_attachment_bytes` ({means.max_bytes})."
+        )
+        return IngestionError(message, reason="declared_too_large")
     return None
 
 

@@ -45,15 +45,17 @@ _KEEP: LiteralString = """
                                                excluded.declared_bytes)
                         THEN excluded.state ELSE a.state END
     RETURNING a.entry_id, a.state = 'due'"""
-# What was never asked for: whatever was asked for, and is not here, has its error.
+# What was never asked for, or not for its number or size alone: whatever was asked for,
+# and is not here, has an error of another kind.
 _ASK_FOR: LiteralString = """
     UPDATE attachment a SET state = 'due'
       FROM entry e
      WHERE e.id = a.entry_id AND e.tenant = %(tenant)s AND a.tenant = %(tenant)s
        AND e.source = %(source)s AND e.deleted_at IS NULL
        AND a.state = 'linked' AND a.position < %(most)s
-       AND (a.error IS NULL OR %(refused)s
-            AND a.error -> 'details' ->> 'reason' = 'address_refused')
+       AND (a.error IS NULL
+            OR a.error -> 'details' ->> 'reason' IN ('too_many', 'declared_too_large')
+            OR %(refused)s AND a.error -> 'details' ->> 'reason' = 'address_refused')
        AND coalesce(a.declared_bytes, 0) <= %(most_bytes)s
        AND NOT starts_with(a.external_id, 'upload:')
        AND (%(entry_id)s::uuid IS NULL OR a.entry_id = %(entry_id)s)

@@ -14,6 +14,8 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.settings.source_sections import SourceSettings
 from shared.sources import newest_entry, run_records, source_state
+from shared.sources.admin import shortfalls
+from shared.sources.admin.shortfalls import Shortfall
 from shared.sources.run_records import IngestionRun
 from shared.sources.source_state import SourceState
 from shared.work import schedule
@@ -84,6 +86,8 @@ class SourceView:
     last_run: IngestionRun | None
     # None: nobody has asked for it to be counted.
     stock: Stock | None
+    # Empty, too, where nobody has asked for it to be counted.
+    shortfall: Shortfall
     # None: among the newest of all there is none that the caller may see.
     newest: datetime | None
     now: datetime
@@ -148,6 +152,7 @@ def list_sources(
     assert row is not None
     found = dict(_pushed(configured, scope.tenant))
     found |= {source: one.settings for source, one in states.items()}
+    lacking = shortfalls.load_shortfalls(conn, scope.tenant) if counted else {}
     return [
         _view(
             conn,
@@ -155,6 +160,7 @@ def list_sources(
             settings,
             states.get(source),
             {**scope.params, "source": source, "looked_through": MOST_COUNTED},
+            lacking=lacking.get(source, Shortfall()),
             counted=counted,
             now=row[0],
         )
@@ -181,6 +187,7 @@ def _view(
     standing: SourceState | None,
     values: Mapping[str, Any],
     *,
+    lacking: Shortfall,
     counted: bool,
     now: datetime,
 ) -> SourceView:
@@ -197,6 +204,7 @@ def _view(
         schedule.load_standings(conn, name) if standing else {},
         latest[0] if latest else None,
         stock,
+        lacking,
         last[0] if last else None,
         now,
     )

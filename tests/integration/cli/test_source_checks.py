@@ -7,9 +7,20 @@ from typing import Any
 import pytest
 
 from api.cli.doctor.source_checks import of_sources
-from shared.errors import IngestionError
+from api.sources.schemas.sources import source_out
+from shared.access.scope import Scope
+from shared.adapter_contract.contract import RawItem
+from shared.adapter_contract.entry import AttachmentRef
+from shared.enrich.attachments import attachment_states
+from shared.enrich.attachments.attachment_states import FileContents
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page, tombstone_many
+from shared.errors import IngestionError, MalformedEntryError
 from shared.settings.settings import Settings
 from shared.sources import source_state
+from shared.sources.admin import source_overview
+from shared.sources.intake import rejected
+from shared.sources.intake.rejected import Rejected
 from shared.sources.runs import sync_config
 
 TENANT = "default"
@@ -49,6 +60,66 @@ def test_a_degraded_source_of_any_tenant_is_named_with_its_problem(
     source_state.pause(committing, TENANT, "ring", "moving house")
     ((*_, paused),) = told(settings)
     assert "was paused: moving house" in paused
+
+
+def test_what_is_not_here_of_a_source_is_named_with_its_reason(
+    settings: Settings, committing: Any
+) -> None:
+    bad = MalformedEntryError("No time.", reason="time_missing")
+    item = RawItem("7", b"x", "text/plain")
+    rejected.store_rejected(committing, TENANT, "ring", [Rejected(item, bad)])
+    rejected.store_rejected(committing, TENANT, "gone", [Rejected(item, bad)])
+    refs = tuple(AttachmentRef(name, name) for name in ("a", "b", "c", "d"))
+    draft = EntryDraft("linac", "1", "x", readers=("rf",), attachments=refs)
+    (saved,) = save_page(committing, "linac", [draft], stages=[], editor="test")
+    refused = IngestionError("far.example may not be asked.", reason="address_refused")
+    away = IngestionError("Nobody answers.", reason="no_connection")
+    kept = FileContents("text/plain", bytes(32), "text", 4)
+    first, second, third, last = attachment_states.list_due_files(
+        committing, "linac", saved.entry_id
+    )
+    attachment_states.end(committing, first, "linked", error=refused)
+    attachment_states.end(committing, second, "failed", error=refused)
+    attachment_states.record_failure(committing, third, away)
+    attachment_states.end(committing, last, "stored", stored=kept)
+
+    assert told(settings) == [
+        (
+            "source linac",
+            "note",
+            (
+                "Of the source 'linac' 2 files were not fetched (address_refused)."
+                " far.example may not be asked."
+            ),
+        ),
+        (
+            "source linac",
+            "note",
+            (
+                "Of the source 'linac' 1 file was not fetched (no_connection)."
+                " Nobody answers. It is tried again by itself."
+            ),
+        ),
+        (
+            "source ring",
+            "note",
+            (
+                "Of the source 'ring' 1 record is quarantined: `logchord quarantine list"
+                " --stage ingest --source ring` shows why."
+            ),
+        ),
+    ]
+    views = source_overview.list_sources(
+        committing, Scope("linac", "me"), settings.sources, counted=True
+    )
+    (linac,) = (source_out(one, admin=False) for one in views if one.state)
+    assert (linac["quarantined"], linac["files_not_fetched"]) == (0, 3)
+    # A message may name what not everybody may read.
+    assert not any("far.example" in one for one in linac["shortfalls"])
+
+    rejected.forget(committing, TENANT, "ring", ["7"])
+    tombstone_many(committing, "linac", "linac", ["1"], reason="gone", stages=[])
+    assert told(settings) == [("sources", "ok", "2 are configured")]
 
 
 def test_of_a_database_that_does_not_answer_no_source_is_called_well(

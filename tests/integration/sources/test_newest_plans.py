@@ -1,4 +1,4 @@
-"""How old a source's newest entry is costs one look-up, whatever else is stored."""
+"""What is told of how a source stands costs little, whatever else is stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from shared.access.scope import Scope
-from shared.sources.admin import source_overview
+from shared.sources.admin import shortfalls, source_overview
 
 # Of one source nearly all entries, of one some old ones, of one what is deleted.
 MANY, FEW, MOST = 16_000, 200, 1000
@@ -26,6 +26,15 @@ _FILL = """
 _STOOD = """
     INSERT INTO source_state (source, tenant, adapter, config_hash, config)
     SELECT source, 'default', 'olog', '', '{}' FROM entry GROUP BY source"""
+# Every file has come but those of the source with old entries.
+_ATTACH = """
+    INSERT INTO attachment (id, tenant, entry_id, external_id, position, filename,
+                            state, error)
+    SELECT gen_random_uuid(), tenant, id, 'a', 0, 'a.txt',
+           CASE WHEN source = 'old' THEN 'linked' ELSE 'stored' END,
+           CASE WHEN source = 'old' THEN '{"code": "refused", "message": "No."}'::jsonb
+           END
+      FROM entry"""
 ALL = Scope("default", "me")
 CLOSED = Scope("default", "me", logbooks=("Vacuum",))
 
@@ -91,3 +100,16 @@ def test_the_numbers_of_every_source_are_looked_up_one_by_one(filled):
         one.source: one.lag_seconds or 0 for one in source_overview.behind(filled, "*")
     }
     assert behind["busy"] < behind["old"]
+
+
+def test_files_that_came_cost_nothing_where_the_others_are_counted(filled):
+    filled.execute(_ATTACH)
+    filled.execute("ANALYZE attachment")
+    values = {"tenant": "default", "most": shortfalls.MOST_FILES}
+    found = steps(filled, shortfalls._UNFETCHED, **values)
+    scans = [one for one in found if one.get("Relation Name") == "attachment"]
+    assert {one.get("Index Name") for one in scans} <= {None, "attachment_unfetched"}
+    assert "Seq Scan" not in {one["Node Type"] for one in scans}
+
+    lacking = shortfalls.load_shortfalls(filled, "default")
+    assert {name: one.files for name, one in lacking.items()} == {"old": FEW}

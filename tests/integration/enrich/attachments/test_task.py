@@ -290,6 +290,35 @@ def test_what_was_only_linked_is_fetched_once_its_source_is_known(conn, ctx, ser
     assert due_stages(conn) == []
 
 
+def test_what_was_too_large_or_too_many_is_fetched_once_it_may_be(conn, ctx, server):
+    small = ctx.settings.model_copy(update={"max_attachments_per_entry": 2})
+    of_small = Context(Resources(small, make_app(small), "test"), {})
+    entry_id = save(
+        conn,
+        ref(server, "a.txt", b"one"),
+        ref(server, "large.bin", b"two", bytes=20_000),
+        ref(server, "third.txt", b"three"),
+    )
+    attachments.extract_attachment(of_small, [entry_id])
+    of_small._resources.close()
+    kept = found(conn, entry_id)
+    assert {name: one.state for name, one in kept.items()} == {
+        "a.txt": "stored",
+        "large.bin": "linked",
+        "third.txt": "linked",
+    }
+    told = {name: (one.error or {}).get("message", "") for name, one in kept.items()}
+    assert "said to have 20000 bytes" in told["large.bin"]
+    assert "the first 2 are fetched" in told["third.txt"]
+
+    sync_config.arrange(conn, ctx.settings)
+    conn.commit()
+    attachments.extract_attachment(ctx, [entry_id])
+    kept = found(conn, entry_id)
+    assert kept["third.txt"].state == "stored"
+    assert kept["large.bin"].state == "linked"
+
+
 def test_the_task_twice_asks_once_and_the_same_content_lies_once(
     conn, ctx, server, tmp_path
 ):
@@ -334,7 +363,7 @@ def test_each_file_comes_to_its_own_end(conn, ctx, server, elsewhere):
     code = "attachment_fetch_failed"
     assert ended[2] == ("missing.txt", "failed", code, "refused")
     assert ended[3] == ("large.bin", "linked", code, "too_large")
-    assert ended[4][:2] == ("declared.bin", "linked")
+    assert ended[4] == ("declared.bin", "linked", code, "declared_too_large")
     assert ended[5][:2] == ("limit.bin", "stored")
     assert ended[6][:2] == (name, "stored")
     assert ended[7][:2] == ("foreign.txt", "linked")
