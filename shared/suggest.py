@@ -13,7 +13,8 @@ _LIKENESS = 0.7
 
 def hint(name: str, known: Iterable[str]) -> str:
     """Return a sentence that names the nearest of what is known, or nothing."""
+    folded = {one.casefold(): one for one in sorted(known)}
     near = difflib.get_close_matches(
-        name[:MAX_CHARACTERS], sorted(known), n=1, cutoff=_LIKENESS
+        name[:MAX_CHARACTERS].casefold(), list(folded), n=1, cutoff=_LIKENESS
     )
-    return f" Did you mean {near[0]}?" if near else ""
+    return f" Did you mean {folded[near[0]]}?" if near else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
+from typing import NamedTuple
 
 _LEAP_SECOND = 60
 _NOON, _HOURS_A_DAY, _MINUTES_AN_HOUR = 12, 24, 60
@@ -75,6 +76,14 @@ _NAMED = {
 }
 
 
+class Numeric(NamedTuple):
+    """The three numbers of a date whose year comes last."""
+
+    first: int
+    other: int
+    year: int
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenTime:
     """A date, with a wall time perhaps and a zone perhaps, as it stands there."""
@@ -124,6 +133,17 @@ def find_numeric(text: str, *, day_first: bool) -> WrittenTime | None:
     if day_first or match["mark"] == ".":
         return _written(match, other, first)
     return _written(match, first, other)
+
+
+def find_order(text: str) -> Numeric | None:
+    """Return the numbers of a date in which day and month may be taken for each other.
+
+    With points the day leads.
+    """
+    match = _NUMERIC.fullmatch(text)
+    if match is None or match["mark"] == "." or not int(match["year"]):
+        return None
+    return Numeric(int(match["first"]), int(match["other"]), int(match["year"]))
 
 
 def month(name: str) -> int:

@@ -173,6 +173,13 @@ def _lacking(
         # What was read may be wrong, too: 12/09 and 13/09 are of one month.
         advice = source_advice.unread(checked.reason, is_mapped=is_mapped)
         yield "most of its entries could not be read", advice
+    doubts = checked.doubts
+    if doubts.absent:
+        places = " or ".join(repr(one.place) for one in doubts.absent)
+        yield f"no record has {places}", source_advice.MISNAMED
+    if doubts.order:
+        advice = source_advice.unsure_order(doubts.order)
+        yield "its dates may have the day or the month first", advice
     if checked.unread:
         has_login = source_advice.has_login(source)
         advice = source_advice.unread_part(has_login=has_login)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from shared.times.date_orders import UnsureOrder
+
 _LOGIN = (
     "Give a login: --user, and --secret with the name of a variable or the path of a"
     " file that holds the password."
@@ -46,6 +48,10 @@ _UNREAD_MAPPED: Mapping[str, str] = {
     "time_unreadable": "Say how its times are written, in the codes of strptime: such"
     " as --time-format '%d/%m/%Y'. Else look whether --map names the right column.",
 }
+MISNAMED = (
+    "Spell it as the records do, or leave it out; --force adds it as it is, for a field"
+    " that only some records have."
+)
 _MAPPED = (
     "Look at what --map names: `entry_time` and `text` or `title` are to stand in the"
     " columns or keys that are listed above, spelt as there."
@@ -103,6 +109,23 @@ def hidden(books: Sequence[str]) -> str:
         " may read the source. Then name every logbook so: one that is not named is"
         " hidden. --force adds it as it is."
     )
+
+
+def unsure_order(order: UnsureOrder) -> str:
+    """Return the next step where a date reads in two ways."""
+    patterns = order.patterns()
+    if patterns is None:
+        which = (
+            "--set args.day_first=true where the day comes first, else"
+            " --set args.day_first=false"
+        )
+    else:
+        day_first, month_first = patterns
+        which = (
+            f"--time-format {day_first!r} where the day comes first, else"
+            f" --time-format {month_first!r}"
+        )
+    return f"Say which: {which}. --force adds it as it is."
 
 
 def unread(reason: str, *, is_mapped: bool) -> str:

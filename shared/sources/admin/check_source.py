@@ -23,6 +23,8 @@ from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
 from shared.sources.adapter_io import hurry, make_io
+from shared.sources.admin import map_doubts
+from shared.sources.admin.map_doubts import NO_DOUBTS, MapDoubts
 from shared.sources.intake.normalise import Rules
 from shared.sources.load_adapter import Opened
 
@@ -62,6 +64,8 @@ class Checked:
     reason: str | None = None
     # What a part of it says that is not shown to us.
     unread: tuple[str, ...] = ()
+    # What of its map may be meant otherwise.
+    doubts: MapDoubts = NO_DOUBTS
 
 
 def check_configured(settings: Settings, name: str, source: SourceSettings) -> Checked:
@@ -81,13 +85,16 @@ def check(opened: Opened, rules: Rules) -> Checked:
     report = _report(opened, problems)
     drafts: list[EntryDraft] = []
     reason: str | None = None
+    doubts = NO_DOUBTS
     ok = True
     try:
         page = _first_page(opened)
         if page is not None:
             drafts, bad = _read(opened, rules, page)
             problems += [_told(one, count) for one, count in bad.values()]
-            problems += _unfilled(opened, drafts)
+            doubts = map_doubts.find_map_doubts(opened.adapter, page.items)
+            problems += doubts.problems
+            problems += _unfilled(opened, drafts, doubts)
             lost = {one: count for one, (_, count) in bad.items()}
             if sum(lost.values()) > len(drafts):
                 reason = max(lost, key=lost.__getitem__)
@@ -111,6 +118,7 @@ def check(opened: Opened, rules: Rules) -> Checked:
         capabilities=opened.capabilities,
         reason=reason,
         unread=_unread(opened),
+        doubts=doubts,
     )
 
 
@@ -173,8 +181,8 @@ def _told(first: MalformedEntryError, count: int) -> str:
     return f"{count} could not be read{which}: {first.message}"
 
 
-def _unfilled(opened: Opened, drafts: list[EntryDraft]) -> list[str]:
-    """Name the mapped fields that no entry fills: a misspelt column is silent."""
+def _unfilled(opened: Opened, drafts: list[EntryDraft], doubts: MapDoubts) -> list[str]:
+    """Name the mapped fields that no entry fills, though their columns are there."""
     args = opened.source.args
     if not drafts or not isinstance(args, MappedSettings):
         return []
@@ -182,7 +190,8 @@ def _unfilled(opened: Opened, drafts: list[EntryDraft]) -> list[str]:
         f"Of the first {len(drafts)} entries none has {name!r}: look at"
         f" {_places(at)} in `args.map`."
         for name, at in args.map.items()
-        if not any(_has(one, args.name_of(name)) for one in drafts)
+        if not any(one.setting == f"map.{name}" for one in doubts.absent)
+        and not any(_has(one, args.name_of(name)) for one in drafts)
     ]
 
 

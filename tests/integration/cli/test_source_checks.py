@@ -104,8 +104,8 @@ def test_what_is_not_here_of_a_source_is_named_with_its_reason(
             "source ring",
             "note",
             (
-                "Of the source 'ring' 1 record is quarantined: `logchord quarantine list"
-                " --stage ingest --source ring` shows why."
+                "Of the source 'ring' 1 record is quarantined: `logchord quarantine"
+                " list --stage ingest --source ring` shows why."
             ),
         ),
     ]

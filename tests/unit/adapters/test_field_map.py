@@ -41,6 +41,35 @@ def reason(fields, record, **settings) -> str | None:
     return caught.value.reason
 
 
+@pytest.mark.parametrize(
+    ("place", "is_absent"),
+    [
+        ("page", False),
+        ("Page", True),
+        ("nothing", False),
+        ("/body/content", False),
+        ("/body/text", True),
+        ("/cfr/*/code", False),
+        ("/cfr/*/kode", True),
+        # What is empty here may be filled elsewhere.
+        ("/none/*/code", False),
+        ("/nothing/deeper", False),
+        ("/page/deeper", True),
+        ("/cfr/7", True),
+        ("", False),
+    ],
+)
+def test_a_place_that_a_record_lacks_is_told_from_one_that_is_empty(place, is_absent):
+    record = {
+        "page": "p/1",
+        "nothing": None,
+        "body": {"content": "Pump off"},
+        "cfr": [{"code": "A"}],
+        "none": [],
+    }
+    assert Pointer(place).is_absent(record) is is_absent
+
+
 def test_fields_are_found_by_name_and_pointer_and_the_rest_is_metadata() -> None:
     record = {
         "event_number": 35207,

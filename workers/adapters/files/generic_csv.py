@@ -21,6 +21,7 @@ from shared.adapter_contract.contract import (
     Window,
 )
 from shared.adapter_contract.entry import Entry
+from shared.adapter_contract.mapped_record import MappedRecord
 from workers.adapters.files.csv_rows import CSVForm, Dialect
 from workers.adapters.files.file_progress import PathFiles
 from workers.adapters.files.first_record import first_record, list_fields
@@ -34,6 +35,7 @@ from workers.adapters.mapping.map_settings import (
     MapArgs,
     Selector,
     by_field,
+    each,
 )
 
 _KINDS = {
@@ -72,6 +74,17 @@ class CSVArgs(MapArgs):
     complete_snapshot: bool = Field(
         default=False, description="The files hold everything: what is absent is gone."
     )
+
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Yield those of the map, and those that are a CSV file's alone."""
+        yield from super().places()
+        for field, selector in self.columns.items():
+            for column in each(selector):
+                yield f"columns.{field}", column
+        for column in self.id_columns:
+            yield "id_columns", column
+        for column in self.types:
+            yield "types", column
 
     def own_id(self) -> Selector:
         """Return the columns that make it up."""
@@ -154,6 +167,10 @@ class GenericCSV:
             is_repaired = any(_REPLACEMENT in str(value) for value in row.values())
             flags = ("charset_guess", *(("repaired",) if is_repaired else ()))
         return self._map.entry(row, raw.external_id, flags=flags)
+
+    def look_up(self, raw: RawItem) -> MappedRecord:
+        """Return the columns of a row, and those that it lacks of the settings."""
+        return self._map.look_up(raw.payload, self._args)
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:

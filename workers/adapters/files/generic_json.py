@@ -23,6 +23,7 @@ from shared.adapter_contract.contract import (
     Window,
 )
 from shared.adapter_contract.entry import Entry
+from shared.adapter_contract.mapped_record import MappedRecord
 from shared.times import source_times
 from workers.adapters.files import json_records
 from workers.adapters.files.file_progress import Files, PathFiles
@@ -136,6 +137,10 @@ class GenericJSON:
         record, flags = self._record(raw)
         written = self._demo_time(record[_DEMO], raw) if _DEMO in record else None
         return self._map.entry(record, raw.external_id, flags=flags, written=written)
+
+    def look_up(self, raw: RawItem) -> MappedRecord:
+        """Return the keys of a record, and those that it lacks of the settings."""
+        return self._map.look_up(self._record(raw)[0], self._args)
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:

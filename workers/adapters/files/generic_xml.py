@@ -20,6 +20,7 @@ from shared.adapter_contract.contract import (
     Window,
 )
 from shared.adapter_contract.entry import Entry
+from shared.adapter_contract.mapped_record import MappedRecord
 from workers.adapters.files.file_progress import PathFiles
 from workers.adapters.files.first_record import first_record, list_fields
 from workers.adapters.files.walk import FileWalk
@@ -128,6 +129,10 @@ class GenericXML:
             record = {**record, _FILES: _addressed(record[_FILES])}
         flags = () if raw.charset is None else ("charset_guess",)
         return self._map_of(record).entry(record, raw.external_id, flags=flags)
+
+    def look_up(self, raw: RawItem) -> MappedRecord:
+        """Return the elements of a record, and those that it lacks of the settings."""
+        return self._map_of(raw.payload).look_up(raw.payload, self._args)
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:

@@ -12,6 +12,7 @@ from typing import Any, Self
 from shared import entry_fields
 from shared.adapter_contract.contract import Source
 from shared.adapter_contract.entry import Entry, TextFormat
+from shared.adapter_contract.mapped_record import MappedRecord
 from shared.errors import MalformedEntryError
 from shared.times import source_times
 from workers.adapters.mapping import field_values as values
@@ -155,6 +156,22 @@ class FieldMap:
         if value is None or isinstance(value, bool | dict | list | float):
             return None
         return str(value)
+
+    def look_up(self, record: Any, args: MapArgs) -> MappedRecord:
+        """Return the names of a record, and the places of the map that it lacks."""
+        if not isinstance(record, dict):
+            malformed("wrong_type", f"A {type(record).__name__} is no record.")
+        picked = (field.pick(record) for field in self._fields if field.name in TIMES)
+        times = (" ".join(one.split()) for one in picked if isinstance(one, str))
+        return MappedRecord(
+            names=tuple(map(str, record)),
+            absent=frozenset(
+                (setting, place)
+                for setting, place in args.places()
+                if Pointer(place).is_absent(record)
+            ),
+            times=() if args.says_order else tuple(times),
+        )
 
     def entry(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field
@@ -104,9 +104,20 @@ class MapArgs(AdapterArgs):
         """Return where the id of a record stands; nowhere: by its content."""
         return each(by_field(self.map).get("external_id", self.own_id()))
 
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Yield each setting that names a place in a record, and that place."""
+        for field, selector in self.map.items():
+            for place in each(selector):
+                yield f"map.{field}", place
+
     def own_id(self) -> Selector:
         """Return where it stands if the map says nothing."""
         return ()
+
+    @property
+    def says_order(self) -> bool:
+        """Tell whether the settings say if the day or the month comes first."""
+        return bool(self.time_format) or "day_first" in self.model_fields_set
 
     def name_of(self, mapped: str) -> str:
         """Return our name of a field of the map, which may be an alias of it."""

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 _BAD_ESCAPE = re.compile("~(?![01])")
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 class Pointer:
@@ -34,6 +35,17 @@ class Pointer:
             return document.get(self.key)
         found = self.all(document)
         return found[0] if found else None
+
+    def is_absent(self, document: Any) -> bool:
+        """Tell whether a document lacks the place; what is empty there may have it."""
+        found = [document]
+        for token in self.tokens:
+            if any(value in _EMPTY for value in found):
+                return False
+            found = _below(found, token)
+            if not found:
+                return True
+        return False
 
     def listed(self, document: Any) -> Any:
         """Return the value there; with a `*`, the list of them all."""

@@ -25,6 +25,7 @@ from shared.adapter_contract.contract import (
     Window,
 )
 from shared.adapter_contract.entry import Entry
+from shared.adapter_contract.mapped_record import MappedRecord
 from shared.errors import MalformedEntryError
 from workers.adapters.mapping.field_map import FieldMap
 from workers.adapters.mapping.field_values import hash_id
@@ -171,6 +172,10 @@ class GenericREST:
         """Return the entry of an item of the list."""
         external_id = raw.external_id or self._map.external_id(raw.payload) or ""
         return self._map.entry(raw.payload, external_id)
+
+    def look_up(self, raw: RawItem) -> MappedRecord:
+        """Return the keys of an item, and those that it lacks of the settings."""
+        return self._map.look_up(raw.payload, self.args)
 
     def fetch(self, external_id: str) -> RawItem | None:
         """Return the entry as its own address tells it; None: it is gone."""

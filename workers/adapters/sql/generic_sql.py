@@ -24,6 +24,7 @@ from shared.adapter_contract.contract import (
     Window,
 )
 from shared.adapter_contract.entry import Entry
+from shared.adapter_contract.mapped_record import MappedRecord
 from shared.errors import IngestionError, MalformedEntryError
 from workers.adapters.mapping.field_map import FieldMap
 from workers.adapters.mapping.map_settings import canonical
@@ -161,6 +162,10 @@ class GenericSQL:
             raise MalformedEntryError("A row is an object.", reason="wrong_type")
         record, flags = self._reader.record(raw.payload)
         return self._map.entry(record, raw.external_id, flags=flags)
+
+    def look_up(self, raw: RawItem) -> MappedRecord:
+        """Return the columns of a row, and those that it lacks of the settings."""
+        return self._map.look_up(self._reader.record(raw.payload)[0], self.args)
 
     def list_ids(self, window: Window | None) -> Iterator[IdStamp]:
         """Yield every id of the source, whatever the window."""

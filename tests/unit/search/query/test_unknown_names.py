@@ -52,6 +52,7 @@ def test_an_unknown_facet_and_parameter_are_refused_with_the_nearest_name() -> N
 
 
 def test_what_is_like_nothing_is_refused_without_a_guess_however_long() -> None:
+    assert suggest.hint("OPENED", ["Opened on", "Asset"]) == " Did you mean Opened on?"
     assert suggest.hint("qqqq", filters.BUILT) == ""
     assert suggest.hint("x" * 1_000_000, filters.BUILT) == ""
 
