@@ -149,7 +149,7 @@ class NotFoundError(InvalidRequestError):
 
 
 class GoneError(InvalidRequestError):
-    """This entry was deleted in its logbook."""
+    """This entry was deleted."""
 
     code = "entry_deleted"
 

@@ -20,7 +20,7 @@ from shared.entries.reading import read_entries
 from shared.entries.saving import write_rights
 from shared.entries.saving.entry_batch import Saved
 from shared.entries.saving.validate import Rules, refuse_pulled
-from shared.errors import GoneError, InvalidRequestError, NotFoundError
+from shared.errors import InvalidRequestError, NotFoundError
 from shared.postgres.pool import connection
 from shared.times.rfc3339 import timestamp
 
@@ -250,9 +250,7 @@ def _held(
     entry_links.lock(conn, scope.tenant, found.source)
     write_rights.hold(conn, scope, found.entry_id)
     entry = read_entries.load_entry(conn, scope, found.entry_id)
-    if entry is not None and entry.deleted_at is not None:
-        raise GoneError
-    return entry
+    return None if entry is None else read_entries.require_entry(entry)
 
 
 def _check_match(entry: EntryView, if_match: str | None) -> None:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
+
+# Why an entry was deleted, as its row keeps it; whoever asks for it may say more.
+SAID_BY_SOURCE, ABSENT_AT_SOURCE = "deleted at its source", "no longer at its source"
+SUPERSEDED, RETENTION = "superseded", "retention"
+SOURCE_REMOVED = "its source was removed"
+# What these tombstones stand for came after the entry; its source may still list it.
+FINAL = frozenset({SUPERSEDED, RETENTION})
+_TOLD: Mapping[str | None, str] = {
+    **dict.fromkeys((SAID_BY_SOURCE, ABSENT_AT_SOURCE), "deleted in its logbook"),
+    SUPERSEDED: "superseded by another entry",
+    RETENTION: "deleted here, as older than what is kept of its source",
+    SOURCE_REMOVED: "deleted here, after its source was removed",
+}
 
 # The rows are locked already, or one alone.
 _BURY: LiteralString = """
@@ -54,3 +67,8 @@ def bury(
         "at": at,
     }
     return sorted(row[0] for row in conn.execute(_BURY, values))
+
+
+def describe_deletion(reason: str | None) -> str:
+    """Return whether the logbook or somebody here deleted an entry: it "was" that."""
+    return _TOLD.get(reason, "deleted here, by a request")

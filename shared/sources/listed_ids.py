@@ -12,7 +12,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.adapter_contract.contract import IdStamp
-from shared.entries.saving.change_detection import FINAL
+from shared.entries.tombstones import FINAL
 
 _ADD: LiteralString = """
     INSERT INTO source_listing (run_id, external_id, stamp)

@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow, class_row
 from shared import entry_fields
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.entries import tombstones
 from shared.entries.draft import FUTURE
 from shared.entries.reading.filter_sql import ANYTHING, narrowed_by
 from shared.entry_fields import EntryFields
@@ -288,7 +289,10 @@ def require_entry(entry: EntryView | None) -> EntryView:
         raise NotFoundError
     if entry.deleted_at is not None:
         deleted = timestamp(entry.deleted_at)
-        raise GoneError(details={"deleted_at": deleted, "reason": entry.delete_reason})
+        raise GoneError(
+            f"This entry was {tombstones.describe_deletion(entry.delete_reason)}.",
+            details={"deleted_at": deleted, "reason": entry.delete_reason},
+        )
     return entry
 
 

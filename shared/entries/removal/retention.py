@@ -10,7 +10,6 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.entries import entry_links, reply_updates, tombstones
-from shared.entries.saving.change_detection import RETENTION
 from shared.work import due_work as due
 
 # The oldest first, and by key where they are locked.
@@ -35,7 +34,6 @@ _OF_SOURCE: LiteralString = """
      ORDER BY e.id
      LIMIT %(limit)s
        FOR NO KEY UPDATE OF e"""
-SOURCE_REMOVED = "its source was removed"
 
 
 def delete_of_source(
@@ -53,7 +51,7 @@ def delete_of_source(
     entry_links.share(conn, tenant, source)
     values = {"tenant": tenant, "source": source, "limit": limit}
     found = [row[0] for row in conn.execute(_OF_SOURCE, values)]
-    gone = tombstones.bury(conn, tenant, found, reason=SOURCE_REMOVED)
+    gone = tombstones.bury(conn, tenant, found, reason=tombstones.SOURCE_REMOVED)
     reply_updates.add_work_of_gone(conn, tenant, gone, stages, work_class=due.BULK)
     return gone
 
@@ -74,6 +72,6 @@ def expire(
     entry_links.share(conn, tenant, source)
     values = {"tenant": tenant, "source": source, "days": days, "limit": limit}
     past = [row[0] for row in conn.execute(_PAST, values)]
-    gone = tombstones.bury(conn, tenant, past, reason=RETENTION)
+    gone = tombstones.bury(conn, tenant, past, reason=tombstones.RETENTION)
     reply_updates.add_work_of_gone(conn, tenant, gone, stages, work_class=due.BULK)
     return gone

@@ -13,13 +13,11 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.entries import tombstones
 from shared.entries.draft import EntryDraft
 
 Identity = tuple[str, str]
 
-# What these tombstones stand for came after the entry; its source may still list it.
-SUPERSEDED, RETENTION = "superseded", "retention"
-FINAL = frozenset({SUPERSEDED, RETENTION})
 # A number of more digits is a hash that happens to have no letter.
 _MAX_DIGITS = 18
 
@@ -106,7 +104,7 @@ class News:
 
     def step(self, row: EntryFingerprint) -> Step:
         """Return how much is changed by it; an older delivery changes nothing."""
-        if row.deleted and row.delete_reason in FINAL:
+        if row.deleted and row.delete_reason in tombstones.FINAL:
             return Step.NOTHING
         if _is_older(self.draft, row):
             return Step.NOTHING

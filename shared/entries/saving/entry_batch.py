@@ -24,7 +24,6 @@ from shared.entries.saving import (
     payloads,
 )
 from shared.entries.saving.change_detection import (
-    SUPERSEDED,
     EntryFingerprint,
     Identity,
     News,
@@ -225,7 +224,7 @@ class EntryBatch:
         }
         self._thread(source, drafts)
         old = entry_links.superseded(self.conn, self.tenant, source, drafts)
-        return graves.bury(self.conn, self.tenant, old, reason=SUPERSEDED)
+        return graves.bury(self.conn, self.tenant, old, reason=graves.SUPERSEDED)
 
     def _thread(self, source: str, drafts: Mapping[UUID, EntryDraft]) -> None:
         """Write who names whom; only where somebody let go, whole threads are read."""

@@ -17,7 +17,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
-from shared.entries import refs
+from shared.entries import refs, tombstones
 from shared.errors import InvalidRequestError
 from shared.postgres.pool import connection
 from shared.search.absence import failed_filter, gates
@@ -43,7 +43,8 @@ _READ = frozenset({LOGIT, LIKENESS})
 
 _SEEN: LiteralString = (
     """
-    SELECT e.id, e.source, e.external_id, e.modified_at, e.entry_time, e.deleted_at
+    SELECT e.id, e.source, e.external_id, e.modified_at, e.entry_time, e.deleted_at,
+           e.delete_reason
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s)"""
     + rights.SEEN
@@ -109,6 +110,7 @@ class _MissedEntry:
     modified_at: datetime
     entry_time: datetime
     deleted_at: datetime | None
+    delete_reason: str | None
 
 
 def explain(reader: job_answer.JobReader, job: StoredJob, ref: str) -> WhyNot:
@@ -169,7 +171,8 @@ def _of_filters(
     """Return why the entry is out whatever its text says: deleted, or by a filter."""
     entry_id = str(entry.id)
     if entry.deleted_at is not None:
-        return WhyNot("deleted", "It was deleted in its logbook.", entry_id)
+        said = f"It was {tombstones.describe_deletion(entry.delete_reason)}."
+        return WhyNot("deleted", said, entry_id)
     gate = failed_filter.gate(conn, plan.scope, plan.filters, entry.id)
     if gate is None:
         return None

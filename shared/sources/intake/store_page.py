@@ -24,6 +24,7 @@ from shared.adapter_contract.contract import (
 from shared.entries import entry_links
 from shared.entries.saving.entry_batch import Saved
 from shared.entries.saving.save import save_page, tombstone_many
+from shared.entries.tombstones import SAID_BY_SOURCE
 from shared.errors import IngestionError, SourceUnreachableError
 from shared.postgres.pool import Pool, connection
 from shared.sources import adapter_memory, listed_ids, run_records, source_state
@@ -217,7 +218,7 @@ class Intake:
             work_class=self.work_class,
             fetch_attachments=self.opened.settings.attachments == "fetch",
         )
-        deleted = self._tombstone(conn, news.gone, "deleted at its source")
+        deleted = self._tombstone(conn, news.gone, SAID_BY_SOURCE)
         quarantined = rejected.store_rejected(conn, self.tenant, self.name, news.bad)
         mended = [draft.external_id for draft in news.drafts]
         rejected.forget(conn, self.tenant, self.name, mended)

@@ -8,10 +8,15 @@ import sys
 from pathlib import Path
 
 import psycopg
+import pytest
 
+from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
+from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
+from shared.errors import GoneError
 
+ALL = Scope("default", "me")
 BIN = Path(sys.executable).parent
 RING = "sources:\n  ring: {adapter: olog, base_url: 'http://127.0.0.1:9'}\n"
 
@@ -57,4 +62,9 @@ def test_the_entries_of_a_removed_source_are_deleted_and_of_no_other(
             "SELECT source, deleted_at IS NOT NULL, count(*) FROM entry"
             " GROUP BY 1, 2 ORDER BY 1, 2"
         ).fetchall()
+        gone = read_entries.get_by_external_id(conn, ALL, "ring", "1")
+        with pytest.raises(GoneError) as caught:
+            read_entries.require_entry(gone)
     assert rows == [("hall", False, 3), ("ring", True, 3)]
+    told = caught.value.message
+    assert told == "This entry was deleted here, after its source was removed."

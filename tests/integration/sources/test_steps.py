@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from shared.entries.saving import save as entries
-from shared.entries.saving.change_detection import RETENTION
+from shared.entries.tombstones import RETENTION
 from shared.postgres.pool import connection
 from shared.sources import run_records
 from shared.sources.admin import admin_actions

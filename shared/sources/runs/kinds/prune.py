@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.adapter_contract.contract import Fetches, RawItem
+from shared.entries.tombstones import ABSENT_AT_SOURCE
 from shared.postgres.pool import connection
 from shared.sources import run_records, source_state
 from shared.sources.intake.store_page import Intake, Steps
@@ -14,7 +15,6 @@ from shared.sources.run_records import Counts
 # Fewer than these are never too many, however small the logbook.
 _NEVER_TOO_MANY = 20
 _AT_ONCE = 50
-REASON = "no longer at its source"
 
 ListAgain = Callable[[], None]
 
@@ -81,7 +81,7 @@ def _delete_marked(intake: Intake, found: Listed) -> Steps:
                 gone.append(one.external_id)
             else:
                 alive.append(item)
-        intake.delete(gone, reason=REASON)
+        intake.delete(gone, reason=ABSENT_AT_SOURCE)
         yield intake.store(intake.read(alive), None)
 
 

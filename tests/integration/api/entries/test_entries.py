@@ -338,6 +338,9 @@ def test_a_deleted_entry_is_gone_for_everybody_and_kept_for_audit(caller):
 
     gone = caller.get(address)
     assert (gone.status_code, code_of(gone)) == (410, "entry_deleted")
+    error = gone.json()["error"]
+    assert error["message"] == "This entry was deleted here, by a request."
+    assert error["details"]["reason"] == "typo"
     assert caller.get("/v1/entries").json() == {
         "items": [],
         "cut": {"entries": 0, "chars": 0},

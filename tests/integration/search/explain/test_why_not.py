@@ -84,12 +84,22 @@ def test_nobody_shows_up_in_what_is_said_of_others(logbook: Asking) -> None:
     assert "theirs" not in json.dumps(said)
 
 
-def test_a_deleted_entry_is_said_to_be(logbook: Asking) -> None:
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("deleted at its source", "It was deleted in its logbook."),
+        (None, "It was deleted here, by a request."),
+    ],
+)
+def test_a_deleted_entry_is_said_to_be_and_where(
+    logbook: Asking, reason: str | None, told: str
+) -> None:
     ids = logbook.write(draft("gone", "cavity gone"))
     job = logbook.ended(logbook.plan("cavity"))
     with connection(logbook.pool) as conn:
-        tombstone(conn, "default", ids["gone"], reason=None, stages=[])
-    assert why(logbook, job, "gone")["gate"] == "deleted"
+        tombstone(conn, "default", ids["gone"], reason=reason, stages=[])
+    said = why(logbook, job, "gone")
+    assert (said["gate"], said["explanation"]) == ("deleted", told)
 
 
 @pytest.mark.parametrize(
