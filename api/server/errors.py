@@ -12,8 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from api.server import unknown_fields
+from api.server import body_place
 from api.server.json_response import as_json
+from shared import suggest
 from shared.errors import (
     CODES,
     AccessError,
@@ -25,9 +26,6 @@ from shared.errors import (
 from shared.log import get_logger
 
 log = get_logger()
-
-# What pydantic says of a field that a model has not.
-_UNKNOWN = "extra_forbidden"
 
 # Where the API's description keeps it.
 ERROR_SCHEMA = "#/components/schemas/ErrorBody"
@@ -196,8 +194,8 @@ def _path(error: Any, model: Any, within: int) -> list[str]:
     place = error["loc"][1:within]
     below = error["loc"][within:]
     if model is not None and error["loc"][0] == "body":
-        is_unknown = error["type"] == _UNKNOWN
-        below = unknown_fields.as_sent(model, below, is_unknown=is_unknown)
+        is_unknown = error["type"] == suggest.UNKNOWN
+        below = body_place.as_sent(model, below, is_unknown=is_unknown)
     return [str(part) for part in (*place, *below)]
 
 
@@ -215,8 +213,8 @@ def invalid(errors: Any, model: Any = None, within: int = 1) -> InvalidRequestEr
         for error in errors[:100]
     ]
     for field, error in zip(fields, errors, strict=False):
-        if error["type"] == _UNKNOWN and error["loc"][0] == "body":
-            hint = unknown_fields.hint(model, error["loc"][within:])
+        if error["type"] == suggest.UNKNOWN and error["loc"][0] == "body":
+            hint = suggest.hint_field(model, error["loc"][within:])
             field["message"] = f"There is no such field.{hint}"
     first = fields[0] if fields else {"path": "body", "message": "is not valid"}
     message = f"{first['path']}: {first['message']}"

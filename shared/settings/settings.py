@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from shared import plugins
+from shared import plugins, suggest
 from shared.errors import ConfigurationError
 from shared.settings import layers
 from shared.settings import search_sections as searching
@@ -413,7 +413,7 @@ def _validated(
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        reason = first["msg"].removeprefix("Value error, ")
+        reason = suggest.explain_flaw(first, Settings)
         for name, written in merged.items():
             if name == first["loc"][: len(name)]:
                 origin = origins[name]

@@ -12,7 +12,7 @@ from typing import Self, cast
 
 from pydantic import ValidationError
 
-from shared import plugins
+from shared import plugins, suggest
 from shared.adapter_contract.contract import (
     Adapter,
     AdapterDescriptor,
@@ -185,7 +185,8 @@ def describe(
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False)[0]
         where = ".".join(["args", *(str(part) for part in first["loc"])])
-        raise _wrong(name, where, first["msg"].removeprefix("Value error, ")) from exc
+        flaw = suggest.explain_flaw(first, descriptor.args)
+        raise _wrong(name, where, flaw) from exc
     return Source(
         name=name,
         base_url=settings.base_url,

@@ -19,6 +19,7 @@ from api.cli.output import CommandError
 from api.cli.render.terminal import plain
 from api.cli.source import advice as source_advice
 from api.cli.source import ages, config_file, given_settings, login
+from shared import suggest
 from shared.errors import ConfigurationError, LogchordError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
@@ -223,7 +224,7 @@ def _reason(exc: ValidationError) -> str:
     """Name the flaw of a setting without its value, which may hold a password."""
     first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg'].removeprefix('Value error, ')}."
+    return f"{where}: {suggest.explain_flaw(first, SourceSettings)}."
 
 
 def _is_mapped(found: AdapterGuess, source: dict[str, Any]) -> bool:

@@ -23,6 +23,8 @@ def test_any_other_setting_is_typed_by_its_name(run, tmp_path):
         *("--map", "text=Text", "--map", "entry_time=Written"),
     )
 
+    of_source = run(*named, "--set", "poll_intervall_seconds=60")
+    like_none = run(*named, "--set", "args.zzz=true")
     misspelt = run(*named, "--set", "args.complete_snapshots=true")
     nameless = run(*named, "--set", "true")
     inside_a_text = run(*named, "--set", "timezone.summer=true")
@@ -33,7 +35,13 @@ def test_any_other_setting_is_typed_by_its_name(run, tmp_path):
     )
 
     assert misspelt.returncode != 0
-    assert "complete_snapshot" in misspelt.stderr
+    assert (
+        "sources.shovels.args.complete_snapshots: there is no such setting; the nearest"
+        " is complete_snapshot."
+    ) in " ".join(misspelt.stderr.split())
+    assert "poll_intervall_seconds: there is no such setting" in of_source.stderr
+    assert "the nearest is poll_interval_seconds." in of_source.stderr
+    assert "args.zzz: there is no such setting" in like_none.stderr
     assert nameless.returncode == 2
     assert "'true' names no setting and value" in nameless.stderr
     assert inside_a_text.returncode != 0

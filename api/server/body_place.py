@@ -1,28 +1,14 @@
-"""A field that no body has: which one its sender most likely meant."""
+"""The place of a body's flaw, as its sender wrote it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from shared import suggest
-
-
-def hint(body: Any, place: Sequence[str | int]) -> str:
-    """Return a sentence that names the nearest field at a place of a body, or nothing.
-
-    `body` is what the body is said to be; the last of the place is what was not known.
-    """
-    models = [*_models(body)]
-    for part in place[:-1]:
-        below = [*_below(models, part)]
-        # A place within a list, and the name of one of several models, are no field.
-        models = below or models
-    known = {name for one in models for name in one.model_fields}
-    return suggest.hint(str(place[-1]), known) if place else ""
 
 
 def as_sent(
@@ -36,7 +22,7 @@ def as_sent(
     said = [body]
     kept: list[str | int] = []
     for number, part in enumerate(place, 1):
-        models = [one for annotation in said for one in _models(annotation)]
+        models = [one for annotation in said for one in suggest.find_models(annotation)]
         found = [info for one in models if (info := _field(one, part)) is not None]
         if found:
             said = [info.annotation for info in found]
@@ -54,17 +40,3 @@ def _field(model: type[BaseModel], part: str | int) -> FieldInfo | None:
 
 def _is_mapping(said: Any) -> bool:
     return get_origin(said) is dict or any(map(_is_mapping, get_args(said)))
-
-
-def _below(models: Sequence[type[BaseModel]], part: str | int) -> Iterator[Any]:
-    for one in models:
-        field = one.model_fields.get(str(part))
-        if field is not None:
-            yield from _models(field.annotation)
-
-
-def _models(said: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(said, type) and issubclass(said, BaseModel):
-        yield said
-    for one in get_args(said):
-        yield from _models(one)
