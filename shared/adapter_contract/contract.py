@@ -64,6 +64,8 @@ class Capabilities:
     readers: Literal["entry", "book", "none"] = "none"
     # `pages` stays inside the window it is given: history comes newest window first.
     windows: bool = False
+    # It shows its newest entries alone: what is older than these cannot be had.
+    only_newest: bool = False
     # An edit is a new entry that names the old one in `supersedes`.
     edit_makes_new_id: bool = False
     # Pages say in `total` how many entries there are.

@@ -29,7 +29,7 @@ from shared.settings.source_sections import PUSH, SourceSettings
 log = get_logger()
 
 # Before it there is nothing, where a source does not say when its history starts.
-_FIRST = datetime(1990, 1, 1, tzinfo=UTC)
+EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 _TOO_LARGE = "too_large"
 # Neighbours in the order of keys, which are read at one look.
 _RAISED, _REFUSED = "limit:raised", "limit:refused"
@@ -247,12 +247,12 @@ def _digest(said: Mapping[str, object]) -> str:
 
 def history_start(opened: Opened) -> datetime:
     """Return the time before which the source has nothing."""
-    return opened.source.history_start or _FIRST
+    return opened.source.history_start or EARLIEST
 
 
 def has_history(settings: SourceSettings, complete_from: datetime | None) -> bool:
     """Tell whether what is complete from a time on holds the whole history."""
-    first = _history_start(settings) or _FIRST
+    first = _history_start(settings) or EARLIEST
     return complete_from is not None and complete_from <= first
 
 

@@ -35,11 +35,14 @@ def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
 
 
 def _reach(one: dict[str, Any], zone: ZoneInfo) -> str:
-    began = f" from {local(one['complete_from'], zone)}" if one["complete_from"] else ""
     gaps = f", but for {len(one['gaps'])} gaps" if one["gaps"] else ""
-    return (
-        f"{one['source']}, complete{began} to {local(one['complete_to'], zone)}{gaps}"
-    )
+    end = local(one["complete_to"], zone)
+    if one["complete_from"] is None:
+        return f"{one['source']}, what was new until {end}{gaps}"
+    # Answers that were stored by an earlier release do not say it.
+    is_whole = one.get("is_whole", False)
+    began = "its beginning" if is_whole else local(one["complete_from"], zone)
+    return f"{one['source']}, complete from {began} to {end}{gaps}"
 
 
 def _near(one: dict[str, Any]) -> str:

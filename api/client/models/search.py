@@ -297,6 +297,7 @@ class SearchedSource(Model):
     source: str
     complete_from: str | None
     complete_to: str | None
+    is_whole: bool
     lag_seconds: float | None
     gaps: list[dict[str, Any]]
 

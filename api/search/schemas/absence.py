@@ -25,6 +25,7 @@ class SearchedSource(BaseModel):
     source: str
     complete_from: str | None
     complete_to: str | None
+    is_whole: bool = Field(description="Nothing of it is older than what is here.")
     lag_seconds: float | None = Field(description="Since its newest entry.")
     gaps: list[dict[str, Any]]
 

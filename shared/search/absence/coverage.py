@@ -27,7 +27,7 @@ from shared.search.absence.background_count import AgedCount, Overtime, not_coun
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.filters.filters import Filters
 from shared.search.query.plan import Plan
-from shared.sources import newest_entry
+from shared.sources import load_adapter, newest_entry
 from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ _STANDINGS: LiteralString = (
     SELECT s.source, s.complete_from, s.complete_to, s.gaps,
            EXISTS (SELECT FROM source_schedule c
                     WHERE c.source = s.source AND c.kind = 'backfill'
-                      AND (c.next_run_at IS NOT NULL
+                      AND (isfinite(c.next_run_at)
                            OR c.leased_until > statement_timestamp())) AS is_loading,
            CASE WHEN row_number() OVER (ORDER BY s.source) <= %(shown)s THEN ("""
     + newest_entry.newest_entry_sql("s.source")
@@ -98,6 +98,12 @@ class SourceCompleteness:
     is_loading: bool
     newest: datetime | None
     now: datetime
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether nothing of it is older than what is here."""
+        first = self.complete_from
+        return first is not None and first <= load_adapter.EARLIEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +149,10 @@ class Coverage:
         pushed to may have them all.
         """
         end = _time(until)
-        firsts = {one.source: one.complete_from for one in self.standings}
+        firsts = {
+            one.source: None if one.is_whole else one.complete_from
+            for one in self.standings
+        }
         return (
             end is not None
             and self.counts is not None
@@ -195,7 +204,8 @@ class Coverage:
         for source in sorted({source for source, _ in self.counts or {}}):
             # The source is pushed to: only whoever pushes knows what is missing.
             nothing = dict.fromkeys(("complete_from", "complete_to", "lag_seconds"))
-            known.setdefault(source, {"source": source, **nothing, "gaps": []})
+            pushed: dict[str, Any] = {"source": source, **nothing, "is_whole": False}
+            known.setdefault(source, {**pushed, "gaps": []})
         return [known[name] for name in sorted(known)][:MOST_SOURCES]
 
 
@@ -278,7 +288,8 @@ def list_unknown_times(
         yield Unknown(name, since, end, "history" if standing.is_loading else "lag")
         return
     is_asked_before = since is not None and (first is None or since < first)
-    if is_asked_before or (since is None and standing.is_loading):
+    may_be_older = is_asked_before or (since is None and standing.is_loading)
+    if may_be_older and not standing.is_whole:
         yield Unknown(name, since, end if first is None else min(first, end), "history")
     if last < end:
         yield Unknown(name, last if since is None else max(last, since), end, "lag")
@@ -346,6 +357,7 @@ def _standing(one: SourceCompleteness) -> dict[str, Any]:
         "source": one.source,
         "complete_from": timestamp(one.complete_from),
         "complete_to": timestamp(one.complete_to),
+        "is_whole": one.is_whole,
         "lag_seconds": None if lag is None else round(max(0.0, lag), 1),
         "gaps": stretches(one.gaps),
     }

@@ -86,7 +86,7 @@ def test_of_nothing_found_the_time_that_each_source_covers_is_told() -> None:
     assert told[:3] == [
         "Nothing was found.",
         f"searched  operations, complete from {first} to {last}",
-        f"searched  elog, complete to {last}, but for 2 gaps",
+        f"searched  elog, what was new until {last}, but for 2 gaps",
     ]
     assert told[6:] == ["searched  and 1 more: --json has all", ""]
 

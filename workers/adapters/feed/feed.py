@@ -91,6 +91,7 @@ class Feed:
             deletes="invisible",
             replies="none",
             attachments="by_url",
+            only_newest=True,
         ),
         args=FeedArgs,
     )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from shared.adapter_contract.contract import AdapterPage, Window
 from shared.postgres.pool import connection
@@ -19,6 +22,9 @@ from shared.work import schedule
 _FIRST_DAYS, _LIVE_DAYS = 2, 30
 # An empty stretch of years is crossed in wider and wider steps.
 _WIDEST_DAYS = 3650
+_OLDEST: LiteralString = """
+    SELECT min(e.entry_time) FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.source = %(source)s"""
 
 
 def steps(intake: Intake) -> Steps:
@@ -45,8 +51,17 @@ def _one_walk(intake: Intake) -> Steps:
     with connection(intake.pool) as conn:
         schedule.hand_over(conn, intake.name, run_records.TAIL, place["inner"])
         start = load_adapter.history_start(intake.opened)
+        if intake.opened.capabilities.only_newest:
+            start = _oldest(conn, intake) or began
         overlap = timedelta(seconds=intake.opened.overlap_seconds)
         intake.note_complete(conn, start=start, end=began - overlap)
+
+
+def _oldest(conn: Connection[TupleRow], intake: Intake) -> datetime | None:
+    """Return when the oldest entry of a source was written; None: it has none."""
+    values = {"tenant": intake.tenant, "source": intake.name}
+    row = conn.execute(_OLDEST, values).fetchone()
+    return None if row is None else row[0]
 
 
 def _by_windows(intake: Intake) -> Steps:

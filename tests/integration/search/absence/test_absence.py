@@ -22,6 +22,7 @@ from shared.search.absence.background_count import Overtime
 from shared.search.jobs import outcome
 from shared.times.rfc3339 import timestamp
 from shared.work import due_work as due
+from shared.work import schedule
 from tests.support import ended_searches
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking, asking_of
 from tests.support.fixtures.servers import copied
@@ -232,6 +233,23 @@ def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook: Asking) -> No
     assert other["coverage"]["unknown"] == []
     elsewhere = logbook.ask("unheardof", ELSEWHERE)
     assert "operations is" not in json.dumps(elsewhere)
+
+
+@pytest.mark.requirement("I05")
+def test_a_history_that_is_loaded_is_not_called_on_its_way(logbook: Asking) -> None:
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, complete_from, complete_to)"
+            " VALUES ('operations', 'default', 'olog', '', '{}', 1,"
+            "         now() - interval '30 d', now())"
+        )
+        # As a run leaves it that has come to its end.
+        schedule.arrange_resting(conn, "operations", "backfill", every_seconds=60)
+    body = logbook.ask("unheardof")
+    # The moment since it was read is unknown, and nothing else.
+    assert {one["why"] for one in body["coverage"]["unknown"]} <= {"lag"}
+    assert "is not loaded" not in body["context_answer"]["summary"]
 
 
 @pytest.mark.requirement("I05")

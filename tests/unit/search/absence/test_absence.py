@@ -100,6 +100,19 @@ def test_what_half_a_backfill_has_not_reached_is_unknown() -> None:
     assert "operations is not loaded to 2026-03-05 03:00 CET" in summary
 
 
+def test_before_the_beginning_of_a_source_nothing_is_unknown() -> None:
+    begins = datetime(1990, 1, 1, tzinfo=UTC)
+    whole = replace(LIVE, complete_from=begins, is_loading=True)
+    before = (datetime(1980, 1, 1, tzinfo=UTC), datetime(1985, 1, 1, tzinfo=UTC))
+    assert spans(whole, None, NOW - HOUR) == []
+    assert spans(whole, *before) == []
+    found = covered(whole)
+    assert not found.is_later_than(before[1].isoformat(), ())
+    assert [one["is_whole"] for one in found.body()["sources"]] == [True]
+    code, summary = told(FOUND_NOTHING, whole)
+    assert (code, "is not loaded" in summary) == ("absence_covered", False)
+
+
 def test_a_source_that_was_never_read_says_nothing_of_any_time() -> None:
     new = replace(LIVE, complete_from=None, complete_to=None, is_loading=True)
     assert spans(new, None, None) == [("history", None, NOW)]
