@@ -365,7 +365,7 @@ def _taken_over(client: httpx2.Client, path: Path, name: str) -> str | None:
             return f"The running stack cannot read it: {one['message']}"
     if name not in {*found["added"], *found["changed"]}:
         return (
-            f"The running stack reads another file than {path.absolute()}: start it"
+            f"The running stack reads another file than {path}: start it"
             " where that lies, or name it in LOGCHORD_CONFIG."
         )
     try:

@@ -21,8 +21,8 @@ _INDENTED = re.compile(r"^([ \t]+)(- )?", re.MULTILINE)
 
 
 def path_of(environ: Mapping[str, str]) -> Path:
-    """Return the file that is in force, else where it will be."""
-    return config_path(environ) or Path("logchord.yaml")
+    """Return the whole path of the file that is in force, else of what will be it."""
+    return (config_path(environ) or Path("logchord.yaml")).absolute()
 
 
 def with_source(text: str, name: str, source: Mapping[str, Any], kept: str) -> str:

@@ -40,6 +40,8 @@ def test_an_olog_is_recognised_checked_and_written_down(run, olog, tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "This is Phoebus Olog" in done.stderr
+    # Where it lies, whichever folder whoever reads this is in.
+    assert done.stdout == f"added ring to {tmp_path}/logchord.yaml\n"
     assert "RF trip" in done.stderr
     written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
     assert written["sources"]["ring"] == {
