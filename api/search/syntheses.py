@@ -93,7 +93,7 @@ def _plan(
         plan,
         scope=caller.scope,
         fault=None,
-        deadline_ms=modes.RAG_DEADLINE_MS,
+        deadline_ms=limits.model_ms,
         detail=replace(plan.detail, synthesis=wanted),
     )
 

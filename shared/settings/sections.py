@@ -169,6 +169,13 @@ class SynthesisSettings(Section):
     max_tokens: int = Field(500, ge=1, description="Length of a model's answer.")
     max_sources: int = Field(5, ge=1, description="Results that an answer reads.")
     temperature: float = Field(0.3, ge=0, le=2, description="Of the model's words.")
+    timeout_seconds: float = Field(
+        15,
+        ge=1,
+        le=120,
+        description="Time of a search whose answer a model words, unless it names a"
+        " deadline itself, in seconds.",
+    )
     quota_per_day: int = Field(
         200, ge=0, description="Answers by a model a day and tenant."
     )

@@ -99,7 +99,7 @@ def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
 def _agent(limits: PlanLimits) -> dict[str, Any]:
     """Return the mode of agents: as it is, or as it would be with a model."""
     given = next((one for one in limits.pipelines if one.name == modes.AGENT), None)
-    mode = given or modes.make_agent_mode((), modes.AGENT_DEADLINE_MS)
+    mode = given or modes.make_agent_mode((), modes.MOST_DEADLINE_MS)
     own = pipelines.list_parameters(mode.families, limits.pipelines)
     is_on = given is not None and given.is_on(_branches(limits))
     return _told(mode, own, enabled=is_on)
@@ -133,7 +133,7 @@ def _told(
         "int",
         default=mode.deadline_ms,
         min=modes.MIN_DEADLINE_MS,
-        max=2 * mode.deadline_ms,
+        max=mode.most_ms,
         step=100,
         section="Time",
     )

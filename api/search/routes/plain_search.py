@@ -22,7 +22,7 @@ from shared.postgres.pool import connection
 from shared.search.pipelines.plan_settings import answers_of
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
-from shared.search.query.modes import MODES, RAG_DEADLINE_MS
+from shared.search.query.modes import MODES
 from shared.search.query.plan import SearchQuery
 from shared.search.query.result_detail import Synthesis
 from shared.search.query.wanted_answer import Wanted
@@ -115,7 +115,7 @@ def question_of(
         limit=body.limit,
         filters=narrowed,
         deadline_ms=min(
-            RAG_DEADLINE_MS if writer == "llm" else _DEADLINE_MS, settings.max_wait_ms
+            limits.model_ms if writer == "llm" else _DEADLINE_MS, settings.max_wait_ms
         ),
         fault=fault,
         any_word=True,

@@ -39,6 +39,8 @@ _NUMERAL = re.compile(r"[\d.,]*\d")
 # What is reckoned from two others is stated by neither: `by 5 mA`, `3 hours`, `30 %`.
 _RECKONED = frozenset({"time", "fraction", "ratio"})
 _DIFFERENCE = re.compile(r"(?i)\b(?:by|um)\W*\Z")
+# What lies between the name of a measure and its size, within a sentence.
+_BESIDE = r"[^.!?\n]{0,40}"
 # Who asks may round.
 _ROUNDED = 0.1
 
@@ -65,7 +67,7 @@ def find_unsaid_unit(
     whole = "\n".join(text for text, _ in texts)
     dimensions = {one.dimension for _, one in told}
     for written, dimension in asked:
-        if dimension not in dimensions and not _is_named(dimension, whole):
+        if dimension not in dimensions and not _is_told(dimension, whole):
             return written
     return next(
         (
@@ -98,13 +100,20 @@ def _find_stated(text: str) -> Iterator[tuple[str, Quantity]]:
         yield text[one.start : one.end], one
 
 
-def _is_named(dimension: str, text: str) -> bool:
-    ways = (source.get(dimension) for source in (_UNIT_WORDS, _MEASURES, _ALSO))
-    words = "|".join(one for one in ways if one)
+def _is_told(dimension: str, text: str) -> bool:
+    """Tell whether a text has a unit of a dimension, or its name beside a number.
+
+    `At the price of cathode life` says of no price how high it is.
+    """
     signs = _SIGNS.get(dimension)
-    return bool(
-        re.search(rf"(?i)\b(?:{words})\b", text) or (signs and signs.search(text))
-    )
+    if signs and signs.search(text):
+        return True
+    ways = (source.get(dimension) for source in (_MEASURES, _ALSO))
+    names = "|".join(one for one in ways if one)
+    told = rf"\b(?:{_UNIT_WORDS[dimension]})\b"
+    if names:
+        told += rf"|\d{_BESIDE}\b(?:{names})\b|\b(?:{names})\b{_BESIDE}\d"
+    return re.search(f"(?i){told}", text) is not None
 
 
 def _is_stated(
@@ -120,8 +129,10 @@ def _is_stated(
     number = _NUMERAL.search(written)
     if number is None:
         return True
-    found = re.findall(rf"(?<![\d.,]){re.escape(number[0])}(?![.,]?\d)", text)
-    with_unit = [
-        said for said, _ in told if (m := _NUMERAL.search(said)) and m[0] == number[0]
-    ]
-    return len(found) > len(with_unit)
+    with_unit = any(
+        (m := _NUMERAL.search(said)) and m[0] == number[0] for said, _ in told
+    )
+    # What is told in another unit is not meant where the number stands alone.
+    return not with_unit and bool(
+        re.search(rf"(?<![\d.,]){re.escape(number[0])}(?![.,]?\d)", text)
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from shared.answers.choice import answer_status
 from shared.answers.choice.answer_status import Judgement, Support
+from shared.answers.choice.asked_number import find_unsaid_number
 from shared.answers.choice.asked_unit import find_unsaid_unit
 from shared.answers.choice.choose_sentences import choose_sentences
 from shared.answers.choice.denied_question import find_unsaid_denial
@@ -75,6 +76,7 @@ def answer_part(
     unsaid = (
         find_unsaid_denial(question.text, cited),
         find_unsaid_unit(question, cited),
+        find_unsaid_number(question, cited),
     )
     support = Support(
         is_gated=scores.is_gated,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from shared.answers.question import answer_kinds, numbered_things
 from shared.answers.question.answer_kinds import AnswerKind
@@ -14,6 +15,7 @@ from shared.search.query.language.tree import Node, Pattern
 from shared.search.query.plan import Plan
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
+from shared.text.reading.quantities import find_quantities
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface
 from shared.vocabulary.expand import UNSTEMMED
@@ -31,6 +33,10 @@ _ASKING_WORDS = """
 """
 _ASKING = frozenset(_ASKING_WORDS.split())
 
+# One digit may be a word in an entry, or the number of anything.
+_NUMBER = re.compile(r"(?<![\w.,:/-])\d[\d.,:]{0,18}\d(?![\w/-])")
+# An entry of that moment need not say it.
+_TIME_OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _HOW = re.compile(r"\b(?:how|wie)\s+\Z", re.IGNORECASE)
 _LEAST_LETTERS = 3
 _GERMAN = re.compile(
@@ -62,6 +68,8 @@ class Question:
     things: tuple[NumberedThing, ...]
     # By the language of an entry: of each content word its term there.
     terms: dict[str, dict[str, str]] = field(hash=False)
+    # Numbers, as they are written, that are no size, time or part of a name.
+    numbers: tuple[str, ...] = ()
 
     @property
     def called(self) -> tuple[QuestionName | NumberedThing, ...]:
@@ -81,7 +89,8 @@ class Question:
 def read_question(plan: Plan, facility: Facility) -> Question:
     """Read the question of a plan; words that were read as a time are none of it."""
     text = " ".join(_wanted(plan.tree)) or plan.query
-    return read_part(plan.query, text, facility)
+    question = read_part(plan.query, text, facility)
+    return replace(question, numbers=tuple(_list_numbers(text, question, facility)))
 
 
 def read_part(asked: str, text: str, facility: Facility) -> Question:
@@ -100,6 +109,18 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         things=tuple(things),
         terms=_content_words(text, facility),
     )
+
+
+def _list_numbers(text: str, question: Question, facility: Facility) -> Iterator[str]:
+    tokens = scan(text, UNSTEMMED, facility)
+    parts = [(one.start, one.end) for one in tokens if one.is_name]
+    parts += [(one.start, one.end) for one in find_quantities(text)]
+    things = {one.number for one in question.things}
+    for found in _NUMBER.finditer(text):
+        is_part = any(start <= found.start() < end for start, end in parts)
+        is_time = _TIME_OF_DAY.fullmatch(found[0])
+        if not is_part and not is_time and found[0].lstrip("0") not in things:
+            yield found[0]
 
 
 def _is_proper(text: str, token: Token, first: Token) -> bool:

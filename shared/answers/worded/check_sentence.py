@@ -16,34 +16,19 @@ from zoneinfo import ZoneInfo
 from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.fence import gives_orders
 from shared.answers.question.empty_words import is_empty
+from shared.answers.question.plain_numbers import find_numbers
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import fold_surface
 
 # What is wrong with a sentence; `mark`: it cites nothing that there is.
-Flaw = Literal["mark", "link", "number", "name", "words", "denial"]
+Flaw = Literal["mark", "link", "number", "name", "words", "denial", "repeated", "cut"]
 LEAST_WORDS = 0.6
 # How many cited sentences may together support one sentence of the answer.
 MOST_CITED = 3
 # Links are of entries, never of a model.
 _LINK = re.compile(r"(?i)\bhttps?:|\bwww\.|\bmailto:")
-_NUMBER = re.compile(
-    r"(?<![\w.])\d{1,20}(?:[.,:]\d{1,20}){0,6}|(?<=[A-Za-z_-])\d{1,20}"
-)
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_WORDS = {
-    word: number
-    for number, words in enumerate(
-        (
-            *("two zwei", "three drei", "four vier", "five fuenf", "six sechs"),
-            *("seven sieben", "eight acht", "nine neun", "ten zehn", "eleven elf"),
-            *("twelve zwoelf",),
-        ),
-        2,
-    )
-    for word in words.split()
-}
 _DENIED = re.compile(
     r"(?i)\b(?:no|not|never|none|nobody|nothing|neither|nor|without|cannot|unable"
     r"|failed\s+to|kein\w{0,2}|nicht|nichts|nie|niemals|niemand|ohne|weder)\b"
@@ -72,9 +57,9 @@ class Checker(NamedTuple):
         tokens = list(scan(sentence, language, self.facility))
         texts = [one.text for one in cited]
         titles = [one.entry.row.title for one in cited]
-        known = [number for text in (*texts, *titles) for number in _numbers(text)]
+        known = [number for text in (*texts, *titles) for number in find_numbers(text)]
         dated = _without_times(sentence, cited, self.zone)
-        if not set(known).issuperset(_numbers(dated)):
+        if not set(known).issuperset(find_numbers(dated)):
             return "number"
         terms = frozenset[str]().union(
             *(one.terms | one.entry.context_terms for one in cited)
@@ -120,24 +105,6 @@ class Checker(NamedTuple):
 def _is_whole_name(ident: str) -> bool:
     """Tell whether a form of a name names the thing: `3` is a part of many names."""
     return any(map(str.isdigit, ident)) and any(map(str.isalpha, ident))
-
-
-def _numbers(text: str) -> Iterator[str]:
-    """Yield every number, as it would be written plainly."""
-    for match in _NUMBER.finditer(text):
-        written = match[0]
-        if ":" in written:
-            yield written.lstrip("0") or written
-            continue
-        if _GROUPED.fullmatch(written):
-            written = written.replace(",", "")
-        plain = written.replace(",", ".")
-        if plain.count(".") == 1:
-            plain = plain.rstrip("0").rstrip(".")
-        yield plain.lstrip("0") or "0"
-    for word in re.findall(r"[^\W\d_]{3,7}", text.casefold()):
-        if word in _WORDS:
-            yield str(_WORDS[word])
 
 
 def _without_times(sentence: str, cited: Sequence[Candidate], zone: str) -> str:

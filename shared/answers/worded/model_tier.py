@@ -118,8 +118,9 @@ class ModelTier:
             return replace(
                 plain, model=_failed(share, exc, time.monotonic() - assembled)
             )
-        streamed.end()
-        worded = word_answer(prepared, prompt, told.text, checker)
+        is_cut = told.finish_reason == "length"
+        streamed.end(is_cut=is_cut)
+        worded = word_answer(prepared, prompt, told.text, checker, is_cut=is_cut)
         share = replace(
             share,
             status="ok" if worded.answer else "failed",

@@ -29,6 +29,7 @@ LEAST_SHARE = 0.5
 Cites = Literal["sentence", "entry", "unknown", "nothing"]
 CHUNK_SECONDS = 0.05
 _MARK = re.compile(r"\[([#\d][^\[\]]{0,80})\]")
+_ENDED = re.compile(r"[.!?]\W*(?:\[[^\[\]]*\]\W*)*\Z")
 _LAST_BLANK = re.compile(r"\s(?=\S*\Z)")
 
 
@@ -70,13 +71,19 @@ class WordedAnswer:
 
 
 def word_answer(
-    prepared: PreparedAnswer, prompt: ModelPrompt, text: str, checker: Checker
+    prepared: PreparedAnswer,
+    prompt: ModelPrompt,
+    text: str,
+    checker: Checker,
+    *,
+    is_cut: bool = False,
 ) -> WordedAnswer:
     """Return the model's checked sentences, and the answer that they make, if any.
 
-    A refusal stands: it rests on slots that no wording fills.
+    A refusal stands: it rests on slots that no wording fills. `is_cut`: the model was
+    stopped at its longest answer.
     """
-    sentences = _check_text(text, prompt, checker)
+    sentences = _check_text(text, prompt, checker, is_cut=is_cut)
     held = [one for one in sentences if one.flaw is None]
     is_refused = prepared.answer.context.status == "insufficient"
     if is_refused or not held or len(held) < LEAST_SHARE * len(sentences):
@@ -87,16 +94,26 @@ def word_answer(
 
 
 def _check_text(
-    text: str, prompt: ModelPrompt, checker: Checker
+    text: str, prompt: ModelPrompt, checker: Checker, *, is_cut: bool = False
 ) -> list[CheckedSentence]:
     """Check a text of a model, its names put back, sentence by sentence.
 
     Where it cites nothing at all, each sentence is held against all that was given.
+    Small models end in a loop: what is said again says nothing.
     """
     written = read_sentences(prompt.pseudonyms.show(text), prompt.marks)
     is_unmarked = not any(one.marks or one.unknown for one in written)
     among = list(chain(*prompt.given.values())) if is_unmarked else []
-    return [_check(one, prompt, checker, among) for one in written]
+    checked = [_check(one, prompt, checker, among) for one in written]
+    said: set[str] = set()
+    for number, one in enumerate(checked):
+        words = one.text.casefold()
+        if words in said and one.flaw is None:
+            checked[number] = replace(one, flaw="repeated")
+        said.add(words)
+    if is_cut and checked and not _ENDED.search(text):
+        checked[-1] = replace(checked[-1], flaw=checked[-1].flaw or "cut")
+    return checked
 
 
 def _check(
@@ -213,16 +230,17 @@ class StreamedText:
             if end:
                 self._hand(end)
 
-    def end(self) -> None:
+    def end(self, *, is_cut: bool = False) -> None:
         """Hand on the rest, and judge the last sentence."""
-        self._hand(len(self._held), is_last=True)
+        self._hand(len(self._held), is_last=True, is_cut=is_cut)
 
-    def _hand(self, end: int, *, is_last: bool = False) -> None:
+    def _hand(self, end: int, *, is_last: bool = False, is_cut: bool = False) -> None:
         said, self._held = self._held[:end], self._held[end:]
         checked = _check_text(
             self._whole[: len(self._whole) - len(self._held)],
             self._prompt,
             self._checker,
+            is_cut=is_cut,
         )
         # The last one may go on.
         ended = checked if is_last else checked[:-1]

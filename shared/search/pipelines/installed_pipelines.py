@@ -16,7 +16,7 @@ from shared.errors import ConfigurationError, LogchordError
 from shared.log import get_logger
 from shared.plugins import PipelineRegistration
 from shared.search.pipelines.pipeline_contract import DEADLINE_MS, PipelineDescriptor
-from shared.search.query.modes import MIN_DEADLINE_MS, Mode
+from shared.search.query.modes import MIN_DEADLINE_MS, MOST_DEADLINE_MS, Mode
 from shared.search.retrieval import installed_modules as modules
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from shared.settings.settings import Settings
 
 log = get_logger()
-
-# Longer than any wait for an answer.
-_MAX_DEADLINE_MS = 120_000
 
 
 @plugins.until_extended
@@ -117,8 +114,8 @@ def _flaws(point: EntryPoint, made: object) -> Iterator[str]:
         yield "one of its parameters is no ParameterDescriptor"
     if function is not None and not callable(function):
         yield "execute is a function"
-    if not MIN_DEADLINE_MS <= made.deadline_ms <= _MAX_DEADLINE_MS:
-        yield f"its deadline_ms is {MIN_DEADLINE_MS} to {_MAX_DEADLINE_MS}"
+    if not MIN_DEADLINE_MS <= made.deadline_ms <= MOST_DEADLINE_MS:
+        yield f"its deadline_ms is {MIN_DEADLINE_MS} to {MOST_DEADLINE_MS}"
 
 
 def _unusable(name: str, why: str) -> ConfigurationError:

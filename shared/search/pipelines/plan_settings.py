@@ -89,12 +89,14 @@ def answers_of(settings: Settings) -> AnswerLimits:
     """Return which answers there are, and who words them."""
     given = settings.pipelines.rag
     families = tuple(dict.fromkeys(given.retrieval_modules))
-    rag = make_rag_mode(families, has_model=has_model(settings, "rag"))
+    model_ms = int(settings.synthesis.timeout_seconds * 1000)
+    rag = make_rag_mode(families, model_ms, has_model=has_model(settings, "rag"))
     tenants = settings.tenants.items()
     return AnswerLimits(
         enabled=settings.synthesis.enabled,
         rag=rag if given.enabled else None,
         has_writer=has_model(settings, "synthesis"),
+        model_ms=model_ms,
         unmodelled=frozenset(n for n, one in tenants if not one.synthesis_enabled),
     )
 

@@ -10,10 +10,12 @@ from shared.plugins import Category
 
 ALIASES = {"vector": "semantic"}
 RAG = "rag"
+# A search whose answer a model words, unless the settings give it another time.
 RAG_DEADLINE_MS = 15_000
 LATER = (RAG,)
 AUTO, AGENTIC, AGENT = "auto", "agentic", "agent"
-AGENT_DEADLINE_MS = 120_000
+# The longest that any search may take.
+MOST_DEADLINE_MS = 120_000
 MIN_DEADLINE_MS = 100
 # The modes that answer in sentences unless a request says otherwise.
 ANSWERED = frozenset({AUTO, "hybrid", AGENTIC, AGENT})
@@ -36,6 +38,11 @@ class Mode:
     is_one: bool = False
     # Families of which one is enough: the mode then goes without those that are off.
     core: frozenset[str] = frozenset()
+
+    @property
+    def most_ms(self) -> int:
+        """Return the longest deadline that a request may ask for."""
+        return min(2 * self.deadline_ms, MOST_DEADLINE_MS)
 
     def is_on(self, enabled: frozenset[str]) -> bool:
         """Tell whether enough of its search modules are switched on."""
@@ -103,7 +110,9 @@ def make_agent_mode(families: tuple[str, ...], deadline_ms: int) -> Mode:
     )
 
 
-def make_rag_mode(families: tuple[str, ...], *, has_model: bool) -> Mode:
+def make_rag_mode(
+    families: tuple[str, ...], deadline_ms: int = RAG_DEADLINE_MS, *, has_model: bool
+) -> Mode:
     """Return the mode that answers from the hits of these families.
 
     A model words the answer where there is one; else it is put together by rules.
@@ -111,7 +120,7 @@ def make_rag_mode(families: tuple[str, ...], *, has_model: bool) -> Mode:
     return Mode(
         RAG,
         families,
-        RAG_DEADLINE_MS,
+        deadline_ms,
         "Answer",
         "Words and meaning, and an answer from what they find: a question, not a"
         " search.",
@@ -173,9 +182,9 @@ def by_rag(chosen: Chosen, rag: Mode) -> Chosen:
     return Chosen(chosen.asked, rag, reason)
 
 
-def with_time_for_a_model(chosen: Chosen) -> Chosen:
-    """Return the mode with as much time as an answer by a model takes at least."""
-    deadline_ms = max(chosen.mode.deadline_ms, RAG_DEADLINE_MS)
+def with_time_for_a_model(chosen: Chosen, model_ms: int) -> Chosen:
+    """Return the mode with at least the time that an answer by a model is given."""
+    deadline_ms = max(chosen.mode.deadline_ms, model_ms)
     return replace(chosen, mode=replace(chosen.mode, deadline_ms=deadline_ms))
 
 

@@ -300,7 +300,7 @@ def make_plan(
     by_model = wanted_answer.is_by_model(synthesis, asked)
     # An agent's deadline covers all its turns and its answer.
     if by_model and chosen.mode.name != modes.AGENT:
-        chosen = modes.with_time_for_a_model(chosen)
+        chosen = modes.with_time_for_a_model(chosen, limits.answers.model_ms)
         first = chosen.mode
     # The time that a request asks for is kept, whatever mode its words choose.
     deadline_ms = _deadline_ms(question.deadline_ms, first)
@@ -473,10 +473,8 @@ def _bounded(query: str, limits: PlanLimits) -> tuple[str, tuple[Diagnostic, ...
 def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:
     if asked is None:
         return mode.deadline_ms
-    most = 2 * mode.deadline_ms
-    if mode.name == modes.AGENT:
-        most = min(most, modes.AGENT_DEADLINE_MS)
-    if not modes.MIN_DEADLINE_MS <= asked <= most:
-        message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most} milliseconds."
+    least, most = modes.MIN_DEADLINE_MS, mode.most_ms
+    if not least <= asked <= most:
+        message = f"{mode.name} takes {least} to {most} milliseconds."
         raise InvalidRequestError.field("deadline_ms", "range", message)
     return asked

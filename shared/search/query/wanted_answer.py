@@ -26,6 +26,8 @@ class AnswerLimits:
     rag: Mode | None = None
     # Whether a model words answers over the results of other modes.
     has_writer: bool = False
+    # How long a search may take whose answer a model words, unless it says itself.
+    model_ms: int = modes.RAG_DEADLINE_MS
     # Tenants for whom no model answers.
     unmodelled: frozenset[str] = frozenset()
 

@@ -44,6 +44,11 @@ from tests.unit.answers.worded.test_check_sentence import entry
         ("How much did the switch cost?", "It cost two hours of beam.", "cost"),
         ("How much time did the trip cost?", "It cost two hours.", None),
         ("Why did the voltage sag?", "The dryer leaked.", None),
+        # Who names a measure without a size has not told it.
+        ("What is the price of a cathode?", "At the price of its life.", "price"),
+        ("What is the price of a cathode?", "Its price is 4,000.", None),
+        # The same number in another unit is not the one that was asked for.
+        ("Why at 18.4 bar?", "It stuck at 18.4 mm. Grease lay at 18.4.", "18.4 bar"),
     ],
 )
 def test_what_is_counted_is_looked_for_in_its_unit(

@@ -59,7 +59,7 @@ CLARIFY = replace(
 REFUSED = plain("insufficient", "unknown_name", "D")
 
 
-def word(prepared: PreparedAnswer, text: str) -> WordedAnswer:
+def word(prepared: PreparedAnswer, text: str, *, is_cut: bool = False) -> WordedAnswer:
     labels = tuple(prepared.marks.labels.values())
     prompt = ModelPrompt(
         [],
@@ -68,7 +68,7 @@ def word(prepared: PreparedAnswer, text: str) -> WordedAnswer:
         Pseudonyms([]),
         {ENTRY: CANDIDATES},
     )
-    return word_answer(prepared, prompt, text, Checker())
+    return word_answer(prepared, prompt, text, Checker(), is_cut=is_cut)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,34 @@ def test_no_wording_takes_the_place_of_a_refusal(text: str) -> None:
     assert worded.answer is None
     # What the model made of it is counted all the same.
     assert worded.grounding_score == 1.0
+
+
+def test_what_is_said_again_goes_and_a_loop_is_no_answer() -> None:
+    twice = word(GROUNDED, f"{MARKED} {MARKED}")
+    assert [one.flaw for one in twice.sentences] == [None, "repeated"]
+    assert twice.answer is not None
+    assert twice.answer.text is not None
+    assert twice.answer.text.count("sagged") == 1
+    assert twice.answer.context.grade == "D"
+    looped = word(GROUNDED, " ".join([MARKED] * 7))
+    assert looped.answer is None
+    assert looped.grounding_score == pytest.approx(1 / 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "flaws"),
+    [
+        (f"{UNMARKED} The gate valve", [None, "cut"]),
+        (MARKED, [None]),
+        (MARKED.replace(" [1.1].", ". [1.1]"), [None]),
+    ],
+)
+def test_a_sentence_that_the_longest_answer_cuts_goes(
+    text: str, flaws: list[str | None]
+) -> None:
+    told = word(GROUNDED, text, is_cut=True)
+    assert [one.flaw for one in told.sentences] == flaws
+    assert told.answer is not None
 
 
 def test_what_is_missing_and_what_was_not_searched_stays_said() -> None:

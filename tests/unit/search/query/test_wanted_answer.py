@@ -10,7 +10,7 @@ import yaml
 
 from shared.access.scope import Scope
 from shared.agents.bounds import Bounds
-from shared.errors import ModuleNotEnabledError
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.search.pipelines.plan_settings import limits_of
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.query.result_detail import Synthesis
@@ -67,6 +67,25 @@ def test_where_rag_is_switched_off_no_question_goes_to_it() -> None:
     assert make_plan(asked, of_anna, replace(on, opensearch=False)).method == "rag"
     with pytest.raises(ModuleNotEnabledError):
         make_plan(asked, of_anna, replace(off, opensearch=False))
+
+
+@pytest.mark.requirement("S0-58")
+def test_a_slow_model_is_given_the_time_of_its_setting() -> None:
+    slow = limits("synthesis: {timeout_seconds: 70, provider: here, model: tiny}")
+
+    def deadline(mode: str, given: PlanLimits, **more: Any) -> int:
+        asked = SearchQuery("why did the klystron trip", mode=mode, **more)
+        return make_plan(asked, Scope("default", "anna"), given).deadline_ms
+
+    assert deadline("rag", slow) == 70_000
+    assert deadline("hybrid", slow, synthesize="llm") == 70_000
+    assert deadline("hybrid", slow, synthesize="deterministic") == 3000
+    assert deadline("rag", limits()) == 15_000
+    # A request may ask for twice that, and never for more than two minutes.
+    assert deadline("rag", limits(), deadline_ms=30_000) == 30_000
+    assert deadline("rag", slow, deadline_ms=120_000) == 120_000
+    with pytest.raises(InvalidRequestError, match="100 to 120000"):
+        deadline("rag", slow, deadline_ms=120_001)
 
 
 @pytest.mark.requirement("S0-73")
