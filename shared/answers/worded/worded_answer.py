@@ -29,7 +29,7 @@ LEAST_SHARE = 0.5
 Cites = Literal["sentence", "entry", "unknown", "nothing"]
 CHUNK_SECONDS = 0.05
 _MARK = re.compile(r"\[([#\d][^\[\]]{0,80})\]")
-_ENDED = re.compile(r"[.!?]\W*(?:\[[^\[\]]*\]\W*)*\Z")
+_ENDED = re.compile(r"[.!?](?:\[[^\[\]]{0,80}\]|[^\w\[\]])*\Z")
 _LAST_BLANK = re.compile(r"\s(?=\S*\Z)")
 
 
