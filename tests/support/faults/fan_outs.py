@@ -187,7 +187,7 @@ def start_search(system: System, asker: Asker, *names: str, **options: Any) -> N
         asker.ask(len(names), deadline_s=6)
         return all(end.state == "done" for end in asker.ends())
 
-    until(answers, within_seconds=60, what=f"a search\n{system.tail(names[0])}")
+    until(answers, within_seconds=180, what=f"a search\n{system.tail(names[0])}")
     asker.forget()
 
 
