@@ -6,9 +6,8 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import BaseModel
-
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
 # Comparing takes longer the longer a name is; none of ours is nearly so long.
@@ -69,6 +68,9 @@ def _below(models: Sequence[type[BaseModel]], part: str | int) -> Iterator[Any]:
 
 def find_models(said: Any) -> Iterator[type[BaseModel]]:
     """Yield the models that an annotation names."""
+    # `logchord --help` names near commands, and is there before this is loaded.
+    from pydantic import BaseModel
+
     if isinstance(said, type) and issubclass(said, BaseModel):
         yield said
     for one in get_args(said):
