@@ -365,11 +365,18 @@ def _change_the_login(desk: Desk) -> None:
         ]
 
     until(is_told, within_seconds=POLL_SECONDS * PATIENCE, every_seconds=1)
-    assert "guarded (failing, last read" in desk.type("search", "Cavity").stdout
+    # Each of the processes that search learns of it by itself.
+    until(
+        lambda: "guarded (failing, last read" in desk.type("search", "Cavity").stdout,
+        within_seconds=POLL_SECONDS,
+    )
     secret.write_text("another", "utf-8")
     desk.type("source", "resume", "guarded")
     desk.wait_right(["guarded"], "login", POLL_SECONDS)
-    assert desk.search("guarded", "Cavity")["sources_behind"] == []
+    until(
+        lambda: desk.search("guarded", "Cavity")["sources_behind"] == [],
+        within_seconds=POLL_SECONDS,
+    )
 
 
 def _remove_a_source(desk: Desk, name: str) -> None:
