@@ -63,7 +63,6 @@ from api.server.request_limits import Gate
 from api.server.thread_pool import Threads
 from api.sources.routes import runs, sources
 from api.web import pages
-from shared import garbage
 from shared import log as logs
 from shared.access.limits import Limiter
 from shared.errors import ConfigurationError
@@ -153,7 +152,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await context.searches.start()
     await context.backlog.start()
     await context.key_use.start()
-    garbage.spare_what_stands()
     try:
         yield
     finally:

@@ -13,6 +13,8 @@ import click
 from api.cli import api_client, output
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from shared.settings.settings import Settings
 
 _GRACEFUL_SECONDS = 10
@@ -31,7 +33,7 @@ def api() -> None:
     import uvicorn
 
     from api.server import connection_timeouts
-    from shared import switch_interval
+    from shared import garbage, switch_interval
     from shared.settings.settings import load_report
 
     switch_interval.take_short_turns()
@@ -40,8 +42,16 @@ def api() -> None:
         click.echo(f"warning: {told}", err=True)
     settings = report.settings
     _allow_connections()
+
+    def make_app() -> FastAPI:
+        from api.app import create_app
+
+        app = create_app()
+        garbage.spare_what_stands()
+        return app
+
     uvicorn.run(
-        "api.app:create_app",
+        make_app,
         factory=True,
         host=settings.host,
         port=settings.port,
