@@ -51,8 +51,10 @@ def found_by_this_process(
     known.cache_clear()
     yield
     known.cache_clear()
-    for name in [one for one in sys.modules if one.startswith("logchord_alarms")]:
-        del sys.modules[name]
+    # Copied at once: a thread may import something meanwhile.
+    for name in sys.modules.copy():
+        if name.startswith("logchord_alarms"):
+            del sys.modules[name]
 
 
 @pytest.fixture
