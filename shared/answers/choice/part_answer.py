@@ -13,7 +13,7 @@ from shared.answers.choice.sentence_score import (
     SHIPPED,
     ScoredSentence,
     SentenceScores,
-    Weights,
+    SentenceWeights,
 )
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.question.numbered_things import NumberedThing
@@ -52,7 +52,7 @@ def answer_part(
     characters: int,
     *,
     is_outside: bool = False,
-    weights: Weights = SHIPPED,
+    weights: SentenceWeights = SHIPPED,
 ) -> PartAnswer:
     """Choose sentences for a question and judge them.
 

@@ -16,8 +16,8 @@ from typing import Any, Protocol, runtime_checkable
 from shared import suggest
 from shared.adapter_contract.contract import (
     Adapter,
+    AdapterCapabilities,
     AdapterPage,
-    Capabilities,
     Checks,
     RawItem,
     ReadsInPart,
@@ -105,7 +105,7 @@ class Checked:
     report: SourceReport | None
     # In which its naive times are read; none: they say it themselves.
     timezone: str | None
-    capabilities: Capabilities
+    capabilities: AdapterCapabilities
     # In one word why it failed, or why most of its entries cannot be read.
     reason: str | None = None
     # What a part of it says that is not shown to us.

@@ -19,9 +19,9 @@ from pydantic import Field
 from shared.adapter_contract.conditional_fetch import Answered, if_changed
 from shared.adapter_contract.contract import (
     AdapterArgs,
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     Gap,
     RawItem,
@@ -85,7 +85,7 @@ class Feed:
         name="feed",
         title="RSS or Atom feed",
         version=2,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_desc",
             edits="rescan",
             deletes="invisible",

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any, ClassVar, Literal, Self, cast
 
 from shared.adapter_contract.contract import (
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     IdStamp,
     RawItem,
@@ -70,7 +70,7 @@ class GenericSQL:
         name="generic_sql",
         title="SQL database",
         version=1,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="modified_asc",
             edits="cursor",
             deletes="index",
@@ -108,7 +108,7 @@ class GenericSQL:
         self._stamps: dict[str, str | None] | None = None
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the capabilities of this source, as its settings have them."""
         args = self.args
         named = {canonical(name) for name in args.map}

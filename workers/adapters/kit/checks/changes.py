@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.adapter_contract.contract import Capabilities
+from shared.adapter_contract.contract import AdapterCapabilities
 from shared.sources import run_records
 from shared.sources.run_records import RunRequest
 from workers.adapters.kit.keeping import Keeping
@@ -237,7 +237,7 @@ def _check_limit(keeping: Keeping, before: set[str]) -> None:
     assert keeping.live() == before | ids, "a limited run has moved the cursor too far"
 
 
-def _thorough(can: Capabilities) -> tuple[str, ...]:
+def _thorough(can: AdapterCapabilities) -> tuple[str, ...]:
     """Return the runs that promise, together, to show everything that has changed.
 
     A tail that sees edits is held to it: a listing may tell what is gone, and no more.
