@@ -97,19 +97,19 @@ def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("sweep_without_broker", technical=exc.technical)
 
 
-def put_aside_spent(
+def quarantine_spent(
     conn: Connection[TupleRow], settings: Settings, facility: Callable[[], Facility]
 ) -> None:
-    """Put aside what no worker survives; their leases are over."""
+    """Quarantine what no worker survives; their leases are over."""
 
     def put(
         conn: Connection[TupleRow], claim: Claim, error: LogchordError, _: Budget
     ) -> bool | None:
-        return failed_work.put_aside(conn, claim, error, settings, facility)
+        return failed_work.quarantine_work(conn, claim, error, settings, facility)
 
-    for claim in quarantine.put_aside_spent(conn, BUDGET, put=put):
+    for claim in quarantine.add_spent(conn, BUDGET, put=put):
         log.warning(
-            "entry_put_aside",
+            "entry_quarantined",
             entry_id=str(claim.entry_id),
             stage=claim.stage,
             attempts=claim.attempts,
@@ -293,7 +293,7 @@ def loops(settings: Settings) -> list[Loop]:
             return PLAIN
 
     def sweep(conn: Connection[TupleRow]) -> None:
-        put_aside_spent(conn, settings, facility)
+        quarantine_spent(conn, settings, facility)
         sweep_due_work(conn, app)
         nudge_alerts(conn, app)
 

@@ -240,7 +240,7 @@ class Feed:
                 text, zone=zone, fold=self._source.tz_fold
             ).at
         except MalformedEntryError:
-            # It is put aside by `parse`; here it merely has no place in the order.
+            # `parse` rejects it; here it merely has no place in the order.
             return None
 
     def _further(

@@ -59,7 +59,7 @@ class CSVArgs(MapArgs):
         (), description="Columns that make up the id; none: a hash of the row."
     )
     types: dict[str, Literal["integer", "number"]] = Field(
-        {}, description="Columns whose values must be such, or the row is put aside."
+        {}, description="Columns whose values must be such, or the row is quarantined."
     )
     header: tuple[str, ...] = Field(
         (), description="Names of the columns, where the file has no header line."

@@ -159,7 +159,7 @@ def far_future(keeping: Keeping) -> None:
 
 
 def malformed_item(keeping: Keeping) -> None:
-    """ADP19: a spoilt item is put aside as it came, and read once it is mended."""
+    """ADP19: a spoilt item is quarantined as it came, and read once it is mended."""
     ids = keeping.add(*keeping.some(5))
     keeping.stub.malform(ids[2])
     keeping.load()
@@ -209,7 +209,7 @@ def counts(keeping: Keeping) -> None:
     for run in done:
         assert run.error is None, run.error
     found = {name: sum(getattr(run, name) for run in done) for name in expected}
-    # Who looks twice at what is spoilt puts it aside anew.
+    # Who looks twice at what is spoilt quarantines it anew.
     found["quarantined"] = done[0].quarantined
     assert found == expected
     if len(done) > 1:
