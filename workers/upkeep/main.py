@@ -53,7 +53,6 @@ from shared.work.due_work import Claim
 from shared.work.live_processes import Identity, Reporter
 from shared.work.quarantine_budget import BUDGET, Budget
 from workers.runtime import failed_work, worker_metrics
-from workers.runtime.context import database_url
 from workers.upkeep.loops import Loop
 
 if TYPE_CHECKING:
@@ -277,7 +276,7 @@ def end_overdue_jobs(conn: Connection[TupleRow], client: redis.Redis) -> None:
 
 def loops(settings: Settings) -> list[Loop]:
     """Return every duty of upkeep."""
-    url = database_url(settings)
+    url = settings.require_database_url()
     app = make_app(settings)
     # Tried twice, it must leave a job the time to end within 5 s of its deadline.
     client = redis_clients.jobs_redis(settings, timeout_seconds=1.0)
@@ -366,7 +365,7 @@ def main(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     reporter = Reporter(
-        database_url(settings),
+        settings.require_database_url(),
         Identity("upkeep", [], os.getpid(), socket.gethostname(), VERSION),
     )
     reporter.start()
