@@ -54,7 +54,7 @@ from api.search.routes import (
     suggestions,
     synthesize,
 )
-from api.search.search_clients import SearchClients, database_url
+from api.search.search_clients import SearchClients
 from api.search.sessions import Sessions
 from api.search.suggestions import Suggestions
 from api.search.telemetry import Telemetry
@@ -168,7 +168,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def _open(settings: Settings) -> ApiContext:
     clients = SearchClients.open(settings, "api")
     data, searches = clients.data, clients.searches
-    pool, url = data.pool, database_url(settings)
+    pool, url = data.pool, settings.require_database_url()
     limiter = Limiter(lambda: RedisLink.open(redis_clients.brief_redis(settings)))
     key_use = KeyUse(pool)
 

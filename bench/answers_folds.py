@@ -16,7 +16,7 @@ from rich.table import Table
 from bench.answer_questions import KnownQuestion
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
 from shared.answers.choice.part_answer import Meanings, answer_part
-from shared.answers.choice.sentence_score import SHIPPED, Weights
+from shared.answers.choice.sentence_score import SHIPPED, SentenceWeights
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.question.question import Question, read_question
 from shared.search.query.plan import Plan
@@ -39,7 +39,7 @@ class Case:
     # By place, for an entry makes its candidates anew each time.
     _compared: dict[tuple[str, int], float] = field(default_factory=dict)
 
-    def is_told(self, weights: Weights) -> bool:
+    def is_told(self, weights: SentenceWeights) -> bool:
         """Tell whether the sentences that these weights choose tell all facts."""
         question = read_question(self.plan, self.facility)
         part = answer_part(
@@ -62,11 +62,11 @@ class Case:
         return {one: known[one.place] for one in candidates if one.place in known}
 
 
-def list_weights() -> list[Weights]:
+def list_weights() -> list[SentenceWeights]:
     """Return the shipped weights, and each with one of them changed."""
     changed = [
         replace(SHIPPED, **{one.name: round(getattr(SHIPPED, one.name) * times, 3)})
-        for one in fields(Weights)
+        for one in fields(SentenceWeights)
         for times in _TIMES
     ]
     return [SHIPPED, *changed]
@@ -108,8 +108,10 @@ def show(cases: Iterable[Case]) -> None:
 
 
 def choose(
-    told: Mapping[Weights, Sequence[float]], among: Sequence[int], sets: Sequence[str]
-) -> Weights:
+    told: Mapping[SentenceWeights, Sequence[float]],
+    among: Sequence[int],
+    sets: Sequence[str],
+) -> SentenceWeights:
     """Return what tells most, each set counting alike; of equals what is shipped."""
     names = {sets[n] for n in among}
     return max(
@@ -134,12 +136,12 @@ def _list_parts(cases: Sequence[Case]) -> Iterable[tuple[str, list[int]]]:
         yield f"fold {fold + 1}", list(range(fold, len(cases), _FOLDS))
 
 
-def _named(weights: Weights) -> str:
+def _named(weights: SentenceWeights) -> str:
     if weights == SHIPPED:
         return "shipped"
     return ", ".join(
         f"{one.name} {getattr(weights, one.name):g}"
-        for one in fields(Weights)
+        for one in fields(SentenceWeights)
         if getattr(weights, one.name) != getattr(SHIPPED, one.name)
     )
 

@@ -69,7 +69,7 @@ class Run:
     seconds: float = 0.0
     stages: list[Stage] = field(default_factory=list)
     memory: list[Held] = field(default_factory=list)
-    put_aside: int = 0
+    quarantined: int = 0
 
     @property
     def per_second(self) -> float:
@@ -100,7 +100,7 @@ def run(made: Rig, database: str, drafts: Iterator[EntryDraft], count: int) -> R
     found.memory = memory.held(cpu)
     with psycopg.connect(database) as conn:
         row = conn.execute(_ASIDE).fetchone()
-    found.put_aside = int(row[0]) if row else 0
+    found.quarantined = int(row[0]) if row else 0
     return found
 
 

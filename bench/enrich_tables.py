@@ -114,7 +114,7 @@ def _say_run(console: Console, run: Run) -> None:
         f"whole pipeline: {run.entries:,} entries accepted in"
         f" {run.accepted_seconds:.1f} s, enriched in {run.seconds:.1f} s:"
         f" {run.per_second:,.0f} entries/s, the slowest stage is {run.slowest};"
-        f" put aside {run.put_aside}"
+        f" quarantined {run.quarantined}"
     )
     for one in run.stages:
         rate = run.entries / max(one.seconds, 1e-9)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from local import fetch, runner_state, secrets, service_user
 from local.opensearch import EmbeddedOpenSearch
@@ -234,6 +234,16 @@ class Stack:
             yield
         finally:
             self._watch.end(title)
+
+
+def read_startup(home: Path) -> dict[str, Any] | None:
+    """Return how long the start took, once it was complete."""
+    try:
+        text = (home / "run" / "startup.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def server_pids(home: Path) -> dict[str, int]:

@@ -26,7 +26,7 @@ from workers.runtime import (
     worker_kinds,
     worker_metrics,
 )
-from workers.runtime.context import Resources, database_url
+from workers.runtime.context import Resources
 from workers.runtime.ending import WorkerEnding
 from workers.runtime.memory_growth import Growth
 from workers.runtime.preload_models import Warm
@@ -82,7 +82,7 @@ class Reporting(bootsteps.StartStopStep):
         queues = sorted(queue.name for queue in consumed)
         host = socket.gethostname()
         reporter = Reporter(
-            database_url(settings),
+            settings.require_database_url(),
             Identity(kind.name, queues, os.getpid(), host, VERSION),
             models=_ready.look if kind.name in _EMBEDDING_KINDS else None,
         )

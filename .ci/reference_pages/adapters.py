@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pydantic.fields import FieldInfo
 
 from reference_pages.markdown import as_code, as_default, page, table
-from shared.adapter_contract.contract import AdapterDescriptor, Capabilities
+from shared.adapter_contract.contract import AdapterCapabilities, AdapterDescriptor
 from workers.adapters.kit import matrix, subject
 
 
@@ -40,7 +40,10 @@ def adapters_page() -> str:
         ),
         "## What a source can tell",
         table(
-            ("adapter", *(field.name for field in dataclasses.fields(Capabilities))),
+            (
+                "adapter",
+                *(field.name for field in dataclasses.fields(AdapterCapabilities)),
+            ),
             (
                 (
                     as_code(name),
@@ -48,7 +51,7 @@ def adapters_page() -> str:
                         _WORDS.get(
                             value := getattr(one.capabilities, field.name), value
                         )
-                        for field in dataclasses.fields(Capabilities)
+                        for field in dataclasses.fields(AdapterCapabilities)
                     ),
                 )
                 for name, one in known.items()

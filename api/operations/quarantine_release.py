@@ -85,7 +85,7 @@ def release(
             log.warning("release_ended_early", code=exc.error_code)
             break
         if left is not None:
-            left -= step.released.released + step.released.still_aside
+            left -= step.released.released + step.released.still_quarantined
         done = ReleaseStep(_together(done.released, step.released), step.rest)
     return done
 
@@ -126,14 +126,14 @@ def _read(
     place: ReleaseProgress,
     limit: int,
 ) -> Released:
-    """Read once more what the caller's sources sent; what cannot be stays aside."""
+    """Read again what the caller's sources sent; what cannot be stays quarantined."""
     stages = first_stages(ctx)
     mine = replace(which, tenant=caller.scope.tenant)
     read = retry_rejected.read_again(
         conn, ctx.settings, mine, stages, limit=limit, after=place.after
     )
     touched = sorted(stages) if read.entries else []
-    return Released(len(read.entries), [], touched, read.still_aside, read.last)
+    return Released(len(read.entries), [], touched, read.still_quarantined, read.last)
 
 
 def _together(one: Released, other: Released) -> Released:
@@ -141,5 +141,5 @@ def _together(one: Released, other: Released) -> Released:
         one.released + other.released,
         sorted({*one.resumed, *other.resumed}),
         sorted({*one.stages, *other.stages}),
-        one.still_aside + other.still_aside,
+        one.still_quarantined + other.still_quarantined,
     )

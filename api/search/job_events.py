@@ -45,7 +45,7 @@ class JobSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class JobEvent:
     """One event of a stream."""
 
     number: int
@@ -115,7 +115,7 @@ def _as_of_now(seen: JobSnapshot) -> JobSnapshot:
     return replace(seen, told=seen.told._replace(events=events))
 
 
-def events_after(seen: JobSnapshot, after: int) -> list[Event]:
+def events_after(seen: JobSnapshot, after: int) -> list[JobEvent]:
     """Return every event of a job that is known now and comes behind another."""
     if after >= _DONE:
         return []
@@ -126,12 +126,12 @@ def events_after(seen: JobSnapshot, after: int) -> list[Event]:
     events = [] if is_lost or told is None else [*begun, *_told(seen.stored, told)]
     job_id = str(seen.stored.id)
     if is_lost and after < _SNAPSHOT:
-        events.append(Event(_SNAPSHOT, "snapshot", seen.body()))
+        events.append(JobEvent(_SNAPSHOT, "snapshot", seen.body()))
     if seen.stored.ended_at is not None:
         response = seen.body()["response"]
         if response and not _is_answered(told):
             events += [
-                Event(_RESULTS + place, name, says)
+                JobEvent(_RESULTS + place, name, says)
                 for place, (name, says) in enumerate(answer_events.of_body(response))
             ]
         degraded = bool(response and response["degraded"])
@@ -141,9 +141,9 @@ def events_after(seen: JobSnapshot, after: int) -> list[Event]:
             "stability_hash": response["stability_hash"] if response else None,
             "error": seen.stored.error,
         }
-        events.append(Event(_DONE, "done", ended))
+        events.append(JobEvent(_DONE, "done", ended))
     return [
-        Event(one.number, one.name, {"job_id": job_id, **one.data})
+        JobEvent(one.number, one.name, {"job_id": job_id, **one.data})
         for one in events
         if one.number > after
     ]
@@ -162,7 +162,7 @@ def _is_answered(told: Progress | None) -> bool:
     return last is not None and last.name == ENDED and bool(last.says.get("answered"))
 
 
-def _begun(stored: StoredJob, position: int | None) -> list[Event]:
+def _begun(stored: StoredJob, position: int | None) -> list[JobEvent]:
     plan = stored.plan
     planned = {
         "method_used": plan["method"],
@@ -173,22 +173,22 @@ def _begun(stored: StoredJob, position: int | None) -> list[Event]:
     until = timestamp(stored.deadline_at)
     accepted = {"deadline_at": until, "queue_position": position}
     return [
-        Event(_ACCEPTED, "accepted", accepted),
-        Event(_PLANNED, "planned", planned),
+        JobEvent(_ACCEPTED, "accepted", accepted),
+        JobEvent(_PLANNED, "planned", planned),
     ]
 
 
-def _told(stored: StoredJob, told: Progress) -> list[Event]:
+def _told(stored: StoredJob, told: Progress) -> list[JobEvent]:
     """Return the workers' events; those of a branch with its sub-question."""
     return [_as_event(stored, one) for one in told.events if one.name != ENDED]
 
 
-def _as_event(stored: StoredJob, one: ProgressEvent) -> Event:
+def _as_event(stored: StoredJob, one: ProgressEvent) -> JobEvent:
     says = one.says
     if one.name.startswith("branch_"):
         says = _with_question(says, sub_queries_of(stored.plan))
     data = {"job_id": str(stored.id), **says}
-    return Event(_PLANNED + one.number, one.name, data)
+    return JobEvent(_PLANNED + one.number, one.name, data)
 
 
 def _with_question(says: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:

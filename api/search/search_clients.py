@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Self
 from api.search.searches import Searches
 from shared.access.cursors import Signer
 from shared.access.installation_secret import installation_secret
-from shared.errors import ConfigurationError
 from shared.messaging import redis_clients
 from shared.messaging.broker_clock import BrokerClock
 from shared.messaging.celery_app import make_app
@@ -29,14 +28,6 @@ if TYPE_CHECKING:
 _JOBS_TIMEOUT_SECONDS = 1.0
 
 
-def database_url(settings: Settings) -> str:
-    """Return where Postgres is, or say how to have one."""
-    if settings.database_url is None:
-        message = "No database is known: run `logchord up`, or set DATABASE_URL."
-        raise ConfigurationError(message, config_key="DATABASE_URL")
-    return settings.database_url.get_secret_value()
-
-
 @dataclass(frozen=True, slots=True)
 class DataClients:
     """Postgres, OpenSearch and what signs cursors: enough to search in this process."""
@@ -50,7 +41,7 @@ class DataClients:
     def open(cls, settings: Settings, application: str) -> Self:
         """Return clients that connect when they are first used."""
         pool = make_pool(
-            database_url(settings),
+            settings.require_database_url(),
             application=application,
             size=settings.database_pool_size,
             read_only=settings.read_only,

@@ -88,7 +88,7 @@ _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
         "Rows in somebody's hands.",
         lambda one: one.leased,
     ),
-    ("logchord_quarantined", "Put aside.", lambda one: one.quarantined),
+    ("logchord_quarantined", "Quarantined rows.", lambda one: one.quarantined),
     (
         "logchord_stage_paused",
         "1 while the stage rests.",

@@ -33,7 +33,7 @@ class AdapterArgs(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
+class AdapterCapabilities:
     """The capabilities of a source, by which the runtime chooses how to ask."""
 
     # How `pages` come, by which the tail goes on from its cursor: by the time of the
@@ -84,7 +84,7 @@ class AdapterDescriptor:
     title: str
     # Raised when `parse` changes its meaning: every entry is then parsed again.
     version: int
-    capabilities: Capabilities
+    capabilities: AdapterCapabilities
     args: type[AdapterArgs] = AdapterArgs
     # Its times may lack a zone: it does not start without the source's `timezone`.
     naive_times: bool = False

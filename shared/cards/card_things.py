@@ -10,7 +10,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from shared.search.query import entities
-from shared.search.query.entities import Entity
+from shared.search.query.entities import NamedEntity
 from shared.search.query.plan import Plan
 from shared.text.analysis.analyser import quote_lexeme
 from shared.text.facility.devices import DEVICE, SYSTEM
@@ -110,7 +110,7 @@ def names_thing(thing: CardThing, named: Sequence[Mapping[str, Any]]) -> bool:
     return any(_key(one["kind"], one["canonical"]) == key for one in named)
 
 
-def _of_question(one: Entity, facility: Facility) -> CardThing:
+def _of_question(one: NamedEntity, facility: Facility) -> CardThing:
     return _make(one.kind, one.canonical, one.name, "named", facility)
 
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-# What is in longer files is left out: whoever puts aside has other things to do.
+# What is in longer files is left out: whoever quarantines has other things to do.
 _MOST_FILE_BYTES = 1_000_000
-# As of a text that is read. Memory, too, may be what it was put aside for.
+# As of a text that is read. Memory, too, may be what it was quarantined for.
 _HARMLESS = (
     ValueError,
     ArithmeticError,

@@ -48,7 +48,7 @@ _READERS = [ATTACHMENTS_STAGE, METADATA_STAGE]
 # In the cursor of the chore and in its result: by what all entries were looked at.
 READ_BY = "read_by"
 
-# What waits will be read by this analyser, and what was put aside is known.
+# What waits will be read by this analyser, and what was quarantined is known.
 _PAGE: LiteralString = """
     SELECT e.id AS entry_id, e.tenant, t.entry_id IS NOT NULL AS has_words,
            t.entry_id IS NOT NULL
@@ -108,7 +108,7 @@ class _AnalysedRow:
     tenant: str
     has_words: bool
     is_older: bool
-    # Nobody will read it: it was put aside, or taken from there and left.
+    # Nobody will read it: it was quarantined, or taken from there and left.
     is_given_up: bool
 
 
@@ -171,7 +171,7 @@ def _stand_in(
 ) -> None:
     """Give an entry that nobody could read a plain split of its words; twice is once.
 
-    Releases before left what they put aside without a word to be found by.
+    Releases before left what they quarantined without a word to be found by.
     """
     given = {"entry_id": row.entry_id, "tenant": row.tenant, "readers": _READERS}
     with connection(pool) as conn:

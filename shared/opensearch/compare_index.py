@@ -45,8 +45,8 @@ _DAYS: LiteralString = """
      GROUP BY 1
      ORDER BY 1
      LIMIT 1000"""
-# What waits unclaimed will be written as it is then, and what was put aside is known. A
-# row that somebody holds may just have been written to an index that is gone since.
+# What waits unclaimed will be written as it is then, and what was quarantined is known.
+# A row that somebody holds may just have been written to an index that is gone since.
 _ROWS: LiteralString = """
     SELECT e.id, e.tenant, e.doc_version,
            e.deleted_at IS NOT NULL AND e.modified_at

@@ -201,7 +201,7 @@ def _copy(site: _Site) -> Effect:
                 raise error
             refused.append(entry_id)
     for entry_id in refused:
-        # Its own stage puts it aside, alone and with the reason.
+        # Its own stage quarantines it, alone and with the reason.
         with connection(site.pool) as conn:
             one = [INDEX_STAGE]
             due.add(conn, tenants[entry_id], [entry_id], one, work_class=due.BULK)

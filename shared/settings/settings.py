@@ -339,6 +339,13 @@ class Settings(Section):
             raise ValueError(message)
         return self
 
+    def require_database_url(self) -> str:
+        """Return where Postgres is, or say how to have one."""
+        if self.database_url is None:
+            message = "No database is known: run `logchord up`, or set DATABASE_URL."
+            raise ConfigurationError(message, config_key="DATABASE_URL")
+        return self.database_url.get_secret_value()
+
     @classmethod
     def load(cls, environ: Mapping[str, str], file: Path | None = None) -> Settings:
         """Read every layer once; an unknown key names the nearest valid one."""
@@ -368,14 +375,6 @@ class Report:
     origins: dict[str, str]
     spelled: dict[str, str]
     warnings: tuple[str, ...]
-
-
-def load_with_origins(
-    environ: Mapping[str, str], file: Path | None = None
-) -> tuple[Settings, dict[str, str]]:
-    """Return the settings, and for each dotted name which layer it came from."""
-    report = load_report(environ, file)
-    return report.settings, report.origins
 
 
 def load_report(environ: Mapping[str, str], file: Path | None = None) -> Report:

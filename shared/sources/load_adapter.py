@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from shared import plugins, suggest
 from shared.adapter_contract.contract import (
     Adapter,
+    AdapterCapabilities,
     AdapterDescriptor,
-    Capabilities,
     Memory,
     Source,
     SourceIO,
@@ -119,7 +119,7 @@ class Opened:
         return type(self.adapter).descriptor
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the adapter's capabilities, narrowed by the settings of the source."""
         narrowed = getattr(self.adapter, "capabilities", None)
         return narrowed if narrowed is not None else self.descriptor.capabilities

@@ -46,7 +46,7 @@ _ROW_NAMES: LiteralString = """
      ORDER BY 1, 2
      LIMIT 1000"""
 _LAST: LiteralString = "SELECT id FROM entry ORDER BY id DESC LIMIT 1"
-# What waits is done by this version, and what was put aside is known.
+# What waits is done by this version, and what was quarantined is known.
 _PAGE: LiteralString = """
     SELECT e.id AS entry_id, e.tenant, ARRAY(
                SELECT s.stage FROM unnest(%(stages)s::text[]) AS s (stage)

@@ -82,6 +82,15 @@ def timestamp(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def read_cursor_time(value: object) -> datetime | None:
+    """Return the moment that the cursor of a source holds; None: it holds none."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return moment if moment and moment.tzinfo else None
+
+
 def on_clock(moment: datetime, zone: ZoneInfo) -> str:
     """Return a time as the clocks of a zone show it, UTC beside it."""
     there, utc = moment.astimezone(zone), moment.astimezone(UTC)

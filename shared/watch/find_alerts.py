@@ -1,9 +1,11 @@
-"""Entries of a batch matched with every saved search of their facility."""
+"""Entries of a batch matched with the saved searches of their facility: the alerts."""
 
 from __future__ import annotations
 
+from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from shared.access.scope import Scope
 from shared.errors import (
@@ -16,7 +18,6 @@ from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.watch import match_entries, saved_searches
 from shared.watch.alert_rows import fire
-from shared.watch.alert_times import find_due_time
 from shared.watch.owners import find_owner
 
 if TYPE_CHECKING:
@@ -28,15 +29,17 @@ if TYPE_CHECKING:
     from shared.search.query.plan import Plan
     from shared.search.retrieval.search_context import SearchContext
     from shared.settings.settings import Settings
+    from shared.times.calendar import Clock
     from shared.watch.match_entries import Matches
     from shared.watch.saved_plans import SavedPlanner, SavedPlans
-    from shared.watch.saved_searches import SavedSearch
+    from shared.watch.saved_searches import AlertRule, SavedSearch
 
 log = get_logger()
 
 # What one saved search may take of a batch.
 SECONDS = 4.0
 VECTORS_AT_ONCE = 100
+_DAY = timedelta(days=1)
 
 Found = list[tuple["SavedSearch", "Matches"]]
 
@@ -91,6 +94,37 @@ def fire_all(conn: Connection[TupleRow], planner: SavedPlanner, found: Found) ->
         len(fire(conn, saved, matches, find_due_time(saved.rule, clock)))
         for saved, matches in found
     )
+
+
+def find_due_time(rule: AlertRule, clock: Clock) -> datetime | None:
+    """Return when an alert of now is due: at once, with a digest, after quiet hours.
+
+    None: it is sent nowhere.
+    """
+    if rule.webhook_url is None:
+        return None
+    due = clock.now
+    assert due is not None
+    if rule.digest == "shift" and clock.shifts.shifts:
+        due = next(clock.shifts_until_now()).until or due
+    elif rule.digest != "none":
+        # Where nobody has said what shifts are, a shift is a day.
+        today = clock.today
+        assert today is not None
+        due = clock.day(today).until or due
+    return due if rule.quiet_hours is None else _after_quiet(due, rule, clock)
+
+
+def _after_quiet(due: datetime, rule: AlertRule, clock: Clock) -> datetime:
+    """Return the end of the quiet hours that a moment falls into, or the moment."""
+    assert rule.quiet_hours is not None
+    begins, ends = (time.fromisoformat(one) for one in rule.quiet_hours)
+    wall = due.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
+    for day in (wall.date() - _DAY, wall.date()):
+        until = day if begins < ends else day + _DAY
+        if datetime.combine(day, begins) <= wall < datetime.combine(until, ends):
+            return clock.moment(datetime.combine(until, ends))
+    return due
 
 
 def _vector_of(context: SearchContext, saved: SavedSearch, plan: Plan) -> str | None:

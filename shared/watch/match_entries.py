@@ -53,7 +53,7 @@ def make_vector(context: SearchContext, plan: Plan, seconds: float) -> str | Non
     if model is None:
         return None
     encoder = context.encoder(model.model).within(seconds)
-    return packed(context.query_vectors.of(encoder, text))
+    return packed(*context.query_vectors.of(encoder, [text]))
 
 
 def _by_words(

@@ -67,7 +67,7 @@ def describe_problems(seen: SystemState) -> list[str]:
         *_waiting(seen),
         *_chores(seen),
         *_full(seen.full_at),
-        *_put_aside(seen.stages),
+        *_quarantined(seen.stages),
     ]
 
 
@@ -78,8 +78,8 @@ def pause_sentence(pause: Pause) -> str:
         stage = shlex.quote(pause.stage)
         last = str((pause.error or {}).get("code", "unknown"))
         return (
-            f"The stage {pause.stage!r} is paused since {since}: it put aside more than"
-            f" its budget allows, the last one for {last}, which speaks of a bad"
+            f"The stage {pause.stage!r} is paused since {since}: it quarantined more"
+            f" than its budget allows, the last one for {last}, which speaks of a bad"
             " release or model rather than of bad entries. Nothing is lost. Look with"
             f" `logchord quarantine list --stage {stage}`, repair it, then let it"
             f" go on with `logchord quarantine retry --stage {stage}`."
@@ -230,7 +230,7 @@ def _full(full_at: int | None) -> Iterator[str]:
         )
 
 
-def _put_aside(stages: Iterable[StageLag]) -> Iterator[str]:
+def _quarantined(stages: Iterable[StageLag]) -> Iterator[str]:
     for one in stages:
         if not one.quarantined:
             continue
@@ -244,9 +244,9 @@ def _put_aside(stages: Iterable[StageLag]) -> Iterator[str]:
                 " ID --reason TEXT`."
             )
         else:
-            aside = _some(one.quarantined, "entry was", "entries were")
+            entries = _some(one.quarantined, "entry was", "entries were")
             yield (
-                f"{aside} put aside by the stage"
+                f"{entries} quarantined by the stage"
                 f" {one.stage!r}: {look} shows why. Repair the cause, then"
                 f" `logchord quarantine retry --stage {stage}`."
             )

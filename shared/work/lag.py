@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared.messaging.stage_names import EMBED_PREFIX
-from shared.work import quarantine_budget, stage_pauses
+from shared.work import chore_records, quarantine_budget, stage_pauses
 from shared.work.due_work import KNOWN_STAGES
 from shared.work.stage_pauses import Pause
 
@@ -95,7 +95,6 @@ _LIVE_OF_KNOWN: LiteralString = """
          WHERE known.stage = ANY(%(that_run)s) OR starts_with(known.stage, 'embed:')
          LIMIT %(most)s) AS counted"""
 _LIVE_DUE: LiteralString = KNOWN_STAGES + _LIVE_OF_KNOWN
-_NOW: LiteralString = "SELECT statement_timestamp()"
 _IS_ALONE: LiteralString = """
     SELECT NOT EXISTS (SELECT FROM entry WHERE tenant < %(tenant)s)
        AND NOT EXISTS (SELECT FROM entry WHERE tenant > %(tenant)s)"""
@@ -151,7 +150,7 @@ def measure_lag(
     rates = quarantine_budget.per_minute(conn)
     named = sorted({*known, *counted, *aside, *resting})
     marks = _watermarks(conn, named)
-    as_of = _now(conn)
+    as_of = chore_records.read_clock(conn)
     found = tuple(
         _lag(
             counted.get(stage) or _StageCount(stage, 0, 0, 0, 0, as_of),
@@ -192,13 +191,6 @@ def reach(conn: Connection[TupleRow], tenant: str) -> str:
         return ANY_TENANT
     row = conn.execute(_IS_ALONE, {"tenant": tenant}).fetchone()
     return ANY_TENANT if row is not None and row[0] else tenant
-
-
-def _now(conn: Connection[TupleRow]) -> datetime:
-    row = conn.execute(_NOW).fetchone()
-    assert row is not None
-    found: datetime = row[0]
-    return found
 
 
 def _lag(

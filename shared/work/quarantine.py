@@ -1,4 +1,4 @@
-"""What cannot be done is put aside with its reason, and never in anybody's way."""
+"""Work that cannot be done, kept with its reason and out of everybody's way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared.work import due_work, quarantine_budget, stage_pauses
 from shared.work.due_work import Claim
 from shared.work.quarantine_budget import Budget
 
-_PUT_ASIDE: LiteralString = """
+_QUARANTINE: LiteralString = """
     INSERT INTO quarantine (id, tenant, entry_id, source, external_id, stage, revision,
                             attempts, error)
     SELECT %(id)s, e.tenant, e.id, e.source, e.external_id, %(stage)s, e.revision,
@@ -36,9 +36,9 @@ _END_ROW: LiteralString = """
 _RELEASE_ROW: LiteralString = """
     UPDATE work SET claim = NULL, claimed_want = NULL, leased_until = NULL
      WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND claim = %(claim)s"""
-# Two processes must not both put aside the last that the budget allows.
+# Two processes must not both quarantine the last that the budget allows.
 _ONE_AT_A_TIME: LiteralString = """
-    SELECT pg_advisory_xact_lock(hashtextextended('put aside ' || %(stage)s, 0))"""
+    SELECT pg_advisory_xact_lock(hashtextextended('quarantine ' || %(stage)s, 0))"""
 _MINE: LiteralString = """
     SELECT id, tenant, entry_id, source, external_id, stage, revision, attempts, error,
            excerpt, times, first_at, last_at
@@ -58,7 +58,7 @@ _FORGET: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class Quarantined:
     """A quarantined stage of an entry, or a message that nobody could read."""
 
     id: UUID
@@ -95,12 +95,12 @@ class Released(NamedTuple):
     resumed: list[str]
     stages: list[str]
     # What a source sent and still cannot be read.
-    still_aside: int = 0
+    still_quarantined: int = 0
     # The last that was looked at, where there may be older ones.
     last: UUID | None = None
 
 
-def put_aside(
+def add(
     conn: Connection[TupleRow],
     taken: Claim,
     error: LogchordError,
@@ -108,7 +108,7 @@ def put_aside(
 ) -> bool | None:
     """Quarantine an entry's stage; false when the row stays due, None: it is not ours.
 
-    It does when it moved on, and when the stage has put aside as many as it may: then
+    It does when it moved on, and when the stage has quarantined as many as it may: then
     the stage is paused instead, and the row has one attempt more once it is released.
     """
     key = {"entry_id": taken.entry_id, "stage": taken.stage, "claim": taken.claim}
@@ -122,7 +122,7 @@ def put_aside(
     if conn.execute(_END_ROW, key).rowcount == 0:
         return False if conn.execute(_RELEASE_ROW, key).rowcount else None
     conn.execute(
-        _PUT_ASIDE,
+        _QUARANTINE,
         {
             **key,
             "id": uuid7(),
@@ -131,19 +131,19 @@ def put_aside(
             "error": error.as_json(admin=True),
         },
     )
-    quarantine_budget.note_aside(conn, taken.stage)
+    quarantine_budget.note_quarantined(conn, taken.stage)
     return True
 
 
-PutAside = Callable[[Connection[TupleRow], Claim, LogchordError, Budget], bool | None]
+Add = Callable[[Connection[TupleRow], Claim, LogchordError, Budget], bool | None]
 
 
-def put_aside_spent(
+def add_spent(
     conn: Connection[TupleRow],
     budget: Budget,
     *,
     limit: int = 100,
-    put: PutAside = put_aside,
+    put: Add = add,
 ) -> list[Claim]:
     """Quarantine entries whose workers died again and again while they travelled alone.
 
@@ -168,10 +168,10 @@ def list_quarantined(
     limit: int,
     after: UUID | None = None,
     messages: bool = True,
-) -> list[Aside]:
+) -> list[Quarantined]:
     """Return the quarantined work, the newest first."""
     values = {**_values(which), "after": after, "limit": limit, "messages": messages}
-    with conn.cursor(row_factory=class_row(Aside)) as cur:
+    with conn.cursor(row_factory=class_row(Quarantined)) as cur:
         return cur.execute(_MINE, values).fetchall()
 
 
@@ -191,7 +191,7 @@ def release(
     found = list_quarantined(conn, which, limit=limit, after=after, messages=False)
     last = found[-1].id if len(found) == limit else None
     work_class = due_work.LIVE if which.id is not None else due_work.BULK
-    # Work before quarantine, as whoever puts aside takes its locks, and in order.
+    # Work before quarantine, as whoever quarantines takes its locks, and in order.
     found.sort(key=lambda row: (str(row.tenant), row.stage, str(row.entry_id)))
     for (tenant, stage), group in groupby(found, lambda row: (row.tenant, row.stage)):
         ids = [row.entry_id for row in group if row.entry_id]
@@ -205,7 +205,7 @@ def release(
     return Released(len(found), resumed, touched, last=last)
 
 
-def discard(conn: Connection[TupleRow], which: Which) -> Aside | None:
+def discard(conn: Connection[TupleRow], which: Which) -> Quarantined | None:
     """Discard quarantined work for good and return it; None where there is none."""
     found = list_quarantined(conn, which, limit=1)
     _forget(conn, which.tenant, [row.id for row in found])

@@ -14,7 +14,7 @@ _WINDOW = 100
 _KEPT = 200
 _KEPT_SECONDS = 120
 
-_NOTE_ASIDE: LiteralString = """
+_NOTE_QUARANTINED: LiteralString = """
     INSERT INTO stage_outcome (stage, aside) VALUES (%(stage)s, 1)"""
 _LATEST: LiteralString = """
     SELECT done, aside FROM stage_outcome
@@ -70,9 +70,9 @@ class Budget:
 BUDGET = Budget()
 
 
-def note_aside(conn: Connection[TupleRow], stage: str) -> None:
+def note_quarantined(conn: Connection[TupleRow], stage: str) -> None:
     """Count a quarantined entry; `due_work.finish` counts what is done."""
-    conn.execute(_NOTE_ASIDE, {"stage": stage})
+    conn.execute(_NOTE_QUARANTINED, {"stage": stage})
 
 
 def budget_is_spent(conn: Connection[TupleRow], stage: str, budget: Budget) -> bool:

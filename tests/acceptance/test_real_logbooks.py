@@ -107,7 +107,7 @@ def test_a_sheet_described_by_hand_can_be_searched_once_it_is_in(logchord, folde
     assert json.loads(again) == {
         "released": 0,
         "resumed": [],
-        "still_aside": 1,
+        "still_quarantined": 1,
         "complete": True,
     }
     found = logchord("search", "bucket teeth", "--mode", "keyword", "--limit", "1")

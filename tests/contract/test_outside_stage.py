@@ -223,9 +223,9 @@ def test_what_fails_on_one_entry_puts_that_one_aside_and_no_other(
     assert [(one.external_id, one.stage) for one in aside] == [("2", ALARMS)]
     assert sorted(runs(committing)) == ["0", "1", "3", "4"]
     read = committing.execute("SELECT count(*) FROM entry_text").fetchone()
-    assert read == (5,), "who is put aside by a stage of others is searched"
+    assert read == (5,), "who is quarantined by a stage of others is searched"
     renew(ctx, committing)
-    assert due(committing) == [], "what was put aside is known"
+    assert due(committing) == [], "what was quarantined is known"
 
 
 @pytest.mark.parametrize(

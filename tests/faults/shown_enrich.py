@@ -230,7 +230,7 @@ def _broken(report: dict[str, Any], line: Line) -> dict[str, Any]:
     again = {name: report[name] for name in ("reembed", "rebuild")}
     found: dict[str, Any] = {
         "lost": line.lost or report["not_as_promised"],
-        "put aside": line.quarantined,
+        "quarantined": line.quarantined,
         "duplicate effects": line.duplicate_effects,
         "drift": line.drift or report["drift_afterwards"],
         "not replaced": {n: o for n, o in again.items() if o["state"] != "done"},

@@ -294,7 +294,7 @@ def _broken(report: dict[str, Any], line: Line) -> dict[str, Any]:
     }
     found: dict[str, Any] = {
         "P1 lost": line.lost or report["not_as_promised"],
-        "P1 put aside": line.quarantined,
+        "P1 quarantined": line.quarantined,
         "P2 duplicate effects": line.duplicate_effects,
         "P3 recovery": slow,
         "P6 drift": line.drift,

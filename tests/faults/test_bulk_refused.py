@@ -181,7 +181,7 @@ def make_index(system: System, body: dict[str, Any]) -> None:
 
 
 def put_aside(system: System) -> dict[str, str]:
-    """Return what was put aside, with what OpenSearch said of it."""
+    """Return what was quarantined, with what OpenSearch said of it."""
     with psycopg.connect(system.database) as conn:
         rows = conn.execute(_ASIDE).fetchall()
     assert {(stage, code) for _, stage, code, _ in rows} <= {

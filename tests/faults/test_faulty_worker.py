@@ -28,7 +28,7 @@ print(time.time(), uuid7().int >> 80)
 # Nothing here measures how soon: a worker may first have to start on a busy machine.
 pytestmark = pytest.mark.patient
 PATIENCE_SECONDS = 90.0
-# Who is put aside unread has words, too, of a plain split.
+# Who is quarantined unread has words, too, of a plain split.
 READ = "SELECT count(*) FROM entry_text WHERE NOT plain"
 
 

@@ -175,7 +175,7 @@ def still_due(ledger: Ledger, ids: list[str]) -> int:
 
 
 def put_aside(system: System) -> list[tuple[Any, ...]]:
-    """Return what was put aside, and why."""
+    """Return what was quarantined, and why."""
     with psycopg.connect(system.database) as conn:
         return conn.execute(_ASIDE).fetchall()
 

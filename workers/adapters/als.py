@@ -16,9 +16,9 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     AdapterArgs,
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     RawItem,
     Recognition,
@@ -98,7 +98,7 @@ class Als:
         title="ALS eLog",
         version=2,
         args=AlsArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_asc",
             edits="rescan",
             deletes="rescan",
@@ -126,7 +126,7 @@ class Als:
         )
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the capabilities; files cannot be asked by time."""
         known = self.descriptor.capabilities
         is_file = self._source.path is not None

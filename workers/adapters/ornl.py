@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from shared.adapter_contract.contract import (
+    AdapterCapabilities,
     AdapterDescriptor,
-    Capabilities,
     RawItem,
     Recognition,
     Source,
@@ -35,7 +35,7 @@ class Ornl(GenericJSON):
         title="ORNL logbook",
         version=1,
         args=JSONArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_asc",
             edits="rescan",
             deletes="invisible",

@@ -14,7 +14,6 @@ from shared.access.installation_secret import installation_secret
 from shared.embedding import load_model
 from shared.embedding.load_model import load_encoder
 from shared.embedding.models.encoder_contract import CrossEncoder, Encoder
-from shared.errors import ConfigurationError
 from shared.messaging import redis_clients, stage_names
 from shared.messaging.broker_clock import BrokerClock
 from shared.messaging.nudges import Nudger
@@ -40,14 +39,6 @@ if TYPE_CHECKING:
     from opensearchpy import OpenSearch
     from psycopg import Connection
     from psycopg.rows import TupleRow
-
-
-def database_url(settings: Settings) -> str:
-    """Return where Postgres is, or say how to have one."""
-    if settings.database_url is None:
-        message = "No database is known: run `logchord up`, or set DATABASE_URL."
-        raise ConfigurationError(message, config_key="DATABASE_URL")
-    return settings.database_url.get_secret_value()
 
 
 class Resources:
@@ -129,7 +120,7 @@ class Context:
 
         def make() -> Pool:
             return make_pool(
-                database_url(resources.settings),
+                resources.settings.require_database_url(),
                 application=f"worker {resources.kind}",
                 size=resources.settings.database_pool_size,
                 read_only=resources.settings.read_only,

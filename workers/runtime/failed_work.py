@@ -1,4 +1,4 @@
-"""What cannot be done is put aside; what cannot be read stays findable all the same."""
+"""What cannot be done is quarantined; what cannot be read stays findable."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from shared.text.facility.facility import Facility
 
 
-def put_aside(
+def quarantine_work(
     conn: Connection[TupleRow],
     claim: Claim,
     error: LogchordError,
     settings: Settings,
     facility: Callable[[], Facility],
 ) -> bool | None:
-    """Put an entry's stage aside, as `quarantine.put_aside` does, in one commit.
+    """Quarantine an entry's stage, as `quarantine.add` does, in one commit.
 
     Who is not read is found by a plain split of its text, and its document shows that.
     """
     is_read_here = claim.stage == METADATA_STAGE
     if is_read_here:
         plain_fallback.lock(conn, claim.tenant, claim.entry_id)
-    is_aside = quarantine.put_aside(conn, claim, error, BUDGET)
-    if is_aside and is_read_here:
+    is_quarantined = quarantine.add(conn, claim, error, BUDGET)
+    if is_quarantined and is_read_here:
         plain_fallback.stand_in(
             conn,
             claim.tenant,
@@ -46,4 +46,4 @@ def put_aside(
             work_class=claim.work_class,
             following=entry_stages.list_next_stages(settings, METADATA_STAGE),
         )
-    return is_aside
+    return is_quarantined

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shared.embedding import load_model
 from shared.embedding.vectors import live_models, vector_tables
 from shared.log import get_logger
-from workers.runtime.context import Context, Resources, database_url
+from workers.runtime.context import Context, Resources
 from workers.runtime.task import attempt
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class Warm:
     def begin(self) -> None:
         """Load the live model; with Postgres away, the one that settings name."""
         settings = self._ctx.settings
-        self._load([live_models.find_model_name(settings, database_url(settings))])
+        self._load(
+            [live_models.find_model_name(settings, settings.require_database_url())]
+        )
 
     def begin_reranking(self) -> None:
         """Load the model that reads hits, if one is named; an endpoint's is there.

@@ -152,20 +152,20 @@ def retry_or_quarantine(
     give_up = not backend and (not error.retriable or strikes >= MAX_STRIKES)
     with connection(ctx.pool) as conn:
         if give_up:
-            is_aside = failed_work.put_aside(
+            is_quarantined = failed_work.quarantine_work(
                 conn, claim, error, ctx.current_settings(conn), lambda: ctx.facility
             )
         else:
             is_ours = due_work.retry_later(
                 conn, claim, error, backend=backend, strike=strike
             )
-            is_aside = False if is_ours else None
+            is_quarantined = False if is_ours else None
             if backend and pause and stage_pauses.pause(conn, claim.stage, error):
                 log.warning("stage_paused", stage=claim.stage, code=error.error_code)
     # These three log events tell what becomes of a claim that is no longer ours.
-    told = {True: "entry_put_aside", False: "entry_due_again", None: "claim_lost"}
+    told = {True: "entry_quarantined", False: "entry_due_again", None: "claim_lost"}
     log.warning(
-        told[is_aside],
+        told[is_quarantined],
         entry_id=str(claim.entry_id),
         stage=claim.stage,
         attempts=claim.attempts,

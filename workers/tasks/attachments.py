@@ -31,7 +31,7 @@ from shared.work import batches
 from shared.work import due_work as work
 from shared.work.bulk_turn import Turn
 from shared.work.due_work import Claim
-from workers.runtime.context import Context, database_url
+from workers.runtime.context import Context
 from workers.runtime.task import Ids, each, retry_or_quarantine, task
 
 log = get_logger()
@@ -237,7 +237,7 @@ def _pace(
     ctx: Context, name: str, source: SourceSettings, most_at_once: int
 ) -> SharedPace:
     return SharedPace(
-        database_url(ctx.settings),
+        ctx.settings.require_database_url(),
         source=name,
         tenant=source.tenant,
         rate_per_second=source.rate_per_second,

@@ -27,7 +27,7 @@ from shared.work.batches import Lease
 from shared.work.bulk_turn import Turn
 from shared.work.schedule import DueRun
 from workers.runtime import worker_metrics
-from workers.runtime.context import Context, database_url
+from workers.runtime.context import Context
 from workers.runtime.task import attempt, task
 
 POLLED = (run_records.TAIL, run_records.BACKFILL)
@@ -154,7 +154,7 @@ def _open_io(ctx: Context, wanted: RunBudget) -> Iterator[SourceIO]:
     source = wanted.settings
     descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
     pace = SharedPace(
-        database_url(ctx.settings),
+        ctx.settings.require_database_url(),
         source=wanted.source,
         tenant=source.tenant,
         rate_per_second=source.rate_per_second,

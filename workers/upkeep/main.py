@@ -53,7 +53,6 @@ from shared.work.due_work import Claim
 from shared.work.live_processes import Identity, Reporter
 from shared.work.quarantine_budget import BUDGET, Budget
 from workers.runtime import failed_work, worker_metrics
-from workers.runtime.context import database_url
 from workers.upkeep.loops import Loop
 
 if TYPE_CHECKING:
@@ -97,19 +96,19 @@ def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("sweep_without_broker", technical=exc.technical)
 
 
-def put_aside_spent(
+def quarantine_spent(
     conn: Connection[TupleRow], settings: Settings, facility: Callable[[], Facility]
 ) -> None:
-    """Put aside what no worker survives; their leases are over."""
+    """Quarantine what no worker survives; their leases are over."""
 
     def put(
         conn: Connection[TupleRow], claim: Claim, error: LogchordError, _: Budget
     ) -> bool | None:
-        return failed_work.put_aside(conn, claim, error, settings, facility)
+        return failed_work.quarantine_work(conn, claim, error, settings, facility)
 
-    for claim in quarantine.put_aside_spent(conn, BUDGET, put=put):
+    for claim in quarantine.add_spent(conn, BUDGET, put=put):
         log.warning(
-            "entry_put_aside",
+            "entry_quarantined",
             entry_id=str(claim.entry_id),
             stage=claim.stage,
             attempts=claim.attempts,
@@ -277,7 +276,7 @@ def end_overdue_jobs(conn: Connection[TupleRow], client: redis.Redis) -> None:
 
 def loops(settings: Settings) -> list[Loop]:
     """Return every duty of upkeep."""
-    url = database_url(settings)
+    url = settings.require_database_url()
     app = make_app(settings)
     # Tried twice, it must leave a job the time to end within 5 s of its deadline.
     client = redis_clients.jobs_redis(settings, timeout_seconds=1.0)
@@ -293,7 +292,7 @@ def loops(settings: Settings) -> list[Loop]:
             return PLAIN
 
     def sweep(conn: Connection[TupleRow]) -> None:
-        put_aside_spent(conn, settings, facility)
+        quarantine_spent(conn, settings, facility)
         sweep_due_work(conn, app)
         nudge_alerts(conn, app)
 
@@ -366,7 +365,7 @@ def main(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     reporter = Reporter(
-        database_url(settings),
+        settings.require_database_url(),
         Identity("upkeep", [], os.getpid(), socket.gethostname(), VERSION),
     )
     reporter.start()

@@ -1,4 +1,4 @@
-"""`logchord quarantine`: what was put aside, looked at, sent again or given up on."""
+"""`logchord quarantine`: quarantined work looked at, sent again or given up on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAGE = 100
 
 @click.group()
 def quarantine() -> None:
-    """See what was put aside and why; release it, or give up on it."""
+    """See what was quarantined and why; release it, or give up on it."""
 
 
 def _filters(command: Callable[..., None]) -> Callable[..., None]:
@@ -42,10 +42,10 @@ def _filters(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="At most so many.",
 )
-def list_aside(
+def list_quarantined(
     *, source: str | None, stage: str | None, code: str | None, limit: int
 ) -> None:
-    """List what was put aside, the newest first."""
+    """List what was quarantined, the newest first."""
     out = output.current()
     asked = _given(source=source, stage=stage, code=code)
     found: list[dict[str, Any]] = []
@@ -57,7 +57,7 @@ def list_aside(
     for one in found:
         out.data(_line(one))
     if not found:
-        out.say("Nothing was put aside.")
+        out.say("Nothing is quarantined.")
     elif more:
         out.say(f"There is more than these {limit}; ask for more with --limit.")
 
@@ -130,19 +130,23 @@ def retry(
             answers = _release(client, asked, limit)
     released = sum(one["released"] for one in answers)
     resumed = sorted({stage for one in answers for stage in one["resumed"]})
-    still_aside = sum(one["still_aside"] for one in answers)
+    still_quarantined = sum(one["still_quarantined"] for one in answers)
     complete = answers[-1]["complete"]
     if out.as_json:
-        told = {"released": released, "resumed": resumed, "still_aside": still_aside}
+        told = {
+            "released": released,
+            "resumed": resumed,
+            "still_quarantined": still_quarantined,
+        }
         out.document({**told, "complete": complete})
         return
     out.data(f"released {released}")
     if not complete:
         out.say("There may be more that the filters name: --limit has ended it here.")
-    if still_aside:
+    if still_quarantined:
         out.say(
-            f"{still_aside} cannot be read as they were received. What was mended in"
-            " its source comes with the source's next poll or reconcile, what is"
+            f"{still_quarantined} cannot be read as they were received. What was mended"
+            " in its source comes with the source's next poll or reconcile, what is"
             " older with `logchord source trigger NAME --kind backfill`; then discard"
             " the old one."
         )
@@ -196,7 +200,7 @@ def _release(
         answers.append(answer)
         cursor = answer["next_cursor"]
         if left is not None:
-            left -= answer["released"] + answer["still_aside"]
+            left -= answer["released"] + answer["still_quarantined"]
         if cursor is None or (left is not None and left <= 0):
             return answers
 

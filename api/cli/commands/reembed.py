@@ -160,7 +160,8 @@ def _tell(out: Output, now: Maintenance) -> int:
     if result := now.result:
         out.data(
             f"{result['entries']} entries were gone through for {result['model']};"
-            f" {result['missing']} lack a vector, {result['put_aside']} were put aside."
+            f" {result['missing']} lack a vector,"
+            f" {result['put_aside']} are quarantined."
         )
         out.data(_standing(result))
     return output.DONE

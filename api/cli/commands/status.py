@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from dataclasses import asdict
@@ -54,7 +53,7 @@ def gather(settings: Settings) -> dict[str, Any]:
     document: dict[str, Any] = {
         "home": str(home),
         "pid": pid,
-        "startup": read_startup(home) if pid is not None else None,
+        "startup": stack.read_startup(home) if pid is not None else None,
         "api": api_client.base_url(settings),
         "processes": _processes(home, running=pid is not None),
         "workers": [],
@@ -81,16 +80,6 @@ def gather(settings: Settings) -> dict[str, Any]:
     except LogchordError as exc:
         wrong.append(diagnosis.of_database(exc.message))
     return document
-
-
-def read_startup(home: Path) -> dict[str, Any] | None:
-    """Return how long the start took, once it was complete."""
-    try:
-        text = (home / "run" / "startup.json").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def _processes(home: Path, *, running: bool) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from api.cli import output
-from api.cli.commands.status import read_startup
 from api.cli.doctor import checks, database_checks, source_checks, work_checks
 from api.cli.doctor.checks import Check
 from local import measure, runner_state, stack
@@ -40,7 +39,7 @@ def doctor() -> int:
         *source_checks.of_sources(settings),
         *work_checks.of_work(settings),
     ]
-    startup = read_startup(settings.home)
+    startup = stack.read_startup(settings.home)
     parts = footprints(settings)
     if out.as_json:
         out.document(_document(found, startup, parts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import psutil
@@ -88,7 +87,7 @@ def _wait_until_up(
 ) -> float:
     shown = 0
     while True:
-        startup = _startup(home)
+        startup = stack.read_startup(home)
         if startup is not None:
             return float(startup["seconds"])
         code = child.poll()
@@ -112,12 +111,3 @@ def _show_steps(out: Output, log: Path, shown: int) -> int:
     for line in whole.decode("utf-8", "replace").splitlines():
         out.say(line)
     return shown + len(whole)
-
-
-def _startup(home: Path) -> dict[str, Any] | None:
-    try:
-        text = (home / "run" / "startup.json").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    found: dict[str, Any] = json.loads(text)
-    return found

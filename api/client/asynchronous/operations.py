@@ -102,16 +102,18 @@ class AsyncOperations:
         """End a run."""
         return await self._link.read(models.RunOut, "DELETE", f"/v1/runs/{run_id}")
 
-    async def quarantine(self, **params: Any) -> AsyncIterator[models.AsideOut]:
+    async def quarantine(self, **params: Any) -> AsyncIterator[models.QuarantinedOut]:
         """Give what was quarantined, the newest first."""
-        async for page in self._link.pages(models.AsidePage, "/v1/quarantine", params):
+        async for page in self._link.pages(
+            models.QuarantinePage, "/v1/quarantine", params
+        ):
             for one in page.items:
                 yield one
 
-    async def quarantined(self, quarantine_id: str) -> models.AsideOut:
+    async def quarantined(self, quarantine_id: str) -> models.QuarantinedOut:
         """Return one thing that was quarantined."""
         path = f"/v1/quarantine/{quarantine_id}"
-        return await self._link.read(models.AsideOut, "GET", path)
+        return await self._link.read(models.QuarantinedOut, "GET", path)
 
     async def discard_quarantined(self, quarantine_id: str, reason: str) -> None:
         """Give it up for good."""

@@ -16,30 +16,6 @@ class Alive(Model):
     status: str
 
 
-class AsideOut(Model):
-    """An entry's stage that could not be done, or a message nobody could read."""
-
-    quarantine_id: str
-    entry_id: str | None
-    source: str | None
-    external_id: str | None
-    stage: str
-    revision: int | None
-    attempts: int
-    error: dict[str, Any]
-    first_at: datetime
-    last_at: datetime
-    excerpt: str | None
-    times: int
-
-
-class AsidePage(Model):
-    """A page of what was put aside, the newest first."""
-
-    items: list[AsideOut]
-    next_cursor: str | None
-
-
 class ChoreOut(Model):
     """A chore that is under way."""
 
@@ -159,6 +135,30 @@ class Precondition(Model):
     ok: bool
 
 
+class QuarantinePage(Model):
+    """A page of what was quarantined, the newest first."""
+
+    items: list[QuarantinedOut]
+    next_cursor: str | None
+
+
+class QuarantinedOut(Model):
+    """An entry's stage that could not be done, or a message nobody could read."""
+
+    quarantine_id: str
+    entry_id: str | None
+    source: str | None
+    external_id: str | None
+    stage: str
+    revision: int | None
+    attempts: int
+    error: dict[str, Any]
+    first_at: datetime
+    last_at: datetime
+    excerpt: str | None
+    times: int
+
+
 class QueueOut(Model):
     """The workers of one queue."""
 
@@ -185,7 +185,7 @@ class ReleasedOut(Model):
 
     released: int
     resumed: list[str]
-    still_aside: int
+    still_quarantined: int
     complete: bool
     next_cursor: str | None
 

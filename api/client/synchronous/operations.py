@@ -102,16 +102,16 @@ class Operations:
         """End a run."""
         return self._link.read(models.RunOut, "DELETE", f"/v1/runs/{run_id}")
 
-    def quarantine(self, **params: Any) -> Iterator[models.AsideOut]:
+    def quarantine(self, **params: Any) -> Iterator[models.QuarantinedOut]:
         """Give what was quarantined, the newest first."""
-        for page in self._link.pages(models.AsidePage, "/v1/quarantine", params):
+        for page in self._link.pages(models.QuarantinePage, "/v1/quarantine", params):
             for one in page.items:
                 yield one
 
-    def quarantined(self, quarantine_id: str) -> models.AsideOut:
+    def quarantined(self, quarantine_id: str) -> models.QuarantinedOut:
         """Return one thing that was quarantined."""
         path = f"/v1/quarantine/{quarantine_id}"
-        return self._link.read(models.AsideOut, "GET", path)
+        return self._link.read(models.QuarantinedOut, "GET", path)
 
     def discard_quarantined(self, quarantine_id: str, reason: str) -> None:
         """Give it up for good."""

@@ -157,7 +157,7 @@ async def _known(ctx: ApiContext) -> tuple[list[str], bool]:
 
 
 def _tables_and_budgets(ctx: ApiContext) -> tuple[list[str], bool]:
-    """Return the vector tables, and whether a stage has put aside all it may."""
+    """Return the vector tables, and whether a stage has quarantined all it may."""
     with connection(ctx.pool) as conn:
         names = [one.table_name for one in vector_tables.list_active_models(conn)]
         resting = stage_pauses.list_pauses(conn)

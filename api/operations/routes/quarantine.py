@@ -1,4 +1,4 @@
-"""What was put aside: looked at, made due again, or given up on."""
+"""Quarantined work looked at, made due again, or given up on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from api.context import ApiContext, Caller, Ctx, needs
 from api.operations import quarantine_release
 from api.operations.quarantine_release import ReleaseProgress
 from api.operations.schemas.quarantine import (
-    AsideOut,
-    AsidePage,
     Filter,
+    QuarantinedOut,
+    QuarantinePage,
     ReleasedOut,
     RetryIn,
-    aside_out,
+    quarantined_out,
     released_out,
 )
 from api.server.errors import documented
@@ -31,7 +31,7 @@ from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.sources.intake import rejected
 from shared.work import lag, quarantine
-from shared.work.quarantine import Aside, Released, Which
+from shared.work.quarantine import Quarantined, Released, Which
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -55,8 +55,8 @@ _ONCE = Header(
 
 @router.get(
     "",
-    summary="List what was put aside",
-    response_model=AsidePage,
+    summary="List what was quarantined",
+    response_model=QuarantinePage,
     responses=documented(),
 )
 def list_quarantine(
@@ -87,21 +87,21 @@ def list_quarantine(
     next_cursor = None
     if len(found) > limit:
         next_cursor = ctx.signer().make([str(page[-1].id)], binding)
-    body = {"items": [aside_out(one) for one in page], "next_cursor": next_cursor}
+    body = {"items": [quarantined_out(one) for one in page], "next_cursor": next_cursor}
     return as_json(body)
 
 
 @router.get(
     "/{quarantine_id:uuid}",
-    summary="Read why one was put aside",
-    response_model=AsideOut,
+    summary="Read why one was quarantined",
+    response_model=QuarantinedOut,
     responses=documented(404),
 )
 def get_quarantine(quarantine_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """With the whole error, its technical part included."""
     with connection(ctx.pool) as conn:
         _, found = _find(conn, caller, quarantine_id)
-        return as_json(aside_out(found))
+        return as_json(quarantined_out(found))
 
 
 @router.post(
@@ -220,7 +220,7 @@ def _release_one(
 
 def _find(
     conn: Connection[TupleRow], caller: CallerInfo, quarantine_id: UUID
-) -> tuple[Which, Aside]:
+) -> tuple[Which, Quarantined]:
     """Return one item of the caller's; another's counts as absent."""
     which = Which(lag.reach(conn, caller.scope.watched), id=quarantine_id)
     for found in quarantine.list_quarantined(conn, which, limit=1):

@@ -45,7 +45,7 @@ class StageOut(Loose):
     overdue: int = Field(description="Due for over 10 s, in nobody's hands.")
     oldest_seconds: float
     leased: int = Field(description="In somebody's hands.")
-    quarantined: int = Field(description="Put aside: it cannot be done.")
+    quarantined: int = Field(description="Quarantined: it cannot be done.")
     per_minute: int = Field(description="Ended within the last minute, of everybody.")
     watermark: datetime
     paused: PausedOut | None

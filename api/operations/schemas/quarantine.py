@@ -1,4 +1,4 @@
-"""What was put aside, as REST tells it."""
+"""What was quarantined, as REST tells it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.times.rfc3339 import timestamp
-from shared.work.quarantine import Aside, Released
+from shared.work.quarantine import Quarantined, Released
 
 Filter = Annotated[str, Field(min_length=1, max_length=255)]
 
 
-class AsideOut(BaseModel):
+class QuarantinedOut(BaseModel):
     """An entry's stage that could not be done, or a message nobody could read."""
 
     model_config = ConfigDict(extra="allow")
@@ -33,10 +33,10 @@ class AsideOut(BaseModel):
     times: int = Field(description="How many messages it stands for.")
 
 
-class AsidePage(BaseModel):
-    """A page of what was put aside, the newest first."""
+class QuarantinePage(BaseModel):
+    """A page of what was quarantined, the newest first."""
 
-    items: list[AsideOut]
+    items: list[QuarantinedOut]
     next_cursor: str | None
 
 
@@ -63,14 +63,14 @@ class ReleasedOut(BaseModel):
 
     released: int = Field(description="How many entries are due again.")
     resumed: list[str] = Field(description="Stages that were paused and go on.")
-    still_aside: int = Field(
+    still_quarantined: int = Field(
         description="How many a source sent in a form that still cannot be read."
     )
     complete: bool = Field(description="Whether all that was named has been tried.")
     next_cursor: str | None = Field(description="Of the rest, where there is one.")
 
 
-def aside_out(one: Aside) -> dict[str, Any]:
+def quarantined_out(one: Quarantined) -> dict[str, Any]:
     """Return one of them; ids and reasons, never an entry's text."""
     return {
         "quarantine_id": str(one.id),
@@ -93,7 +93,7 @@ def released_out(one: Released, rest: str | None = None) -> dict[str, Any]:
     return {
         "released": one.released,
         "resumed": one.resumed,
-        "still_aside": one.still_aside,
+        "still_quarantined": one.still_quarantined,
         "complete": rest is None,
         "next_cursor": rest,
     }

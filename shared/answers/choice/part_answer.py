@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 from shared.answers.choice import answer_status
 from shared.answers.choice.answer_status import Judgement, Support
-from shared.answers.choice.asked_number import find_unsaid_number
-from shared.answers.choice.asked_unit import find_unsaid_unit
 from shared.answers.choice.choose_sentences import choose_sentences
-from shared.answers.choice.denied_question import find_unsaid_denial
+from shared.answers.choice.list_unsaid import list_unsaid
 from shared.answers.choice.sentence_score import (
     SHIPPED,
     ScoredSentence,
     SentenceScores,
-    Weights,
+    SentenceWeights,
 )
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.question.numbered_things import NumberedThing
@@ -54,7 +52,7 @@ def answer_part(
     characters: int,
     *,
     is_outside: bool = False,
-    weights: Weights = SHIPPED,
+    weights: SentenceWeights = SHIPPED,
 ) -> PartAnswer:
     """Choose sentences for a question and judge them.
 
@@ -73,11 +71,6 @@ def answer_part(
         known = meanings(question, [one.candidate for one in chosen])
     missing = [word for word in question.words if not scores.is_written(word)]
     cited = [one.candidate.entry for one in chosen]
-    unsaid = (
-        find_unsaid_denial(question.text, cited),
-        find_unsaid_unit(question, cited),
-        find_unsaid_number(question, cited),
-    )
     support = Support(
         is_gated=scores.is_gated,
         coverage=_coverage(scores, chosen),
@@ -86,7 +79,7 @@ def answer_part(
         is_compared=bool(known),
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
-        unsaid=tuple(one for one in unsaid if one is not None),
+        unsaid=list_unsaid(question, cited),
     )
     judgement = answer_status.ground(
         scored, chosen, support, needs_kind=question.kind != "why"

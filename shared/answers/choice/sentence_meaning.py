@@ -40,7 +40,7 @@ def make_meanings(
             encoder = context.encoder(model)
             vector = whole
             if question.text != plan.query:
-                vector = context.query_vectors.of(encoder, question.text)
+                (vector,) = context.query_vectors.of(encoder, [question.text])
             vectors = context.passage_vectors.of(
                 encoder, [_with_title(one) for one in candidates]
             )

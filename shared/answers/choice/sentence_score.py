@@ -13,7 +13,7 @@ from shared.answers.question.question import Question, QuestionName
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class SentenceWeights:
     """How much each sign of an answer counts in its score."""
 
     coverage: float = 1.6
@@ -28,7 +28,7 @@ class Weights:
 
 # Fitted on the sample logbook and on a year of event notifications together, not as the
 # prototypes had them (`make bench-answers` prints what each half makes of the other's).
-SHIPPED = Weights()
+SHIPPED = SentenceWeights()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SentenceScores:
         self,
         question: Question,
         entries: Sequence[EvidenceEntry],
-        weights: Weights = SHIPPED,
+        weights: SentenceWeights = SHIPPED,
     ) -> None:
         self._question = question
         self._weights = weights

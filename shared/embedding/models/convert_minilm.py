@@ -14,7 +14,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
 from shared.embedding.models import minilm_weights, model_folder
-from shared.embedding.models.minilm_weights import Tensors, Weights
+from shared.embedding.models.minilm_weights import Tensors, WeightFiles
 from shared.embedding.models.model_folder import Progress, log_progress
 from shared.embedding.models.model_names import BUILT_IN, MINILM, MINILM_FP32, TOKENS
 from shared.errors import ConfigurationError
@@ -41,7 +41,7 @@ def ensure(
     model: str = INT8,
     *,
     progress: Progress = log_progress,
-    source: Weights | None = None,
+    source: WeightFiles | None = None,
 ) -> Path:
     """Return the folder of the model, made now if it is not there whole.
 
@@ -56,7 +56,9 @@ def ensure(
     return model_folder.ensure(cache, model, fill, progress)
 
 
-def _fill(folder: Path, model: str, source: Weights | None, progress: Progress) -> None:
+def _fill(
+    folder: Path, model: str, source: WeightFiles | None, progress: Progress
+) -> None:
     progress("checking the weights", 0, 4)
     source = source or minilm_weights.installed()
     source.check()

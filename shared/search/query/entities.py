@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\s,;:!?()]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class NamedEntity:
     """One named thing, as it is written and as it is compared."""
 
     kind: str
@@ -52,13 +52,13 @@ def describe_entities(plan: Plan, facility: Facility) -> list[dict[str, object]]
     return [asdict(one) for one in dict.fromkeys(found)]
 
 
-def find_entities(plan: Plan, facility: Facility) -> Iterator[Entity]:
+def find_entities(plan: Plan, facility: Facility) -> Iterator[NamedEntity]:
     """Yield the things that a question's words, fields and filters name."""
     yield from find_entities_in_words(plan, facility)
     yield from _filtered(plan)
 
 
-def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[Entity]:
+def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[NamedEntity]:
     """Yield the things that a question's words name; excluded words do not count."""
     query = normalise_hyphens(plan.query)
     for node in () if plan.tree is None else name_query.wanted_words(plan.tree):
@@ -69,10 +69,10 @@ def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[Entity]:
             # The tree has one blank where the text may have several.
             at = query.find(one.name, node.start + begin)
             place = (at, at + len(one.name)) if at >= 0 else (None, None)
-            yield Entity(one.kind, one.name, one.canonical, *place)
+            yield NamedEntity(one.kind, one.name, one.canonical, *place)
 
 
-def in_text(text: str, facility: Facility) -> list[Entity]:
+def in_text(text: str, facility: Facility) -> list[NamedEntity]:
     """Return the things that any text names, in the order of their places."""
     return [one for _, _, one in sorted(_in_text(text, facility))]
 
@@ -94,7 +94,7 @@ def _in_text(text: str, facility: Facility) -> list[_Placed]:
 
 
 # Where a thing begins and ends in a text, and the thing.
-_Placed = tuple[int, int, Entity]
+_Placed = tuple[int, int, NamedEntity]
 
 
 def _is_within(one: _Placed, found: Sequence[_Placed]) -> bool:
@@ -106,7 +106,7 @@ def _things(text: str, facility: Facility) -> Iterator[_Placed]:
         # A fact without a place, as a device's system, is not named in the text.
         if fact.start is not None and fact.end is not None:
             name = text[fact.start : fact.end]
-            yield fact.start, fact.end, Entity(fact.field, name, fact.value)
+            yield fact.start, fact.end, NamedEntity(fact.field, name, fact.value)
 
 
 def _people(text: str, facility: Facility) -> Iterator[_Placed]:
@@ -119,14 +119,14 @@ def _people(text: str, facility: Facility) -> Iterator[_Placed]:
         for _, end in reversed(places[first : first + _NAME_WORDS]):
             person = facility.people.listed(text[start:end])
             if person is not None:
-                yield start, end, Entity(PERSON, text[start:end], person.name)
+                yield start, end, NamedEntity(PERSON, text[start:end], person.name)
                 after = end
                 break
 
 
 def _quantities(text: str) -> Iterator[_Placed]:
     for one in quantities.find_quantities(text):
-        entity = Entity(QUANTITY, text[one.start : one.end], _size(one))
+        entity = NamedEntity(QUANTITY, text[one.start : one.end], _size(one))
         yield one.start, one.end, entity
 
 
@@ -134,19 +134,19 @@ def _names(text: str, facility: Facility) -> Iterator[_Placed]:
     for token in scan(text, UNSTEMMED, facility):
         if token.kind is not None and token.is_name:
             name = text[token.start : token.end]
-            yield token.start, token.end, Entity(token.kind, name, token.term)
+            yield token.start, token.end, NamedEntity(token.kind, name, token.term)
 
 
-def _numbered(plan: Plan) -> Iterator[Entity]:
+def _numbered(plan: Plan) -> Iterator[NamedEntity]:
     """Yield the entry whose number the question may be, where it is one token."""
     called = name_query.numbers(plan.tree)
     if called:
         at = normalise_hyphens(plan.query).find(called[0])
         place = (at, at + len(called[0])) if at >= 0 else (None, None)
-        yield Entity(ENTRY, called[0], called[-1], *place)
+        yield NamedEntity(ENTRY, called[0], called[-1], *place)
 
 
-def _filtered(plan: Plan) -> Iterator[Entity]:
+def _filtered(plan: Plan) -> Iterator[NamedEntity]:
     """Yield the things that fields and filters ask for; excluded ones do not count."""
     for one in (plan.filters, *([] if plan.tree is None else _fields(plan.tree))):
         yield from _of_filters(one)
@@ -161,7 +161,7 @@ def _fields(node: Node) -> Iterator[Filters]:
                 yield from _fields(part)
 
 
-def _of_filters(filters: Filters) -> Iterator[Entity]:
+def _of_filters(filters: Filters) -> Iterator[NamedEntity]:
     for kind, names in (
         (SOURCE, filters.sources),
         (PERSON, filters.people),
@@ -169,14 +169,14 @@ def _of_filters(filters: Filters) -> Iterator[Entity]:
         (THREAD, filters.threads),
     ):
         for name in names or ():
-            yield Entity(kind, name, name)
+            yield NamedEntity(kind, name, name)
     for fact in filters.facts:
         if fact.field in facts.THINGS:
             for name in fact.any_of:
-                yield Entity(fact.field, name, facts.make_key(fact.field, name))
+                yield NamedEntity(fact.field, name, facts.make_key(fact.field, name))
     if filters.quantity is not None:
         said = _bounds(filters.quantity)
-        yield Entity(QUANTITY, said, said)
+        yield NamedEntity(QUANTITY, said, said)
 
 
 def _size(one: Quantity) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from shared.embedding.models.encoder_contract import encode_question
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from shared.embedding.models.encoder_contract import Encoder, Vectors
 
@@ -29,30 +29,6 @@ def unpack_vector(text: str) -> Vectors:
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
-class QueryVectors:
-    """The last queries of this process and their vectors, safe between threads."""
-
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
-        self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
-
-    def of(self, encoder: Encoder, text: str) -> Vectors:
-        """Return the vector of a query, encoded outside the lock if need be."""
-        key = (encoder.model, text)
-        with self._lock:
-            vector = self._known.get(key)
-            if vector is not None:
-                self._known.move_to_end(key)
-                return vector
-        vector = encode_question(encoder, text)
-        with self._lock:
-            self._known[key] = vector
-            while len(self._known) > self._kept:
-                self._known.popitem(last=False)
-        return vector
-
-
 class PassageVectors:
     """The last passages of this process and their vectors, safe between threads."""
 
@@ -62,7 +38,7 @@ class PassageVectors:
         self._known: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
 
     def of(self, encoder: Encoder, texts: Sequence[str]) -> list[Vectors]:
-        """Return the vector of each passage; encode all unknown ones together."""
+        """Return the vector of each text; encode all unknown ones outside the lock."""
         with self._lock:
             found = {
                 text: self._known[key]
@@ -71,7 +47,7 @@ class PassageVectors:
             }
         missing = [one for one in dict.fromkeys(texts) if one not in found]
         if missing:
-            found |= zip(missing, encoder.encode(missing), strict=True)
+            found |= zip(missing, self._encode(encoder, missing), strict=True)
         with self._lock:
             for text in texts:
                 key = (encoder.model, text)
@@ -80,3 +56,13 @@ class PassageVectors:
             while len(self._known) > self._kept:
                 self._known.popitem(last=False)
         return [found[text] for text in texts]
+
+    def _encode(self, encoder: Encoder, texts: Sequence[str]) -> Iterable[Vectors]:
+        return encoder.encode(texts)
+
+
+class QueryVectors(PassageVectors):
+    """The last queries of this process, which some models encode unlike passages."""
+
+    def _encode(self, encoder: Encoder, texts: Sequence[str]) -> Iterable[Vectors]:
+        return [encode_question(encoder, text) for text in texts]

@@ -1,32 +1,40 @@
-"""The harmless part of a run: one page is read and parsed, nothing is stored."""
+"""The harmless part of a run: one page is read and parsed, nothing is stored.
+
+The settings of a map are held against the records of the page: places that no record
+has, dates that read in two ways, fields that no entry fills.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
+from shared import suggest
 from shared.adapter_contract.contract import (
+    Adapter,
+    AdapterCapabilities,
     AdapterPage,
-    Capabilities,
     Checks,
+    RawItem,
     ReadsInPart,
     SourceReport,
     Window,
 )
+from shared.adapter_contract.mapped_record import MappedRecord, ReadsByMap
 from shared.entries.draft import EntryDraft
 from shared.errors import LogchordError, MalformedEntryError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
 from shared.sources.adapter_io import hurry, make_io
-from shared.sources.admin import map_doubts
-from shared.sources.admin.map_doubts import NO_DOUBTS, MapDoubts
 from shared.sources.intake.normalise import Rules
 from shared.sources.load_adapter import Opened
+from shared.times import date_orders
+from shared.times.date_orders import UnsureOrder
 
 SAMPLES = 3
 _LOOKED_AT = 50
@@ -49,6 +57,44 @@ class MappedSettings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class AbsentPlace:
+    """A place that a setting names, and no record has."""
+
+    setting: str
+    place: str
+    # How many records were looked at.
+    records: int
+    # A sentence that offers the nearest name, or nothing.
+    hint: str
+
+    def describe(self) -> str:
+        """Return where which setting looks in vain, and what may be meant."""
+        which = (
+            "The only record has no"
+            if self.records == 1
+            else f"None of the first {self.records} records has"
+        )
+        return f"{which} {self.place!r}, where `args.{self.setting}` looks.{self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class MapDoubts:
+    """What of a map is in doubt, by the records that were read."""
+
+    absent: tuple[AbsentPlace, ...] = ()
+    order: UnsureOrder | None = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return a sentence for each doubt."""
+        told = [one.describe() for one in self.absent]
+        return (*told, *((self.order.describe(),) if self.order else ()))
+
+
+NO_DOUBTS = MapDoubts()
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """The result of a check of a source."""
 
@@ -59,7 +105,7 @@ class Checked:
     report: SourceReport | None
     # In which its naive times are read; none: they say it themselves.
     timezone: str | None
-    capabilities: Capabilities
+    capabilities: AdapterCapabilities
     # In one word why it failed, or why most of its entries cannot be read.
     reason: str | None = None
     # What a part of it says that is not shown to us.
@@ -92,7 +138,7 @@ def check(opened: Opened, rules: Rules) -> Checked:
         if page is not None:
             drafts, bad = _read(opened, rules, page)
             problems += [_told(one, count) for one, count in bad.values()]
-            doubts = map_doubts.find_map_doubts(opened.adapter, page.items)
+            doubts = _find_map_doubts(opened.adapter, page.items)
             problems += doubts.problems
             problems += _unfilled(opened, drafts, doubts)
             lost = {one: count for one, (_, count) in bad.items()}
@@ -179,6 +225,33 @@ def _first_page(opened: Opened) -> AdapterPage | None:
 def _told(first: MalformedEntryError, count: int) -> str:
     which = "; the first" if count > 1 else ""
     return f"{count} could not be read{which}: {first.message}"
+
+
+def _find_map_doubts(adapter: Adapter, items: Iterable[RawItem]) -> MapDoubts:
+    """Look up every item of a page in the map of its source, if it has one."""
+    if not isinstance(adapter, ReadsByMap):
+        return NO_DOUBTS
+    records = list(_looked_up(adapter, items))
+    if not records:
+        return NO_DOUBTS
+    names = {name for one in records for name in one.names}
+    absent = frozenset.intersection(*(one.absent for one in records))
+    return MapDoubts(
+        tuple(
+            AbsentPlace(setting, place, len(records), suggest.hint(place, names))
+            for setting, place in sorted(absent)
+        ),
+        date_orders.find_unsure_order(text for one in records for text in one.times),
+    )
+
+
+def _looked_up(adapter: ReadsByMap, items: Iterable[RawItem]) -> Iterator[MappedRecord]:
+    for item in items:
+        try:
+            yield adapter.look_up(item)
+        except MalformedEntryError:
+            # It is told with the others that cannot be read.
+            continue
 
 
 def _unfilled(opened: Opened, drafts: list[EntryDraft], doubts: MapDoubts) -> list[str]:

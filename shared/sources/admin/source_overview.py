@@ -18,7 +18,7 @@ from shared.sources.admin import shortfalls
 from shared.sources.admin.shortfalls import Shortfall
 from shared.sources.run_records import IngestionRun
 from shared.sources.source_state import SourceState
-from shared.work import schedule
+from shared.work import chore_records, schedule
 from shared.work.schedule import ScheduleStatus
 
 # Looked at among the newest alone: a logbook of twenty years would be read whole each
@@ -61,7 +61,6 @@ _BEHIND: LiteralString = """
      WHERE s.tenant = %(tenant)s OR %(tenant)s = '*'
      ORDER BY s.source
      LIMIT 1000"""
-_NOW: LiteralString = "SELECT statement_timestamp()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +147,7 @@ def list_sources(
 ) -> list[SourceView]:
     """Return every source of the caller's tenant, or one, by name."""
     states = {one.source: one for one in source_state.listing(conn, scope.tenant)}
-    row = conn.execute(_NOW).fetchone()
-    assert row is not None
+    now = chore_records.read_clock(conn)
     found = dict(_pushed(configured, scope.tenant))
     found |= {source: one.settings for source, one in states.items()}
     lacking = shortfalls.load_shortfalls(conn, scope.tenant) if counted else {}
@@ -162,7 +160,7 @@ def list_sources(
             {**scope.params, "source": source, "looked_through": MOST_COUNTED},
             lacking=lacking.get(source, Shortfall()),
             counted=counted,
-            now=row[0],
+            now=now,
         )
         for source, settings in sorted(found.items())
         if name in {None, source}

@@ -61,7 +61,7 @@ class Rejected:
 def store_rejected(
     conn: Connection[TupleRow], tenant: str, source: str, bad: Sequence[Rejected]
 ) -> int:
-    """Put items aside with raw payload and reason; return how many there was room for.
+    """Quarantine items with raw payload and reason; return how many had room.
 
     The same item again is the same row; a source that sends only garbage fills no disk.
     """
@@ -109,10 +109,10 @@ def forget(
 
 
 def load_rejected(
-    conn: Connection[TupleRow], tenant: str, aside_id: UUID
+    conn: Connection[TupleRow], tenant: str, quarantine_id: UUID
 ) -> RawItem | None:
     """Return an item as it was received, to be tried again."""
-    found = conn.execute(_READ, {"tenant": tenant, "id": aside_id}).fetchone()
+    found = conn.execute(_READ, {"tenant": tenant, "id": quarantine_id}).fetchone()
     if found is None or found[1] is None:
         return None
     external_id, raw, media_type, charset, url, last_at = found

@@ -39,7 +39,7 @@ class ReadAgain(NamedTuple):
     """What could be read and was stored, and how many items still could not."""
 
     entries: list[UUID]
-    still_aside: int
+    still_quarantined: int
     # The last that was looked at, where there may be older ones.
     last: UUID | None = None
 
@@ -53,7 +53,7 @@ def read_again(
     limit: int,
     after: UUID | None = None,
 ) -> ReadAgain:
-    """Store what can be read by now; the rest stays aside, as it was received.
+    """Store what can be read by now; the rest stays quarantined, as it was received.
 
     The newest first, those `after` one that is named.
     """
@@ -99,9 +99,9 @@ def _read(
     settings: Settings,
     opened: Opened | None,
     tenant: str,
-    aside_id: UUID,
+    quarantine_id: UUID,
 ) -> EntryDraft | None:
-    item = rejected.load_rejected(conn, tenant, aside_id)
+    item = rejected.load_rejected(conn, tenant, quarantine_id)
     if opened is None or item is None:
         return None
     version = opened.descriptor.version

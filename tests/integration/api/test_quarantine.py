@@ -1,4 +1,4 @@
-"""What was put aside: listed, released and given up on, by its facility alone."""
+"""What was quarantined: listed, released and given up on, by its facility alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PutAside = Callable[..., list[str]]
 
 def done(released: int, resumed: list[str]) -> dict[str, Any]:
     """Return the answer to a release that left nothing aside."""
-    told = {"released": released, "resumed": resumed, "still_aside": 0}
+    told = {"released": released, "resumed": resumed, "still_quarantined": 0}
     return {**told, "complete": True, "next_cursor": None}
 
 
@@ -53,8 +53,8 @@ def put_aside(api: System, tenant: str, stage: str) -> PutAside:
             claims = due_work.claim(conn, stage, limit=count, entry_ids=wanted)
             for claim in claims:
                 error = InternalError(technical="stub: bad release")
-                # As many as are asked for, whatever a stage may put aside.
-                assert quarantine.put_aside(conn, claim, error, Budget(1e9, 10**6))
+                # As many as are asked for, whatever a stage may quarantine.
+                assert quarantine.add(conn, claim, error, Budget(1e9, 10**6))
         return [str(claim.entry_id) for claim in claims]
 
     return put
@@ -226,7 +226,7 @@ def test_items_that_cannot_be_read_stand_in_nobodys_way(
     while body is not None:
         told = operator.post("/v1/quarantine/retry", json=body).json()
         assert told["released"] == 0
-        aside += told["still_aside"]
+        aside += told["still_quarantined"]
         rest = told["next_cursor"]
         # A slow machine ends in between.
         body = {"source": source, "cursor": rest} if rest else None
@@ -237,7 +237,7 @@ def test_items_that_cannot_be_read_stand_in_nobodys_way(
     assert first.stdout == "released 0\n"
     assert "7 cannot be read" in first.stderr
     assert "--limit has ended it here" in first.stderr
-    kept = {"released": 0, "resumed": [], "still_aside": count, "complete": True}
+    kept = {"released": 0, "resumed": [], "still_quarantined": count, "complete": True}
     assert json.loads(whole.stdout) == kept
 
 
@@ -368,7 +368,7 @@ def test_the_command_lists_shows_releases_and_discards(
     assert lines[0].startswith(f"{first}  {stage}  internal_error  api/e")
     assert re.search(r"technical +stub: bad release", shown.stdout)
     assert (discarded.returncode, discarded.stdout) == (0, "")
-    told = {"released": 1, "resumed": [], "still_aside": 0, "complete": True}
+    told = {"released": 1, "resumed": [], "still_quarantined": 0, "complete": True}
     assert json.loads(one.stdout) == told
     assert rest.stdout == "released 2\n"
     assert json.loads(none.stdout) == []

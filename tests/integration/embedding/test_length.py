@@ -74,7 +74,7 @@ def test_at_ingest_another_length_than_told_is_an_error_of_the_configuration(
 ):
     embed_entries(make(LENGTH + 1), MODEL)
 
-    # Nobody is put aside for it, and no table is made of what was not meant.
+    # Nobody is quarantined for it, and no table is made of what was not meant.
     (resting,) = stage_pauses.list_pauses(committing)
     assert (resting.stage, resting.code) == (
         embed_stage(MODEL),

@@ -242,7 +242,7 @@ def test_one_that_lacks_an_entry_is_not_switched_to_unless_forced(
                 committing, embed_stage(NEW), limit=1, entry_ids=[filled[0]]
             )
             error = EmbeddingGenerationError(retriable=False)
-            assert quarantine.put_aside(committing, taken[0], error, Budget(100, 1000))
+            assert quarantine.add(committing, taken[0], error, Budget(100, 1000))
 
     ctx.at["before_step"] = put_aside
     result = finish(ctx, committing, ask(committing))

@@ -225,7 +225,7 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
             if name == "before_finish":
                 conn.execute("UPDATE work SET leased_until = now()")
                 (ours,) = due_work.claim(conn, f"embed:{MODEL}", limit=1)
-                assert quarantine.put_aside(conn, ours, InternalError(), BUDGET)
+                assert quarantine.add(conn, ours, InternalError(), BUDGET)
                 conn.commit()
 
     late = LosingContext(ctx._resources, {})

@@ -23,7 +23,7 @@ from shared.work.quarantine import Which
 from workers.runtime.context import Context
 from workers.tasks.enhance import extract_metadata
 from workers.tasks.index import index_entries
-from workers.upkeep.main import put_aside_spent
+from workers.upkeep.main import quarantine_spent
 
 TENANT = "default"
 SCOPE = Scope(TENANT, "anna")
@@ -66,14 +66,14 @@ def workers_die(committing) -> PutAside:
         for _ in range(1 + MAX_STRIKES):
             assert due_work.claim(committing, METADATA_STAGE, limit=10)
             committing.execute("UPDATE work SET leased_until = now() - interval '1 s'")
-        put_aside_spent(committing, ctx.settings, lambda: ctx.facility)
+        quarantine_spent(committing, ctx.settings, lambda: ctx.facility)
 
     return die
 
 
 @pytest.fixture(params=["reading_fails", "workers_die"])
 def is_put_aside(request) -> PutAside:
-    """Each way in which the stage of an entry is put aside."""
+    """Each way in which the stage of an entry is quarantined."""
     return request.getfixturevalue(request.param)
 
 
@@ -189,7 +189,7 @@ def test_an_edit_that_comes_while_workers_die_is_read_and_not_put_aside(
         committing.execute("UPDATE work SET leased_until = now() - interval '1 s'")
     save("valves closed")
 
-    put_aside_spent(committing, ctx.settings, lambda: ctx.facility)
+    quarantine_spent(committing, ctx.settings, lambda: ctx.facility)
     extract_metadata(ctx)
 
     text = committing.execute("SELECT plain, stream FROM entry_text").fetchone()

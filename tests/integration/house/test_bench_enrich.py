@@ -78,7 +78,7 @@ def test_a_run_by_workers_names_its_slowest_stage_and_what_each_kind_took():
     found = enrich.measure(size, ("pipeline", "latency"), extra=QUICK_VECTORS)
 
     (run,) = found.runs
-    assert run.put_aside == 0
+    assert run.quarantined == 0
     assert run.slowest in {one.name for one in run.stages}
     assert {"enhance.embed", "enhance.metadata,index", "ingest"} <= {
         one.kind for one in run.memory

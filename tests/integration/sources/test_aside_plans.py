@@ -1,4 +1,4 @@
-"""What a source has put aside is found without what the others have."""
+"""What a source has quarantined is found without what the others have."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def flags_of(runtime: Runtime) -> dict[str, list[str]]:
 
 
 def reasons(runtime: Runtime) -> list[str]:
-    """Return why each was put aside that was, with what was received."""
+    """Return why each was quarantined that was, with what was received."""
     with connection(runtime.pool) as conn:
         found = conn.execute(
             "SELECT error -> 'details' ->> 'reason' FROM quarantine"

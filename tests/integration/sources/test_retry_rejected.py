@@ -45,7 +45,7 @@ def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
             conn, runtime.settings, Which(TENANT, source=NAME), ["metadata"], limit=10
         )
 
-    assert (len(read.entries), read.still_aside) == (1, 1)
+    assert (len(read.entries), read.still_quarantined) == (1, 1)
     assert set(runtime.texts(NAME)) == {"1", "2"}
     with connection(runtime.pool) as conn:
         left = conn.execute(

@@ -92,7 +92,7 @@ def test_a_backends_failure_gives_the_attempt_back(conn, entry_id):
 def test_putting_aside_keeps_the_reason_and_ends_the_row(conn, entry_id):
     (taken,) = claim(conn)
 
-    assert quarantine.put_aside(conn, taken, InternalError(technical="boom"), BUDGET)
+    assert quarantine.add(conn, taken, InternalError(technical="boom"), BUDGET)
 
     row = conn.execute(
         "SELECT entry_id, stage, error ->> 'code', error -> 'details' ->> 'technical'"
@@ -106,7 +106,7 @@ def test_an_edited_entry_is_not_put_aside_for_its_old_text(conn, entry_id):
     (taken,) = claim(conn)
     due_work.add(conn, TENANT, [entry_id], STAGES)
 
-    assert not quarantine.put_aside(conn, taken, InternalError(), BUDGET)
+    assert not quarantine.add(conn, taken, InternalError(), BUDGET)
     assert [one.entry_id for one in claim(conn)] == [entry_id]
 
 
@@ -171,7 +171,7 @@ def test_an_edit_beside_a_failure_that_is_put_aside_is_no_deadlock(
             save_page, editing, TENANT, [edit], stages=STAGES, editor="test"
         )
         until(lambda: blocked(looking), within_seconds=10)
-        assert quarantine.put_aside(failing, taken, InternalError(), BUDGET)
+        assert quarantine.add(failing, taken, InternalError(), BUDGET)
         failing.commit()
         assert saving.result()[0].status == "updated"
         editing.commit()

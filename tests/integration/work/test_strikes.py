@@ -72,14 +72,14 @@ def test_three_deaths_alone_are_the_end_and_a_death_in_a_batch_is_no_strike(
     (entry_id,) = make_due(1)
     strikes = []
     for _ in range(1 + MAX_STRIKES):
-        assert quarantine.put_aside_spent(conn, BUDGET) == []
+        assert quarantine.add_spent(conn, BUDGET) == []
         (taken,) = claim()
         strikes.append(taken.strikes)
         worker_dies()
 
     assert strikes == [0, 1, 2, 3]
     assert claim() == []
-    (gone,) = quarantine.put_aside_spent(conn, BUDGET)
+    (gone,) = quarantine.add_spent(conn, BUDGET)
     assert (gone.entry_id, gone.attempts) == (entry_id, 4)
     (aside,) = quarantine.list_quarantined(conn, Which(TENANT), limit=10)
     assert aside.error["code"] == "worker_lost"
@@ -94,7 +94,7 @@ def test_what_is_at_work_for_the_last_time_is_not_put_aside_meanwhile(
     (taken,) = claim()
 
     assert taken.strikes == MAX_STRIKES
-    assert quarantine.put_aside_spent(conn, BUDGET) == []
+    assert quarantine.add_spent(conn, BUDGET) == []
     assert due_work.finish(conn, taken)
 
 
@@ -211,9 +211,7 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
 ):
     make_due(40)
     for taken in claim(limit=40):
-        quarantine.put_aside(
-            conn, taken, InternalError(technical="bad release"), BUDGET
-        )
+        quarantine.add(conn, taken, InternalError(technical="bad release"), BUDGET)
     conn.commit()
 
     (pause,) = stage_pauses.list_pauses(conn)
@@ -243,7 +241,7 @@ def test_a_release_is_of_the_callers_facility_alone(conn, make_due, claim):
     make_due(1)
     make_due(1, tenant="other")
     for taken in claim():
-        quarantine.put_aside(conn, taken, InternalError(), BUDGET)
+        quarantine.add(conn, taken, InternalError(), BUDGET)
 
     assert quarantine.release(conn, Which("other"), limit=10)[0] == 1
 
@@ -256,7 +254,7 @@ def test_a_release_is_of_the_callers_facility_alone(conn, make_due, claim):
 def test_the_rate_counts_what_ended_within_a_minute(conn, make_due, claim):
     make_due(5)
     first, *others = claim()
-    quarantine.put_aside(conn, first, InternalError(), BUDGET)
+    quarantine.add(conn, first, InternalError(), BUDGET)
     assert due_work.finish(conn, *others) == 4
 
     assert quarantine_budget.per_minute(conn) == {STAGE: 5}

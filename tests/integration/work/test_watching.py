@@ -42,7 +42,7 @@ def make_due(conn: Connection[TupleRow], tenant: str, count: int) -> list[Any]:
 
 
 def make_busy(conn: Connection[TupleRow], tenant: str = "default") -> None:
-    """Make six rows, of every kind that a stage can have, and put one entry aside."""
+    """Make six rows, of every kind that a stage can have, and quarantine one entry."""
     ids = make_due(conn, tenant, 6)
     late, held = "now() - interval '1 min'", "now() + interval '1 h'"
     for setting, of in (

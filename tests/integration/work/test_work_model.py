@@ -164,7 +164,7 @@ class Workers(RuleBasedStateMachine):
 
     @rule(batch=batches, number=st.integers(0, ENTRIES - 1))
     def fail(self, batch: tuple[Claim, ...], number: int) -> None:
-        """The entry's own failure; its third strike puts it aside."""
+        """The entry's own failure; its third strike quarantines it."""
         one = batch[number % len(batch)]
         if one.strikes + (not one.alone) >= MAX_STRIKES:
             self._put_aside(one)
@@ -205,7 +205,7 @@ class Workers(RuleBasedStateMachine):
     def _put_aside(self, one: Claim) -> None:
         kept = self.model.put_aside(one)
         with self.conn.transaction():
-            assert quarantine.put_aside(self.conn, one, InternalError(), BUDGET) == kept
+            assert quarantine.add(self.conn, one, InternalError(), BUDGET) == kept
         self.conn.execute(_FAR_AWAY)
 
     @rule(batch=batches)
@@ -231,14 +231,14 @@ class Workers(RuleBasedStateMachine):
             row.leased = False
 
     @rule()
-    def put_aside_spent(self) -> None:
+    def quarantine_spent(self) -> None:
         spent = sorted(
             entry
             for entry, row in self.model.rows.items()
             if row.strikes >= MAX_STRIKES and row.claim and not row.leased
         )
         with self.conn.transaction():
-            found = quarantine.put_aside_spent(self.conn, BUDGET)
+            found = quarantine.add_spent(self.conn, BUDGET)
         self.conn.execute(_FAR_AWAY)
         claims = [self._claim_of(entry) for entry in spent]
         gone = [one.entry_id for one in claims if self.model.put_aside(one)]
@@ -316,7 +316,7 @@ class Workers(RuleBasedStateMachine):
             for row in self.model.rows.values():
                 row.leased = False
             self.time_passes()
-            self.put_aside_spent()
+            self.quarantine_spent()
             if self.model.pause:
                 self.release_all()
             found = self._taken(ENTRIES, None)

@@ -1,4 +1,4 @@
-"""What becomes of a row whose work failed: due again, or put aside with the reason."""
+"""A row whose work failed is due again, or quarantined with the reason."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ ASIDE: LiteralString = """
       FROM quarantine q LEFT JOIN entry e ON e.id = q.entry_id ORDER BY 1, 2"""
 
 
-# JSON of the database that Python does not read: an entry of its own, put aside.
+# JSON of the database that Python does not read: an entry of its own, quarantined.
 UNREADABLE = ("a list 2000 deep", "a number of 5000 digits")
 MODEL = "hashing-384"
 STAGES = (METADATA_STAGE, embed_stage(MODEL))

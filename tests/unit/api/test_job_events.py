@@ -13,7 +13,7 @@ import pytest
 
 from api.search import job_events
 from api.search.event_watch import JobWatch
-from api.search.job_events import Event, JobSnapshot, events_after
+from api.search.job_events import JobEvent, JobSnapshot, events_after
 from api.search.schemas.branches import BranchOutcome
 from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError
@@ -78,7 +78,7 @@ def seen(stored: StoredJob, told: Sequence[ProgressEvent] | None) -> JobSnapshot
     return JobSnapshot(stored, found, lambda: dict(ANSWER))
 
 
-def names(events: Sequence[Event]) -> list[str]:
+def names(events: Sequence[JobEvent]) -> list[str]:
     return [event.name for event in events]
 
 
@@ -165,7 +165,7 @@ def test_after_the_end_there_is_nothing() -> None:
 
 
 def test_an_event_is_three_lines_and_a_blank_one() -> None:
-    assert Event(3, "done", {"a": "x\ny"}).wire() == (
+    assert JobEvent(3, "done", {"a": "x\ny"}).wire() == (
         'id: 3\nevent: done\ndata: {"a":"x\\ny"}\n\n'
     )
 

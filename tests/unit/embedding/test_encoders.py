@@ -10,7 +10,7 @@ from shared.embedding import load_model
 from shared.embedding.models import convert_minilm, minilm_weights, model_folder
 from shared.embedding.models.encoder_contract import Vectors, check_vectors
 from shared.embedding.models.hashing_encoder import HashingEncoder
-from shared.embedding.models.minilm_weights import Weights
+from shared.embedding.models.minilm_weights import WeightFiles
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 
 
@@ -25,7 +25,8 @@ def test_weights_that_were_changed_are_refused(tmp_path: Path, spoiled: str) -> 
 
     with pytest.raises(ConfigurationError, match="not the one"):
         convert_minilm.ensure(
-            tmp_path / "cache", source=Weights(files["safetensors"], files["tokenizer"])
+            tmp_path / "cache",
+            source=WeightFiles(files["safetensors"], files["tokenizer"]),
         )
     assert (
         model_folder.manifest_of(
@@ -36,7 +37,7 @@ def test_weights_that_were_changed_are_refused(tmp_path: Path, spoiled: str) -> 
 
 
 def test_weights_that_are_not_there_say_how_to_get_them(tmp_path: Path) -> None:
-    nowhere = Weights(tmp_path / "a", tmp_path / "b")
+    nowhere = WeightFiles(tmp_path / "a", tmp_path / "b")
     with pytest.raises(ConfigurationError, match="make setup"):
         convert_minilm.ensure(tmp_path / "cache", source=nowhere)
 

@@ -20,6 +20,7 @@ TWINS = {
     "importer": "adapter",
     "maintenance": "chore",
     "organi[sz]ation": "tenant",
+    "put_aside": "quarantine",
     "retriever": "module",
     "searcher": "module",
     "snippet": "passage",
@@ -67,7 +68,11 @@ def test_code_is_named_by_the_glossary(names, twin):
 
 @pytest.mark.parametrize(
     "twin",
-    ["put aside", "housekeeping", "customers?", "dead letters?", "snippets?"],
+    ["housekeeping", "customers?", "dead letters?", "snippets?"],
 )
 def test_pages_speak_by_the_glossary(twin):
     assert lines_with(rf"(?i)\b{twin}\b", PAGES) == []
+
+
+def test_what_cannot_be_done_is_quarantined_in_pages_and_code_alike():
+    assert lines_with(r"(?i)\bput(s|ting)? (\w+ ){0,3}aside\b", [*PAGES, *CODE]) == []

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from shared.errors import Category, ConfigurationError, Severity
 from shared.settings.setting_names import BARE, WITHOUT_EFFECT, environment_name
-from shared.settings.settings import Settings, load_report, load_with_origins
+from shared.settings.settings import Settings, load_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,9 +61,10 @@ def test_environment_beats_file_beats_stack_beats_default(nowhere, write_file):
     stack = {"port": 1, "flower_port": 2, "default_limit": 3, "supervisor_pid": 4}
     (nowhere / "run/stack.json").write_text(json.dumps(stack))
     file = write_file("flower_port: 12\ndefault_limit: 13\n")
-    settings, origins = load_with_origins(
+    report = load_report(
         {"LOGCHORD_HOME": str(nowhere), "LOGCHORD_DEFAULT_LIMIT": "23"}, file
     )
+    settings, origins = report.settings, report.origins
     assert (settings.port, settings.flower_port, settings.default_limit) == (1, 12, 23)
     assert origins["port"] == "running stack"
     assert origins["flower_port"] == str(file)

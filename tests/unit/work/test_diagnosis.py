@@ -134,15 +134,15 @@ STATES: dict[str, tuple[SystemState, tuple[str, ...]]] = {
         ),
         ("2 entries wait", "'alarms'", "cannot be run here", "fill no backlog"),
     ),
-    "entries put aside": (
+    "quarantined entries": (
         seen(stage("embed:m", quarantined=1)),
         (
-            "1 entry was put aside by the stage 'embed:m'",
+            "1 entry was quarantined by the stage 'embed:m'",
             "`logchord quarantine list --stage embed:m`",
             "`logchord quarantine retry --stage embed:m`",
         ),
     ),
-    "messages put aside": (
+    "quarantined messages": (
         seen(stage("message:index", quarantined=2)),
         ("2 messages on the queue index", "`logchord quarantine discard ID --reason"),
     ),

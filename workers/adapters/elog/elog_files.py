@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from shared.adapter_contract.contract import (
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     IdStamp,
     RawItem,
@@ -46,7 +46,7 @@ class ElogFiles:
         title="PSI ELOG, by its files",
         version=1,
         args=ElogArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="none",
             edits="index",
             deletes="index",

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     NO_STATUS,
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     IdStamp,
     RawItem,
@@ -81,7 +81,7 @@ class ElogHTTP:
         title="PSI ELOG, by its server",
         version=1,
         args=ElogHTTPArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="none",
             edits="index",
             deletes="index",

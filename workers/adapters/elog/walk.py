@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from shared.adapter_contract.contract import Cursor, Window
+from shared.times.rfc3339 import read_cursor_time
 
 CURSOR_FORMAT = 1
 RECONCILE = timedelta(days=14)
@@ -199,10 +200,5 @@ def format_cursor_time(time: datetime | None) -> str | None:
 
 def read_time(value: Any) -> datetime | None:
     """Return a time that a cursor holds; None: it holds none."""
-    if not isinstance(value, str):
-        return None
-    try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None and found.year in _YEARS else None
+    found = read_cursor_time(value)
+    return found if found is not None and found.year in _YEARS else None

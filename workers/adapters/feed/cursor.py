@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.adapter_contract.conditional_fetch import Answered
 from shared.adapter_contract.contract import Cursor
+from shared.times.rfc3339 import read_cursor_time
 
 VERSION = 1
 
@@ -48,7 +49,7 @@ class FeedCursor:
         is_open = "walk" in cursor
         return cls(
             seen=frozenset(_texts(cursor.get("seen"))),
-            newest=_moment(cursor.get("newest")),
+            newest=read_cursor_time(cursor.get("newest")),
             walk=_walk(walk) if isinstance(walk, dict) and walk.get("next") else None,
             answered=None if is_open else Answered.read(cursor.get("answered")),
             cursor={key: cursor[key] for key in _KEPT if key in cursor},
@@ -71,14 +72,6 @@ class FeedCursor:
 def _texts(value: object) -> list[str]:
     found = value if isinstance(value, list) else []
     return [one for one in found if isinstance(one, str)]
-
-
-def _moment(value: object) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return moment if moment and moment.tzinfo else None
 
 
 def _walk(said: dict[str, Any]) -> FeedWalk:

@@ -19,9 +19,9 @@ from pydantic import Field
 from shared.adapter_contract.conditional_fetch import Answered, if_changed
 from shared.adapter_contract.contract import (
     AdapterArgs,
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     Gap,
     RawItem,
@@ -85,7 +85,7 @@ class Feed:
         name="feed",
         title="RSS or Atom feed",
         version=2,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_desc",
             edits="rescan",
             deletes="invisible",
@@ -240,7 +240,7 @@ class Feed:
                 text, zone=zone, fold=self._source.tz_fold
             ).at
         except MalformedEntryError:
-            # It is put aside by `parse`; here it merely has no place in the order.
+            # `parse` rejects it; here it merely has no place in the order.
             return None
 
     def _further(

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from shared.adapter_contract.contract import (
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     RawItem,
     Recognition,
@@ -59,7 +59,7 @@ class CSVArgs(MapArgs):
         (), description="Columns that make up the id; none: a hash of the row."
     )
     types: dict[str, Literal["integer", "number"]] = Field(
-        {}, description="Columns whose values must be such, or the row is put aside."
+        {}, description="Columns whose values must be such, or the row is quarantined."
     )
     header: tuple[str, ...] = Field(
         (), description="Names of the columns, where the file has no header line."
@@ -99,7 +99,7 @@ class GenericCSV:
         title="CSV files",
         version=1,
         args=CSVArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_asc",
             edits="rescan",
             deletes="invisible",
@@ -124,7 +124,7 @@ class GenericCSV:
         self._map = FieldMap.of(source, args, fields)
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the capabilities; deletions show only if the files hold everything."""
         known = self.descriptor.capabilities
         is_whole = self._args.complete_snapshot

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from shared import entry_fields
 from shared.adapter_contract.contract import (
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     RawItem,
     Recognition,
@@ -80,7 +80,7 @@ class GenericJSON:
         title="JSON and JSONL files",
         version=1,
         args=JSONArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_asc",
             edits="rescan",
             deletes="invisible",
@@ -107,7 +107,7 @@ class GenericJSON:
         )
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the capabilities; deletions show only if the files hold everything."""
         known = self.descriptor.capabilities
         return replace(known, deletes="rescan") if self._deletes else known

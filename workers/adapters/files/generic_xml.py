@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from shared.adapter_contract.contract import (
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     RawItem,
     Recognition,
@@ -76,7 +76,7 @@ class GenericXML:
         title="XML files",
         version=1,
         args=XMLArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_asc",
             edits="rescan",
             deletes="invisible",
@@ -98,7 +98,7 @@ class GenericXML:
         self._elder = FieldMap.of(source, args, _ELDER)
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the capabilities; deletions show only if the files hold everything."""
         known = self.descriptor.capabilities
         is_whole = self._args.complete_snapshot

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     AdapterArgs,
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     Gap,
     RawItem,
@@ -97,7 +97,7 @@ class JLab:
         title="Jefferson Lab logbook",
         version=1,
         args=JLabArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_desc",
             edits="rescan",
             deletes="rescan",
@@ -121,7 +121,7 @@ class JLab:
         self._most_line = most_line_bytes(source.max_entry_bytes)
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the capabilities; files cannot be asked by time."""
         known = self.descriptor.capabilities
         if self._source.path is None:

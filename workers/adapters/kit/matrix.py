@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shared.adapter_contract.contract import AdapterDescriptor, Capabilities
+from shared.adapter_contract.contract import AdapterCapabilities, AdapterDescriptor
 
 YES, NOT_APPLICABLE = "yes", "n/a"
 _CELLS = re.compile(r"^\|(.+)\|$", re.MULTILINE)
@@ -28,7 +28,7 @@ def _always(_: AdapterDescriptor) -> None:
     return None
 
 
-def _unless(holds: Callable[[Capabilities], bool], reason: str) -> Rule:
+def _unless(holds: Callable[[AdapterCapabilities], bool], reason: str) -> Rule:
     return lambda one: None if holds(one.capabilities) else reason
 
 

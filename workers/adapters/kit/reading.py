@@ -101,7 +101,7 @@ class KitReading:
         return self.read(self.item(self.stub.add(entry)))
 
     def refused(self, item: RawItem) -> MalformedEntryError | None:
-        """Return why an item is put aside, or None where it is not."""
+        """Return why an item is quarantined, or None where it is not."""
         try:
             self.read(item)
         except MalformedEntryError as exc:

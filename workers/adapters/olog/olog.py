@@ -12,9 +12,9 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     AdapterArgs,
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     Gap,
     RawItem,
@@ -112,7 +112,7 @@ class Olog:
         title="Phoebus Olog",
         version=1,
         args=OlogArgs,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_asc",
             edits="rescan",
             deletes="impossible",

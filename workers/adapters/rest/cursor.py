@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.adapter_contract.conditional_fetch import Answered
 from shared.adapter_contract.contract import Cursor
+from shared.times.rfc3339 import read_cursor_time
 from workers.adapters.rest import paging
 from workers.adapters.rest.paging import Position
 
@@ -37,11 +38,11 @@ class RestCursor:
         position = walk.get("at")
         is_place = isinstance(position, int | str) and not isinstance(position, bool)
         return cls(
-            _moment(cursor.get("since")),
+            read_cursor_time(cursor.get("since")),
             position if is_place else None,
-            _moment(walk.get("upper")),
-            _moment(walk.get("lowest")),
-            _moment(walk.get("newest")),
+            read_cursor_time(walk.get("upper")),
+            read_cursor_time(walk.get("lowest")),
+            read_cursor_time(walk.get("newest")),
             Answered.read(cursor.get("answered")),
         )
 
@@ -65,11 +66,3 @@ class RestCursor:
 
 def _text(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat() if moment else None
-
-
-def _moment(value: object) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return moment if moment and moment.tzinfo else None

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from shared.adapter_contract.conditional_fetch import NOT_MODIFIED, Answered
 from shared.adapter_contract.contract import (
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     Gap,
     RawItem,
@@ -61,7 +61,7 @@ class GenericREST:
         name="generic_rest",
         title="REST interface, described by settings",
         version=1,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="created_asc",
             edits="rescan",
             deletes="rescan",
@@ -94,7 +94,7 @@ class GenericREST:
         self._stamp = list_answer.stamps(source, self.args)
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the capabilities of this source, as its settings have them."""
         args = self.args
         named = {canonical(name) for name in args.map}

@@ -57,7 +57,7 @@ def stamps(source: Source, args: RestArgs) -> Callable[[Any], datetime | None]:
         try:
             moment = times.read(value)
         except MalformedEntryError:
-            # `parse` puts it aside; here it merely has no place in the order.
+            # `parse` rejects it; here it merely has no place in the order.
             return None
         return moment.at if moment else None
 

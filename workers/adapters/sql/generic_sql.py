@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any, ClassVar, Literal, Self, cast
 
 from shared.adapter_contract.contract import (
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     IdStamp,
     RawItem,
@@ -26,6 +26,7 @@ from shared.adapter_contract.contract import (
 from shared.adapter_contract.entry import Entry
 from shared.adapter_contract.mapped_record import MappedRecord
 from shared.errors import IngestionError, MalformedEntryError
+from shared.times.rfc3339 import read_cursor_time
 from workers.adapters.mapping.field_map import FieldMap
 from workers.adapters.mapping.map_settings import canonical
 from workers.adapters.sql import drivers
@@ -70,7 +71,7 @@ class GenericSQL:
         name="generic_sql",
         title="SQL database",
         version=1,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="modified_asc",
             edits="cursor",
             deletes="index",
@@ -108,7 +109,7 @@ class GenericSQL:
         self._stamps: dict[str, str | None] | None = None
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> AdapterCapabilities:
         """Return the capabilities of this source, as its settings have them."""
         args = self.args
         named = {canonical(name) for name in args.map}
@@ -372,12 +373,7 @@ class _RowsOnly(_WithoutListing):
 def _since(cursor: Cursor | None) -> datetime | None:
     if cursor is None or cursor.get("v") != _VERSION:
         return None
-    text = cursor.get("since")
-    try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return moment if moment and moment.tzinfo else None
+    return read_cursor_time(cursor.get("since"))
 
 
 def _cursor(since: datetime | None) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class RowReader:
         try:
             moment = self._times.read(value)
         except MalformedEntryError:
-            # `parse` puts it aside, if the column is a time of the entry.
+            # `parse` rejects it, if the column is a time of the entry.
             return None
         if moment is None or "time_nonexistent" in moment.flags:
             return None

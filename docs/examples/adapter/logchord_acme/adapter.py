@@ -10,9 +10,9 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     AdapterArgs,
+    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
-    Capabilities,
     Cursor,
     RawItem,
     Source,
@@ -39,7 +39,7 @@ class Acme:
         name="acme",
         title="Logbook of Acme Light Source",
         version=1,
-        capabilities=Capabilities(
+        capabilities=AdapterCapabilities(
             order="modified_asc",
             edits="cursor",
             deletes="flagged",

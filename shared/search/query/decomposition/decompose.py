@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from shared.text.words import function_words
@@ -49,7 +50,7 @@ _LISTED = re.compile(
     r"[,;]\s+(?:(?:and|or|und|oder)\s+)?|,?\s+(?:as\s+well\s+as|sowie|and|or|und|oder)\s+",
     re.IGNORECASE,
 )
-_LEADING = re.compile(r"(?:then|also|danach|and|or|und|oder)\s+", re.IGNORECASE)
+_LEADING = re.compile(r"\A(?:then|also|danach|and|or|und|oder)\s+", re.IGNORECASE)
 _OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
 # These are blotted out by as many signs, so that places in the text stay the same.
 _WHOLE = re.compile(r'"[^"]*"|\([^()]*\)')
@@ -122,23 +123,11 @@ def decompose(
 _Span = tuple[int, int]
 
 
-def _questions(text: str) -> list[_Span]:
-    return _between(_QUESTIONS, text)
-
-
-def _steps(text: str) -> list[_Span]:
-    return _between(_STEPS, text)
-
-
 def _compared(text: str) -> list[_Span]:
     sides = _between(_AGAINST, text)
     if len(sides) == 1 and (found := _COMPARES.match(text.strip(_ENDS))):
         return [found.span("one"), found.span("other")]
     return sides
-
-
-def _listed(text: str) -> list[_Span]:
-    return _between(_LISTED, text)
 
 
 def _between(pattern: re.Pattern[str], text: str) -> list[_Span]:
@@ -180,24 +169,18 @@ def _are_listed(parts: Sequence[str]) -> bool:
 _STRATEGIES: tuple[
     tuple[Strategy, Callable[[str], list[_Span]], Callable[[Sequence[str]], bool]], ...
 ] = (
-    ("multi_question", _questions, _are_questions),
-    ("sequential", _steps, _are_steps),
+    ("multi_question", partial(_between, _QUESTIONS), _are_questions),
+    ("sequential", partial(_between, _STEPS), _are_steps),
     ("comparison", _compared, _are_sides),
-    ("list", _listed, _are_listed),
+    ("list", partial(_between, _LISTED), _are_listed),
 )
 
 
 def _cleaned(spans: Iterable[_Span], text: str) -> list[str]:
     """Return the texts of these spans, without signs and joining words around them."""
     parts = (text[start:end].strip(_ENDS) for start, end in spans)
-    found = (
-        _LEADING.sub("", part, count=1) if _leads(part) else part for part in parts
-    )
+    found = (_LEADING.sub("", part) for part in parts)
     return [_asked(part) for part in found if part]
-
-
-def _leads(part: str) -> bool:
-    return _LEADING.match(part) is not None
 
 
 def _asked(part: str) -> str:

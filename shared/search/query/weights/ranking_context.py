@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from shared.search.query import branch_choice, entities
-from shared.search.query.entities import Entity
+from shared.search.query.entities import NamedEntity
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.intent import Intent
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
@@ -137,11 +137,11 @@ def _bounded(near: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 def list_device_terms(names: Iterable[str]) -> list[str]:
     """Return the terms of which an entry has one if it names one of these devices."""
-    found = (Entity(DEVICE, one, facts.make_key(DEVICE, one)) for one in names)
+    found = (NamedEntity(DEVICE, one, facts.make_key(DEVICE, one)) for one in names)
     return _terms(found)
 
 
-def _terms(found: Iterable[Entity]) -> list[str]:
+def _terms(found: Iterable[NamedEntity]) -> list[str]:
     """Return the terms of which an entry has one if it names one of these things."""
     terms: list[str] = []
     for one in found:
@@ -159,7 +159,7 @@ def _terms(found: Iterable[Entity]) -> list[str]:
 class Around:
     """The names that surround a question, and the places that it is asked in."""
 
-    named: tuple[Entity, ...] = ()
+    named: tuple[NamedEntity, ...] = ()
     # Names of places by `kinds`, `sources` and `logbooks`, the parts of a scope.
     places: Mapping[str, list[str]] = field(default_factory=dict)
 
@@ -174,7 +174,7 @@ def read_ambient(
     done = ambient.get("last_action") or {}
     if not is_fresh(done.get("occurred_at"), now):
         done = {}
-    found: dict[Entity, None] = {}
+    found: dict[NamedEntity, None] = {}
     places: dict[str, dict[str, None]] = {}
     for address in (ambient.get("route"), done.get("route")):
         for name, value in _parts(address or ""):
@@ -211,12 +211,12 @@ def _parts(address: str) -> Iterator[tuple[str, str]]:
     yield from ((name.casefold(), value) for name, value in asked)
 
 
-def _named(name: str, value: str, own: Facility) -> Iterator[Entity]:
+def _named(name: str, value: str, own: Facility) -> Iterator[NamedEntity]:
     kind = _THINGS.get(name)
     if kind is None:
         yield from entities.in_text(value, own)
     else:
-        yield Entity(kind, value, facts.make_key(kind, value))
+        yield NamedEntity(kind, value, facts.make_key(kind, value))
 
 
 def weigh_domains(

@@ -173,7 +173,7 @@ def _by_model(
 ) -> ModuleResult:
     """Return the nearest entries above the floor by one model."""
     encoder = context.encoder(model.model).within(ask.budget_seconds)
-    vector = context.query_vectors.of(encoder, text)
+    (vector,) = context.query_vectors.of(encoder, [text])
     notes = _notes_on_length(context, model, vector)
     asked = branch_query.kept_of(ask, context, "semantic")
     as_of = context.freshness.of(context.pool, embed_stage(model.model))

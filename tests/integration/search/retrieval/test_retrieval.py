@@ -266,7 +266,7 @@ def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it
         tombstone(conn, "default", both.ids[other], reason=None, stages=["index"])
     assert only_one() == []
 
-    # What was put aside on its way to the index does not hold the watermark back.
+    # What was quarantined on its way to the index does not hold the watermark back.
     with connection(both.pool) as conn:
         conn.execute("DELETE FROM work")
         conn.execute("UPDATE entry SET modified_at = now() - interval '1 h'")

@@ -69,7 +69,7 @@ EXTRA_BY_STAGE: LiteralString = """
           FROM claim_log GROUP BY entry_id, stage, created_at, want
         HAVING count(*) > 1) AS again
      GROUP BY 1, 2 ORDER BY 1, 2"""
-# Its end is: analysed and embedded as it is now, deleted, or put aside with a reason.
+# Its end is: analysed and embedded as it is now, deleted, or quarantined with a reason.
 _LOST: LiteralString = """
     SELECT count(*)
       FROM unnest(%(ids)s::uuid[]) AS accepted (id)
@@ -193,7 +193,7 @@ def drift(conn: Conn, url: str, base: str) -> int:
     }
     found = indexed(url, mapping.read_alias(base))
     for (entry_id,) in conn.execute(_SET_ASIDE).fetchall():
-        # What was put aside may be there or not.
+        # What was quarantined may be there or not.
         found.pop(entry_id, None)
     apart = sum(
         wanted.get(entry_id) != found.get(entry_id) for entry_id in wanted | found

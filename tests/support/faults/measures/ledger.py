@@ -171,7 +171,7 @@ class Ledger:
             )
             recoveries = [counting.recovery_s(conn, fault) for fault in self.faults]
             for reason in conn.execute(counting.REASONS).fetchall():
-                print("put aside:", *reason)
+                print("quarantined:", *reason)
             for again in conn.execute(counting.EXTRA_BY_STAGE).fetchall():
                 print("stage, runs, how many, seconds apart:", *again)
             line = Line(

@@ -25,8 +25,9 @@ class Counting(HashingEncoder):
 
 def test_the_same_question_is_encoded_once() -> None:
     encoder, known = Counting(), QueryVectors()
-    first = known.of(encoder, "beam loss")
-    assert np.array_equal(first, known.of(encoder, "beam loss"))
+    (first,) = known.of(encoder, ["beam loss"])
+    (again,) = known.of(encoder, ["beam loss"])
+    assert np.array_equal(first, again)
     assert encoder.asked == ["beam loss"]
     assert first.shape == (encoder.dimension,)
 
@@ -34,5 +35,5 @@ def test_the_same_question_is_encoded_once() -> None:
 def test_the_question_not_asked_for_longest_is_forgotten_first() -> None:
     encoder, known = Counting(), QueryVectors(kept=2)
     for text in ("a", "b", "a", "c", "a", "b"):
-        known.of(encoder, text)
+        known.of(encoder, [text])
     assert encoder.asked == ["a", "b", "c", "b"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.adapter_contract.contract import Capabilities
+from shared.adapter_contract.contract import AdapterCapabilities
 from shared.sources import run_records
 from shared.sources.run_records import RunRequest
 from workers.adapters.kit.keeping import Keeping
@@ -159,7 +159,7 @@ def far_future(keeping: Keeping) -> None:
 
 
 def malformed_item(keeping: Keeping) -> None:
-    """ADP19: a spoilt item is put aside as it came, and read once it is mended."""
+    """ADP19: a spoilt item is quarantined as it came, and read once it is mended."""
     ids = keeping.add(*keeping.some(5))
     keeping.stub.malform(ids[2])
     keeping.load()
@@ -209,7 +209,7 @@ def counts(keeping: Keeping) -> None:
     for run in done:
         assert run.error is None, run.error
     found = {name: sum(getattr(run, name) for run in done) for name in expected}
-    # Who looks twice at what is spoilt puts it aside anew.
+    # Who looks twice at what is spoilt quarantines it anew.
     found["quarantined"] = done[0].quarantined
     assert found == expected
     if len(done) > 1:
@@ -237,7 +237,7 @@ def _check_limit(keeping: Keeping, before: set[str]) -> None:
     assert keeping.live() == before | ids, "a limited run has moved the cursor too far"
 
 
-def _thorough(can: Capabilities) -> tuple[str, ...]:
+def _thorough(can: AdapterCapabilities) -> tuple[str, ...]:
     """Return the runs that promise, together, to show everything that has changed.
 
     A tail that sees edits is held to it: a listing may tell what is gone, and no more.

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.adapter_contract.contract import Capabilities, RawItem, SourceIO
+from shared.adapter_contract.contract import AdapterCapabilities, RawItem, SourceIO
 from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError
 from workers.adapters.kit import imports, mutations, purity
@@ -175,9 +175,9 @@ def _check_types(entry: Entry) -> None:
         assert isinstance(file.filename, str)
 
 
-def _check_capabilities(said: Capabilities) -> None:
-    hints = get_type_hints(Capabilities)
-    for one in fields(Capabilities):
+def _check_capabilities(said: AdapterCapabilities) -> None:
+    hints = get_type_hints(AdapterCapabilities)
+    for one in fields(AdapterCapabilities):
         value = getattr(said, one.name)
         allowed = get_args(hints[one.name])
         if allowed:
@@ -186,7 +186,7 @@ def _check_capabilities(said: Capabilities) -> None:
             assert isinstance(value, bool), one.name
 
 
-def _check_methods(kind: type, said: Capabilities) -> None:
+def _check_methods(kind: type, said: AdapterCapabilities) -> None:
     needed = {"pages", "parse"}
     if said.order == "none" or "index" in {said.edits, said.deletes}:
         needed.add("list_ids")

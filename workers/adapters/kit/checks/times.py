@@ -19,7 +19,7 @@ _FARAWAY = (
 
 
 def times(reading: KitReading) -> None:
-    """ADP15: the right instant, or a flag, or put aside; never now, never dropped."""
+    """ADP15: the right instant, or a flag, or quarantined; never now, never dropped."""
     nights = summer_time_nights(reading.zone)
     naive = reading.open().descriptor.naive_times
     assert nights or not naive, "give the stub a zone that has summer time"

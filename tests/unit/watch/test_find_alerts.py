@@ -8,7 +8,7 @@ import pytest
 
 from shared.times.calendar import Clock
 from shared.times.shifts import Shift, plan
-from shared.watch.alert_times import find_due_time
+from shared.watch.find_alerts import find_due_time
 from shared.watch.saved_searches import AlertRule, Digest
 
 ZONE = "Europe/Berlin"

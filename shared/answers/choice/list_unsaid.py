@@ -1,14 +1,25 @@
-"""Whether the evidence counts in what a question counts in: volts are no litres."""
+"""Finds what a question says and no cited entry does: a denial, a unit, a number."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.question.plain_numbers import find_numbers
 from shared.answers.question.question import Question
 from shared.text.reading.quantities import Quantity, find_quantities
+
+_DENIAL = (
+    r"(?:\b(?:not|never|no longer|cannot|unable to|failed to|fails to|refused to"
+    r"|refuses to|nicht|nie|nie mehr|kein\w{0,2})\b|n['\u2019]t\b)"
+)
+# The verb that is denied stands behind the word, or at the end: `didn't it trip`.
+_NEXT = re.compile(r"(?i)\b(?:not|never|no longer|nicht|nie)(?: mehr)? (\w+)")
+_LAST = re.compile(rf"(?i){_DENIAL}.*?(\w+)\W*$")
+# So near the verb a denial is its own; so many letters of it are alike in its forms.
+_NEAR, _LETTERS = 40, 4
 
 # The words of a dimension: its units as one says them, and what is measured in it.
 # Times are another kind of question; shares are written in words, `three quarters`.
@@ -45,8 +56,35 @@ _BESIDE = r"[^.!?\n]{0,40}"
 _ROUNDED = 0.1
 
 
+def list_unsaid(question: Question, cited: Sequence[EvidenceEntry]) -> tuple[str, ...]:
+    """List what of a question stands in none of the cited entries."""
+    unsaid = (
+        find_unsaid_denial(question.text, cited),
+        find_unsaid_unit(question, cited),
+        find_unsaid_number(question, cited),
+    )
+    return tuple(one for one in unsaid if one is not None)
+
+
+def find_unsaid_denial(question: str, entries: Sequence[EvidenceEntry]) -> str | None:
+    """Return the denied verb of a question, where no entry denies it, too.
+
+    None where it denies nothing, or an entry does as well.
+    """
+    denied = _NEXT.search(question) or _LAST.search(question)
+    if denied is None:
+        return None
+    verb = denied[1]
+    stem = re.escape(verb[: max(_LETTERS, len(verb) - 2)])
+    said = re.compile(
+        rf"(?i){_DENIAL}.{{0,{_NEAR}}}\b{stem}|\b{stem}\w*.{{0,{_NEAR}}}{_DENIAL}"
+    )
+    texts = (text for one in entries for text in (one.row.title, one.text))
+    return None if any(map(said.search, texts)) else f"not {verb}"
+
+
 def find_unsaid_unit(
-    question: Question, entries: Iterable[EvidenceEntry]
+    question: Question, entries: Sequence[EvidenceEntry]
 ) -> str | None:
     """Return the unit or measure that a question is about, where no entry tells of it.
 
@@ -75,6 +113,19 @@ def find_unsaid_unit(
             for written, one in stated
             if not _is_stated(written, one, told, whole)
         ),
+        None,
+    )
+
+
+def find_unsaid_number(
+    question: Question, entries: Sequence[EvidenceEntry]
+) -> str | None:
+    """Return the first number of a question that no entry has; None: they have all."""
+    if not question.numbers:
+        return None
+    told = {number for one in entries for number in find_numbers(_whole(one))}
+    return next(
+        (one for one in question.numbers if not told.issuperset(find_numbers(one))),
         None,
     )
 
@@ -136,3 +187,9 @@ def _is_stated(
     return not with_unit and bool(
         re.search(rf"(?<![\d.,]){re.escape(number[0])}(?![.,]?\d)", text)
     )
+
+
+def _whole(one: EvidenceEntry) -> str:
+    row = one.row
+    beside = (row.external_id, *row.tags, *map(str, row.metadata.values()))
+    return "\n".join((row.title, one.text, *beside))
