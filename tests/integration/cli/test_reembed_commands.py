@@ -10,9 +10,6 @@ import pytest
 
 from api.cli.main import main
 from shared.embedding.vectors import vector_tables
-from shared.messaging.celery_app import make_app
-from shared.settings.settings import Settings
-from workers.runtime.context import Context, Resources
 from workers.tasks import chores
 
 NEW = "hashing-128"
@@ -45,7 +42,7 @@ def run(database, monkeypatch, capsys) -> Run:
 
 
 def test_a_model_is_filled_activated_listed_and_dropped_from_the_terminal(
-    run, committing, database, valkey
+    run, committing, make_context
 ):
     assert "No entry" in run("models").out
     vector_tables.ensure_table(committing, "test", "hashing-64", 64)
@@ -55,13 +52,10 @@ def test_a_model_is_filled_activated_listed_and_dropped_from_the_terminal(
 
     assert json.loads(begun.out)["kind"] == "reembed_model"
     assert "under way already" in again.err
-    told = {"DATABASE_URL": database, "BROKER_URL": valkey.url}
-    settings = Settings.load(told)
-    ctx = Context(Resources(settings, make_app(settings), "test"), {})
+    ctx = make_context()
     for _ in range(5):
         committing.execute("UPDATE maintenance SET due_at = now(), leased_until = NULL")
         chores.reembed_model(ctx)
-    ctx._resources.close()
     lines = run("models").out.splitlines()
     assert [line.split()[:2] for line in lines] == [
         ["hashing-64", "filled"],

@@ -24,13 +24,10 @@ from shared.errors import (
     EmbeddingOutageError,
     Severity,
 )
-from shared.messaging.celery_app import make_app
 from shared.messaging.stage_names import embed_stage
 from shared.settings.sections import ProviderSettings
-from shared.settings.settings import Settings
 from shared.work import stage_pauses
 from tests.support.stub_servers.embedding_server import Script, serving
-from workers.runtime.context import Context, Resources
 from workers.runtime.task import is_outage
 from workers.tasks.enhance import embed_entries
 
@@ -171,20 +168,13 @@ def test_a_provider_without_an_address_is_refused_by_the_name_of_its_setting(tmp
 
 
 @pytest.fixture
-def embedding(server, database, valkey):
+def embedding(server, make_context):
     """A worker whose vectors are asked of the server."""
-    settings = Settings.load(
-        {
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
-            "EMBEDDING_MODEL": "tiny",
-            "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "here",
-            "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
-        }
+    return make_context(
+        EMBEDDING_MODEL="tiny",
+        LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER="here",
+        LOGCHORD_API__PROVIDERS__HERE__BASE_URL=server.url,
     )
-    ctx = Context(Resources(settings, make_app(settings), "test"), {})
-    yield ctx
-    ctx._resources.close()
 
 
 @pytest.mark.parametrize("does", ["NaN", "Inf", "nothing", "400"])

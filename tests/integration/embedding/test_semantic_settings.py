@@ -10,20 +10,20 @@ import psycopg
 import pytest
 
 from api.cli.doctor import checks
-from local.server import Server, StackFolders
+from local.server import StackFolders
 from shared.embedding.load_model import load_encoder
 from shared.embedding.models import model_names
 from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.celery_app import make_app
 from shared.messaging.stage_names import embed_stage
 from shared.postgres.pool import connection
 from shared.search.retrieval.search_context import FLOOR, chosen_floor
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import ENCODER, Asking
+from tests.support.fixtures.workers import MakeContext
 from tests.support.stub_servers.embedding_server import Script, serving
-from workers.runtime.context import Context, Resources
+from workers.runtime.context import Context
 from workers.tasks.enhance import embed_entries
 
 ENTRY = EntryDraft("api", "one", "klystron tripped")
@@ -67,19 +67,14 @@ def test_the_least_cosine_is_the_first_that_is_named_and_the_answer_says_which(
     assert body["total_results"] == 1
 
 
-def worker(database: str, valkey: Server, server: Script, **said: str) -> Context:
-    """Return a worker whose vectors are asked of the server; whoever asks closes it."""
-    settings = Settings.load(
-        {
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
-            "EMBEDDING_MODEL": "nomic-embed-text",
-            "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "ollama",
-            "LOGCHORD_API__PROVIDERS__OLLAMA__BASE_URL": server.url,
-            **said,
-        }
+@pytest.fixture
+def ctx(make_context: MakeContext, server: Script) -> Context:
+    """A worker whose vectors are asked of the server."""
+    return make_context(
+        EMBEDDING_MODEL="nomic-embed-text",
+        LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER="ollama",
+        LOGCHORD_API__PROVIDERS__OLLAMA__BASE_URL=server.url,
     )
-    return Context(Resources(settings, make_app(settings), "test"), {})
 
 
 def due(conn: psycopg.Connection[Any], stage: str) -> None:
@@ -89,10 +84,9 @@ def due(conn: psycopg.Connection[Any], stage: str) -> None:
 
 @pytest.mark.requirement("S1-48")
 def test_each_profile_has_its_encoder_and_another_model_its_own_table(
-    database: str, valkey: Server, server: Script, place: StackFolders
+    database: str, ctx: Context, server: Script, place: StackFolders
 ):
     server.dimension = 768
-    ctx = worker(database, valkey, server)
     older = model_names.choose_first_model(ctx.settings)
     assert older == "ollama:nomic-embed-text"
     with psycopg.connect(database, autocommit=True) as conn:
@@ -115,19 +109,14 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
         ]
         table = vector_tables.list_models(conn)[0].table_name
         assert vectors.count_embedded_entries(conn, table, "default") == 1
-    ctx._resources.close()
 
 
 @pytest.mark.parametrize("does", ["answers", "503", "resets", "401"])
-def test_doctor_asks_whoever_makes_the_vectors(
-    database: str, valkey: Server, server: Script, does: str
-):
+def test_doctor_asks_whoever_makes_the_vectors(ctx: Context, server: Script, does: str):
     server.does = does
-    ctx = worker(database, valkey, server)
     (said,) = [
         one for one in checks.of_backends(ctx.settings) if one.name == "embedding model"
     ]
-    ctx._resources.close()
     assert said.found.startswith("ollama:nomic-embed-text")
     assert said.state == ("ok" if does == "answers" else "failed")
     assert (said.remedy is None) == (does == "answers")

@@ -8,11 +8,8 @@ from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import findings_shown, read_entries
 from shared.entries.saving.save import save_page, tombstone
-from shared.messaging.celery_app import make_app
 from shared.messaging.stage_names import LINKS_STAGE
-from shared.settings.settings import Settings
 from shared.stages import entry_stages
-from workers.runtime.context import Context, Resources
 from workers.tasks.stages import run_stage
 
 TENANT = "default"
@@ -20,19 +17,8 @@ ANNA = Scope(TENANT, "anna")
 
 
 @pytest.fixture
-def ctx(database, valkey):
-    settings = Settings.load(
-        {
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
-            "OPENSEARCH_URL": "off",
-            "EMBEDDING_MODEL": "hashing-384",
-            "LOGCHORD_STAGES": '{"links": {"enabled": true}}',
-        }
-    )
-    ctx = Context(Resources(settings, make_app(settings), "test"), {})
-    yield ctx
-    ctx._resources.close()
+def ctx(make_context):
+    return make_context(LOGCHORD_STAGES='{"links": {"enabled": true}}')
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from itertools import islice
 
 import pytest
@@ -14,15 +13,13 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import InternalError
-from shared.messaging.celery_app import make_app
 from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import aliases, fill_index, mapping, portions, tidy_indices
 from shared.opensearch.documents import load
 from shared.postgres.pool import connection
-from shared.settings.settings import Settings
 from shared.work import batches, due_work, quarantine
 from shared.work.quarantine_budget import BUDGET
-from workers.runtime.context import Context, Resources
+from workers.runtime.context import Context
 from workers.tasks import batch_commit
 from workers.tasks.chores import reconcile_index
 from workers.tasks.duplicates import place_entries
@@ -34,34 +31,17 @@ MODEL = "hashing-384"
 STAGES = [METADATA_STAGE, f"embed:{MODEL}"]
 
 
-def context(database, valkey, opensearch_url: str | None) -> Context:
-    address = {"OPENSEARCH_URL": opensearch_url} if opensearch_url else {}
-    settings = Settings.load(
-        {
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
-            **address,
-            "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
-            "EMBEDDING_MODEL": MODEL,
-        }
-    )
-    return Context(Resources(settings, make_app(settings), "test"), {})
+@pytest.fixture
+def ctx(make_context):
+    return make_context()
 
 
 @pytest.fixture
-def ctx(database, valkey):
-    ctx = context(database, valkey, "off")
-    yield ctx
-    ctx._resources.close()
-
-
-@pytest.fixture
-def indexing(database, valkey, opensearch):
-    ctx = context(database, valkey, opensearch.url)
+def indexing(make_context, opensearch):
+    ctx = make_context(OPENSEARCH_URL=opensearch.url)
     assert ctx.opensearch is not None
     yield ctx
     ctx.opensearch.indices.delete(index=f"{ctx.settings.opensearch_index}-v*")
-    ctx._resources.close()
 
 
 @pytest.fixture
@@ -410,9 +390,9 @@ def test_an_index_that_vanished_is_made_again_and_filled(indexing, conn, save):
 
 
 def test_with_opensearch_down_the_document_stays_due_and_no_attempt_is_spent(
-    database, valkey, conn, save
+    make_context, conn, save
 ):
-    ctx = context(database, valkey, "http://127.0.0.1:9")
+    ctx = make_context(OPENSEARCH_URL="http://127.0.0.1:9")
     save()
     extract_metadata(ctx)
 
@@ -422,14 +402,13 @@ def test_with_opensearch_down_the_document_stays_due_and_no_attempt_is_spent(
         "SELECT attempts, claim, last_error->>'code' FROM work WHERE stage = 'index'"
     ).fetchone()
     assert row == (0, None, "opensearch_unavailable")
-    ctx._resources.close()
 
 
 @pytest.mark.requirement("P1")
 def test_a_worker_without_an_address_of_opensearch_puts_nothing_aside(
-    database, valkey, conn, save
+    make_context, conn, save
 ):
-    ctx = context(database, valkey, None)
+    ctx = make_context(OPENSEARCH_URL="")
     for number in range(3):
         save(f"A-{number}")
     extract_metadata(ctx)
@@ -441,7 +420,6 @@ def test_a_worker_without_an_address_of_opensearch_puts_nothing_aside(
     ).fetchall()
     assert found == [(0, None)] * 3
     assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (0,)
-    ctx._resources.close()
 
 
 @pytest.mark.timeout(180)
@@ -466,17 +444,16 @@ def test_an_entry_no_document_can_be_made_of_is_put_aside_alone(indexing, conn, 
 
 @pytest.mark.timeout(180)
 def test_what_was_written_and_deleted_without_opensearch_reaches_it_later(
-    database, valkey, indexing, conn, save
+    make_context, indexing, conn, save
 ):
     kept, gone = save("A-1"), save("A-2")
     extract_metadata(indexing)
     index_entries(indexing)
-    without = context(database, valkey, "off")
+    without = make_context()
     conn.execute("UPDATE entry SET doc_version = doc_version + 1")
     tombstone(conn, TENANT, gone, reason=None, stages=[INDEX_STAGE])
     conn.commit()
     index_entries(without)
-    without._resources.close()
     assert INDEX_STAGE not in due_stages(conn)
 
     fill_index.catch_up(indexing.pool)

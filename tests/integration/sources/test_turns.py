@@ -8,16 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.messaging.celery_app import make_app
 from shared.postgres.pool import connection
-from shared.settings.settings import Settings
 from shared.sources import run_records, source_state
 from shared.work import schedule
 from shared.work.bulk_turn import Turn
 from tests.contract.stubs.olog import OlogStub
 from tests.support.fixtures.sources import TENANT
 from workers.adapters.kit.stub import StubEntry
-from workers.runtime.context import Context, Resources
 from workers.runtime.worker_kinds import kind_of
 from workers.tasks import ingest
 
@@ -26,12 +23,8 @@ TRIES = 3
 
 
 @pytest.fixture
-def ctx(database):
-    nowhere = "redis://127.0.0.1:9/0"
-    settings = Settings.load({"DATABASE_URL": database, "BROKER_URL": nowhere})
-    resources = Resources(settings, make_app(settings), "test")
-    yield Context(resources, {})
-    resources.close()
+def ctx(make_context):
+    return make_context(BROKER_URL="redis://127.0.0.1:9/0")
 
 
 @pytest.fixture

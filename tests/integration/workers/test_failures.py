@@ -15,24 +15,17 @@ from shared.errors import (
     OpenSearchError,
 )
 from shared.log import get_logger
-from shared.messaging.celery_app import make_app
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import connection
-from shared.settings.settings import Settings
 from shared.work import due_work
 from shared.work.due_work import MAX_STRIKES
 from workers.runtime import task
-from workers.runtime.context import Context, Resources
 from workers.runtime.task import each
 
 
 @pytest.fixture
-def ctx(database):
-    nowhere = "redis://127.0.0.1:9/0"
-    settings = Settings.load({"DATABASE_URL": database, "BROKER_URL": nowhere})
-    resources = Resources(settings, make_app(settings), "test")
-    yield Context(resources, {})
-    resources.close()
+def ctx(make_context):
+    return make_context(BROKER_URL="redis://127.0.0.1:9/0")
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
+import json
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -11,34 +10,19 @@ import pytest
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
-from shared.messaging.celery_app import make_app
-from shared.settings.settings import Settings
-from shared.settings.source_sections import SourceSettings
 from shared.work import chore_records
-from workers.runtime.context import Context, Resources
+from tests.support.fixtures.workers import MakeContext
+from workers.runtime.context import Context
 from workers.tasks import chores
 
 TENANT = "default"
 
 
 @pytest.fixture
-def ctx(database, valkey) -> Iterator[Context]:
-    environment = {
-        "DATABASE_URL": database,
-        "BROKER_URL": valkey.url,
-        "OPENSEARCH_URL": "off",
-        "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
-        "EMBEDDING_MODEL": "hashing-384",
-    }
-    sources = {
-        "short": SourceSettings(retention_days=30),
-        "long": SourceSettings(),
-        "third": SourceSettings(retention_days=365),
-    }
-    settings = Settings.load(environment).model_copy(update={"sources": sources})
-    resources = Resources(settings, make_app(settings), "test")
-    yield Context(resources, {})
-    resources.close()
+def ctx(make_context: MakeContext) -> Context:
+    days = {"short": 30, "long": None, "third": 365}
+    sources = {name: {"retention_days": one} for name, one in days.items()}
+    return make_context(LOGCHORD_SOURCES=json.dumps(sources))
 
 
 def test_each_source_loses_what_is_past_its_days_and_nothing_else(ctx, database):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
 import pytest
 
-from api.client import Client, UnreachableError
+from api.client import UnreachableError
 from api.client.error_answers import read_error, rebuild_error
 from api.client.retry_pause import TRIES, find_pause
 from shared import errors
@@ -25,22 +24,6 @@ ME: dict[str, Any] = {
     "logbooks": None,
     "limits": {},
 }
-Answer = Callable[[httpx2.Request], httpx2.Response]
-
-
-@pytest.fixture
-def client_of() -> Iterator[Callable[..., Client]]:
-    """Make clients of a server that answers as it is told to."""
-    made = []
-
-    def make(answer: Answer, **options: Any) -> Client:
-        transport = httpx2.MockTransport(answer)
-        made.append(Client("http://there", "key", transport=transport, **options))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
 
 
 def answer_of(error: LogchordError, **headers: str) -> httpx2.Response:

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
 import pytest
 
-from api.client import Client, models
+from api.client import models
 from shared import errors
 from tests.support.least_model import least
-
-Answer = Callable[[httpx2.Request], httpx2.Response]
-
-
-@pytest.fixture
-def client_of() -> Iterator[Callable[..., Client]]:
-    """Make clients of a server that answers as it is told to."""
-    made = []
-
-    def make(answer: Answer, **options: Any) -> Client:
-        transport = httpx2.MockTransport(answer)
-        made.append(Client("http://there", "key", transport=transport, **options))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
 
 
 def job(state: str, *, response: bool, error: errors.LogchordError | None) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-
 import pytest
 
 from shared.enrich.duplicates import place_entry
@@ -11,12 +9,10 @@ from shared.entries import group_membership
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import DatabaseConnectionError
-from shared.messaging.celery_app import count_messages, make_app
+from shared.messaging.celery_app import count_messages
 from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.messaging.task_names import PLACE_ENTRIES, QUEUE_OF
 from shared.opensearch import mapping
-from shared.settings.settings import Settings
-from workers.runtime.context import Context, Resources
 from workers.tasks.duplicates import place_entries
 from workers.tasks.enhance import extract_metadata
 from workers.tasks.index import index_entries
@@ -26,18 +22,8 @@ TEXT = "Vacuum burst in sector four, valve closed, pumps restarted, beam back by
 
 
 @pytest.fixture
-def ctx(database, valkey):
-    settings = Settings.load(
-        {
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
-            "OPENSEARCH_URL": "off",
-            "EMBEDDING_MODEL": "hashing-384",
-        }
-    )
-    ctx = Context(Resources(settings, make_app(settings), "test"), {})
-    yield ctx
-    ctx._resources.close()
+def ctx(make_context):
+    return make_context()
 
 
 @pytest.fixture
@@ -105,23 +91,14 @@ def test_who_dies_before_the_others_are_shown_shows_them_the_next_time(
     assert DUPLICATES_STAGE not in [stage for stage, _ in due(conn)]
 
 
-def test_the_index_shows_the_group(database, valkey, opensearch, conn, save):
-    settings = Settings.load(
-        {
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
-            "OPENSEARCH_URL": opensearch.url,
-            "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
-            "EMBEDDING_MODEL": "hashing-384",
-        }
-    )
-    ctx = Context(Resources(settings, make_app(settings), "test"), {})
+def test_the_index_shows_the_group(make_context, opensearch, conn, save):
+    ctx = make_context(OPENSEARCH_URL=opensearch.url)
     ids = [save("1"), save("2"), save("3", "Quiet night")]
     extract_metadata(ctx)
     place_entries(ctx)
     index_entries(ctx)
 
-    client, base = ctx.opensearch, settings.opensearch_index
+    client, base = ctx.opensearch, ctx.settings.opensearch_index
     assert client is not None
     try:
         index = mapping.write_alias(base)
@@ -131,7 +108,6 @@ def test_the_index_shows_the_group(database, valkey, opensearch, conn, save):
         assert groups == [str(group), str(group), None]
     finally:
         client.indices.delete(index=f"{base}-v*")
-        ctx._resources.close()
 
 
 def test_what_gave_way_comes_back_behind_all_else_unless_it_was_named(ctx, save):
