@@ -53,8 +53,8 @@ def store_outcomes(
 ) -> dict[int, list[Outcome]] | None:
     """Store the outcomes of a branch; a second delivery changes nothing.
 
-    Returned are the outcomes of so many branches as are awaited, once all have any; None:
-    some have none, or nobody awaits them here. With `events_until`, in epoch seconds,
+    Returned are the outcomes of so many branches as are awaited, once all have any;
+    None: some have none, or nobody awaits them. With `events_until`, in epoch seconds,
     an event is added for the job's watchers.
     """
     text = outcome.to_json(outcomes)
