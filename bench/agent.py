@@ -7,14 +7,12 @@ found are the entries that answer either. Below its floor the bench ends with 1.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -22,6 +20,7 @@ from rich.table import Table
 from bench import agent_stack, answer_questions, answers_corpus
 from bench.agent_stack import Timing
 from bench.answer_questions import CLOCKS, KnownQuestion
+from bench.keep_results import keep_results
 from shared.access.scope import Scope
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.search.query.decomposition.decompose import decompose
@@ -29,7 +28,6 @@ from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.response.search import search
 from shared.search.retrieval.search_context import SearchContext
 
-RESULTS = Path(__file__).parent / "results" / "agent.json"
 LIMITS = PlanLimits(any_word=True)
 LIMIT = 10
 # Of each logbook so many pairs of questions.
@@ -84,15 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if took > MOST_DECOMPOSITION_MS:
         failures.append(f"decomposition took {took:.3f} ms")
     if asked.keep:
-        told = {
-            "model": DEFAULT_MODEL,
-            "decomposition_p50_ms": took,
-            "found": [asdict(one) for one in found],
-            "timings": [asdict(one) for one in timings],
-            "failures": failures,
-        }
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+        keep_results(
+            "agent",
+            model=DEFAULT_MODEL,
+            decomposition_p50_ms=took,
+            found=[asdict(one) for one in found],
+            timings=[asdict(one) for one in timings],
+            failures=failures,
+        )
     if failures:
         print("\n".join(["below the floor:", *failures]), file=sys.stderr)
         raise SystemExit(1)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-import psutil
 from rich.console import Console
 from rich.table import Table
 
 from bench import logbook
+from bench.keep_results import keep_results
 from shared.enrich import digest, links
 from shared.search.query.compiled.compiled_question import compile_question
 from shared.search.query.language import grammar
@@ -28,7 +26,6 @@ from shared.text.facility.facility import PLAIN
 from shared.text.words import languages
 from shared.text.words.folding import stem
 
-RESULTS = Path(__file__).parent / "results" / "analyser.json"
 REAL = Path(__file__).parents[2] / "shared/data/logbooks/nrc_events_1999.jsonl.gz"
 AIMS = {100: 20_000, 500: 8_000}
 TEXTS, QUICK_TEXTS = 20_000, 2_000
@@ -56,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = measure(QUICK_TEXTS if asked.quick else TEXTS, asked.texts)
     _show(found)
     if asked.keep:
-        _keep(found)
+        rates = [{**asdict(one), "per_second": one.per_second} for one in found]
+        keep_results("analyser", rates=rates)
 
 
 def measure(count: int, real: Path | None) -> list[Rate]:
@@ -193,16 +191,6 @@ def _show(found: list[Rate]) -> None:
             f"{1e6 / one.per_second:,.1f}",
         )
     Console().print(table)
-
-
-def _keep(found: list[Rate]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    whole = {
-        "at": datetime.now(UTC).isoformat(),
-        "machine": {"cores": psutil.cpu_count(), "python": platform.python_version()},
-        "rates": [{**asdict(one), "per_second": one.per_second} for one in found],
-    }
-    RESULTS.write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

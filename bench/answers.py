@@ -7,13 +7,11 @@ below its floor ends with 1.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from unittest.mock import patch
 from uuid import UUID
@@ -30,6 +28,7 @@ from bench import (
 )
 from bench.answer_questions import CLOCKS, KnownQuestion
 from bench.answers_table import Measured
+from bench.keep_results import keep_results
 from shared.access.scope import Scope
 from shared.answers.answer_question import PreparedAnswer, prepare_answer
 from shared.answers.choice import answer_status
@@ -47,7 +46,6 @@ from shared.search.results.conclude import Conclusion
 from shared.search.results.result_page import ResultPage
 from shared.search.retrieval.search_context import SearchContext
 
-RESULTS = Path(__file__).parent / "results" / "answers.json"
 LIMITS = PlanLimits(any_word=True)
 # As long as a search may be given: what others do on this machine is no measure.
 DEADLINE_MS = 6000
@@ -116,7 +114,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if wanted.missed:
         print(*answers_table.list_missed(found), sep="\n")
     if wanted.keep:
-        _keep(found, failures)
+        keep_results(
+            "answers",
+            model=DEFAULT_MODEL,
+            failures=list(failures),
+            answers=[asdict(one) for one in found],
+            took_seconds=round(time.process_time(), 1),
+        )
     if failures:
         print("\n".join(["below the floor:", *failures]), file=sys.stderr)
         raise SystemExit(1)
@@ -202,18 +206,6 @@ def _list_cases(
                 context.facility,
                 one.prepared.plan,
             )
-
-
-def _keep(found: Sequence[Measured], failures: Sequence[str]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    told = {
-        "at": datetime.now(UTC).isoformat(),
-        "model": DEFAULT_MODEL,
-        "failures": list(failures),
-        "answers": [asdict(one) for one in found],
-        "took_seconds": round(time.process_time(), 1),
-    }
-    RESULTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

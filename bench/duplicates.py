@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import platform
 import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import combinations, islice
 from pathlib import Path
 from uuid import UUID
 
-import psutil
 import psycopg
 from rich.console import Console
 from rich.table import Table
 
 from bench import logbook, rig
+from bench.keep_results import keep_results
 from shared.enrich import metadata
 from shared.enrich.duplicates import groups, place_entry, unlike_entries
 from shared.enrich.duplicates.similarity import Shape, are_alike, shape_of
@@ -31,7 +29,6 @@ from shared.entries.saving.save import save_page
 from shared.text.analysis.analyser import Sections, analyse
 from workers.tasks.duplicates import PLACE_BATCH
 
-RESULTS = Path(__file__).parent / "results" / "duplicates.json"
 REAL = Path(__file__).parents[2] / "shared/data/logbooks/nrc_events_1999.jsonl.gz"
 TENANT = "default"
 TEXTS, QUICK_TEXTS = 1000, 200
@@ -80,7 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rates = _rates(count)
     _show(told, rates)
     if asked.keep:
-        _keep(told, rates)
+        keep_results(
+            "duplicates",
+            told=[
+                {**asdict(one), "precision": one.precision, "recall": one.recall}
+                for one in told
+            ],
+            rates=[asdict(one) for one in rates],
+        )
 
 
 def _verbatim(_luck: random.Random, words: list[str]) -> list[str]:
@@ -260,20 +264,6 @@ def _show(told: list[Told], rates: list[Rate]) -> None:
         per_second = rate.entries / rate.seconds
         table.add_row(rate.name, f"{rate.entries:,}", f"{per_second:,.0f}")
     Console().print(table)
-
-
-def _keep(told: list[Told], rates: list[Rate]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    whole = {
-        "at": datetime.now(UTC).isoformat(),
-        "machine": {"cores": psutil.cpu_count(), "python": platform.python_version()},
-        "told": [
-            {**asdict(one), "precision": one.precision, "recall": one.recall}
-            for one in told
-        ],
-        "rates": [asdict(one) for one in rates],
-    }
-    RESULTS.write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
 
 import psutil
@@ -27,6 +23,7 @@ from bench import (
     rig,
 )
 from bench.enrich_numbers import Found
+from bench.keep_results import keep_results
 from bench.rig import Ground
 from shared.embedding.load_model import load_encoder
 from shared.embedding.models import model_names
@@ -35,7 +32,6 @@ from shared.opensearch import mapping
 from shared.opensearch.client import make_client
 from shared.settings.settings import Settings
 
-RESULTS = Path(__file__).parent / "results" / "enrich.json"
 PARTS = ("analyser", "stages", "embedding", "pipeline", "latency")
 
 
@@ -67,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = measure(SIZES[asked.size], asked.part or PARTS, entries=asked.entries)
     enrich_tables.show(Console(), found)
     if asked.keep:
-        _keep(found, asked.size)
+        keep_results("enrich", size=asked.size, **asdict(found))
 
 
 def measure(
@@ -152,18 +148,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.set_defaults(size="full")
     return parser.parse_args(arguments)
-
-
-def _keep(found: Found, size: str) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    told = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "cores": psutil.cpu_count(),
-        "size": size,
-        **asdict(found),
-    }
-    RESULTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

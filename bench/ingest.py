@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
 
 import httpx2
-import psutil
 from rich.console import Console
 from rich.table import Table
 
 from bench import ingest_path, logbook
 from bench.ingest_path import Rate
+from bench.keep_results import keep_results
 from bench.rig import rig, servers
 
-RESULTS = Path(__file__).parent / "results" / "ingest.json"
 AIM_PER_SECOND, AIM_SLOPE_PERCENT = 5_000, 70
 SIZES = {
     "full": (10_000, 100_000),
@@ -38,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = measure(SIZES[asked.size], pushes=asked.size != "tiny")
     _show(found, SIZES[asked.size])
     if asked.keep:
-        _keep(found, asked.size)
+        rates = [{**asdict(one), "per_second": one.per_second} for one in found]
+        keep_results("ingest", size=asked.size, rates=rates)
 
 
 def measure(sizes: Sequence[int], *, pushes: bool) -> list[Rate]:
@@ -146,17 +143,6 @@ def _show(found: list[Rate], sizes: Sequence[int]) -> None:
         f" at {sizes[-1]:,} {taken[-1].per_second * 100 / taken[0].per_second:.0f} % of"
         f" it (aim {AIM_SLOPE_PERCENT} %)"
     )
-
-
-def _keep(found: list[Rate], size: str) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    whole = {
-        "at": datetime.now(UTC).isoformat(),
-        "size": size,
-        "machine": {"cores": psutil.cpu_count(), "python": platform.python_version()},
-        "rates": [{**asdict(one), "per_second": one.per_second} for one in found],
-    }
-    RESULTS.write_text(json.dumps(whole, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ with 1.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -19,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -29,9 +27,9 @@ from rich.table import Table
 
 from api.web.search_form import SearchForm
 from bench import search_stack
+from bench.keep_results import keep_results
 from bench.search_stack import Stack
 
-RESULTS = Path(__file__).parent / "results" / "page.json"
 ENTRIES, QUICK_ENTRIES = 100_000, 1000
 LOADS, SAMPLES, QUICK_LOADS, QUICK_SAMPLES = 15, 100, 3, 20
 WARM_UP = 20
@@ -107,9 +105,7 @@ def main() -> int:
             for path in ("/", f"/search?q={_question(stack)}", entry):
                 rows += _paints(open_page, path, loads)
     _show(rows, entries)
-    RESULTS.parent.mkdir(exist_ok=True)
-    kept = {"entries": entries, "rows": [asdict(one) for one in rows]}
-    RESULTS.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    keep_results("page", entries=entries, rows=[asdict(one) for one in rows])
     return 0 if all(one.is_kept for one in rows) else 1
 
 

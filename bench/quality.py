@@ -9,18 +9,14 @@ fold by fold, to be seen beside those that ship.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-import psutil
 
 from bench import (
     quality_answers,
@@ -29,6 +25,7 @@ from bench import (
     quality_measures,
     quality_report,
 )
+from bench.keep_results import keep_results
 from bench.quality_engines import Collection, Engines
 from bench.quality_folds import Weighed
 from bench.quality_measures import Judged
@@ -51,7 +48,6 @@ from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.settings.settings import Settings
 
-RESULTS = Path(__file__).parent / "results" / "quality.json"
 DATA = Path(__file__).parents[2] / "shared/data/retrieval"
 COLLECTIONS = ("cranfield", "vaswani", *quality_answers.NAMES)
 # Of each bare engine: as many as ours gives where a hundred results are asked for.
@@ -100,7 +96,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if below := [line for line, is_sure in report.below_base() if not is_sure]:
         print("\n".join(["below plain fusion, perhaps by chance:", *below]))
     if asked.keep:
-        _keep(report, failures)
+        keep_results(
+            "quality",
+            model=DEFAULT_MODEL,
+            passed=not failures,
+            failures=list(failures),
+            **asdict(report),
+        )
     if failures:
         print("\n".join(["the gate is not passed:", *failures]), file=sys.stderr)
         raise SystemExit(1)
@@ -275,20 +277,6 @@ def _spread(english: Scores, model: Scores) -> list[str]:
         for name, score in found.items():
             scores[name] += share * (score - least) / ((most - least) or 1.0)
     return sorted(scores, key=lambda name: (-scores[name], name))
-
-
-def _keep(report: Report, failures: Sequence[str]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    told = {
-        "at": datetime.now(UTC).isoformat(),
-        "machine": platform.machine(),
-        "cores": psutil.cpu_count(),
-        "model": DEFAULT_MODEL,
-        "passed": not failures,
-        "failures": list(failures),
-        **asdict(report),
-    }
-    RESULTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

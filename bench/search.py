@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import platform
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import psutil
@@ -25,10 +21,10 @@ from bench import (
     search_stack,
     search_table,
 )
+from bench.keep_results import keep_results
 from bench.search_stack import Make, Stack, Timing, measured, questions
 from bench.search_table import FAN_OUT, Found
 
-RESULTS = Path(__file__).parent / "results" / "search.json"
 ENTRIES, QUICK_ENTRIES = (10_000, 100_000), (1000,)
 SAMPLES, QUICK_SAMPLES = 100, 20
 # A JVM is quick once it has compiled what it ran some thousand times: a question cost
@@ -52,7 +48,7 @@ def main() -> None:
         runs.append(_measured(entries, given))
         search_table.show(console, runs[-1])
         # What is measured by now stays, whatever becomes of the next size.
-        _keep(runs)
+        keep_results("search", runs=[asdict(one) for one in runs])
     if len(runs) > 1:
         search_table.compare(console, runs)
     if before is not None:
@@ -125,17 +121,6 @@ def _searches(stack: Stack, samples: int) -> list[Timing]:
         make = asked["hybrid, fused only"]
         empty = measured(FAN_OUT, samples, lambda: ask(make, **_EMPTY))
     return [*timings, empty]
-
-
-def _keep(runs: Sequence[Found]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    told: dict[str, Any] = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "cores": psutil.cpu_count(),
-        "runs": [asdict(one) for one in runs],
-    }
-    RESULTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

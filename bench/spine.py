@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import platform
 import statistics
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 
 import httpx2
-import psutil
 from rich.console import Console
 from rich.table import Table
 
+from bench.keep_results import keep_results
 from bench.rig import Rig, rig
 from shared.access.scope import Scope
 from shared.ids import uuid7
@@ -34,7 +30,6 @@ SAMPLES, WARM_UP = 200, 50
 PAUSE_SECONDS = 0.02
 CLIENTS = (1, 16)
 THROUGHPUT_SECONDS = 5.0
-RESULTS = Path(__file__).parent / "results" / "spine.json"
 AIM_P50_MS, AIM_P95_MS = 10.0, 15.0
 
 
@@ -69,7 +64,12 @@ def main() -> None:
         timings = [_bare_list(stack), _one_task(stack), _fan_out(stack)]
         rates = [_throughput(stack, clients) for clients in CLIENTS]
     _show(timings, rates)
-    _keep(timings, rates)
+    keep_results(
+        "spine",
+        samples=SAMPLES,
+        round_trips=[asdict(one) for one in timings],
+        throughput=[asdict(one) for one in rates],
+    )
 
 
 def _bare_list(stack: Rig) -> Timing:
@@ -219,20 +219,6 @@ def _show(timings: list[Timing], rates: list[Throughput]) -> None:
     met = fan_out.p50_ms <= AIM_P50_MS and fan_out.p95_ms <= AIM_P95_MS
     aim = f"aim: p50 {AIM_P50_MS:.0f}, p95 {AIM_P95_MS:.0f} ms"
     console.print(f"{aim}: {'met' if met else 'not met'} in this run")
-
-
-def _keep(timings: list[Timing], rates: list[Throughput]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    told = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "cores": psutil.cpu_count(),
-        "load": psutil.getloadavg(),
-        "samples": SAMPLES,
-        "round_trips": [asdict(one) for one in timings],
-        "throughput": [asdict(one) for one in rates],
-    }
-    RESULTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 
-import psutil
 from rich.console import Console
 from rich.table import Table
 
 from bench import work_bloat, work_drain, work_rows, work_upkeep
+from bench.keep_results import keep_results
 from bench.rig import servers
 from bench.work_bloat import Bloat
 from bench.work_drain import Drain
 from bench.work_rows import Cost
 from bench.work_upkeep import Idle
 
-RESULTS = Path(__file__).parent / "results" / "work.json"
 PARTS = ("rates", "drain", "sweeper", "bloat")
 AIM_DRAIN_PERCENT, AIM_IDLE_PERCENT = 80, 1.0
 BATCHES = (500, 32)
@@ -63,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = measure(size, asked.part or PARTS)
     _show(found)
     if asked.keep:
-        _keep(found, asked.size)
+        keep_results("work", size=asked.size, **asdict(found))
 
 
 def measure(size: Size, parts: Sequence[str]) -> Found:
@@ -182,19 +177,6 @@ def _bloats_table(bloats: list[Bloat]) -> Table:
     for name, values in pairs.items():
         table.add_row(name, *(f"{value:,.1f}" for value in values))
     return table
-
-
-def _keep(found: Found, size: str) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    told = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "cores": psutil.cpu_count(),
-        "load": psutil.getloadavg(),
-        "size": size,
-        **asdict(found),
-    }
-    RESULTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import LiteralString, NamedTuple
+from typing import Literal, LiteralString, NamedTuple
+
+# What kind of entry one may be.
+Kind = Literal[
+    "logbook",
+    "shift_summary",
+    "procedure",
+    "maintenance",
+    "incident",
+    "device",
+    "attachment",
+    "ops_memory",
+]
 
 
 class Field(NamedTuple):

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from shared.entry_fields import EntryFields
+from shared.entry_fields import EntryFields, Kind
 
 TextFormat = Literal["plain", "html", "markdown", "elcode", "textile"]
-
-# What kind of entry one may be.
-KINDS = (
-    "logbook",
-    "shift_summary",
-    "procedure",
-    "maintenance",
-    "incident",
-    "device",
-    "attachment",
-    "ops_memory",
-)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-Domain = Literal[
-    "logbook",
-    "shift_summary",
-    "procedure",
-    "maintenance",
-    "incident",
-    "device",
-    "attachment",
-    "ops_memory",
-]
+from shared.entry_fields import Kind
 
 
 class Section(BaseModel):
@@ -301,7 +292,7 @@ class GravityBoostSettings(Section):
 class FreshnessSettings(Section):
     """How much the age of an entry lowers its score."""
 
-    half_life_days: dict[Domain, Annotated[float, Field(gt=0)]] = Field(
+    half_life_days: dict[Kind, Annotated[float, Field(gt=0)]] = Field(
         {},
         description="By domain: an entry so old counts 0.75, a very old one 0.5; none"
         " given: age costs nothing.",
@@ -418,10 +409,10 @@ class UnifiedSearchSettings(Section):
     """Search over all kinds of entries at once."""
 
     enabled: bool = Field(default=True, description="Off: its routes answer 422.")
-    base_domain_weights: dict[Domain, float] = Field(
+    base_domain_weights: dict[Kind, float] = Field(
         {}, description="Weight of a domain's lists; 1.0 where none is given."
     )
-    role_domains: dict[str, list[Domain]] = Field(
+    role_domains: dict[str, list[Kind]] = Field(
         {}, description="By group of a key: the domains that its callers work with."
     )
     weighting: WeightingSettings = WeightingSettings()

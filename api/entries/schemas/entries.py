@@ -22,12 +22,13 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from api.entries.schemas.attachments import AttachmentOut, attachment_out
-from shared.adapter_contract.entry import KINDS
+from shared.adapter_contract.entry import TextFormat
 from shared.entries.identity import permalink, source_uri
 from shared.entries.reading.findings_shown import NO_DIGEST, Digest
 from shared.entries.reading.read_entries import EntryView
 from shared.entries.reading.revisions import Revision, difference
 from shared.entries.saving.attachment_rows import Attached
+from shared.entry_fields import Kind
 from shared.messaging.stage_names import ATTACHMENTS_STAGE
 from shared.times.rfc3339 import timestamp
 
@@ -37,17 +38,6 @@ MAX_FIELDS = 100
 Name = Annotated[str, Field(max_length=255)]
 # How many there may be is a setting: so one wrong name is told, not a million.
 Names = Annotated[list[Name], FailFast()]
-Kind = Literal[
-    "logbook",
-    "shift_summary",
-    "procedure",
-    "maintenance",
-    "incident",
-    "device",
-    "attachment",
-    "ops_memory",
-]
-assert set(KINDS) == set(Kind.__args__)  # type: ignore[attr-defined]
 
 
 # Described here, read by the text door: what it refuses has codes of its own.
@@ -116,7 +106,7 @@ class EntryIn(BaseModel):
     )
     title: str = ""
     text: str
-    text_format: Literal["plain", "html", "markdown", "elcode", "textile"] = "plain"
+    text_format: TextFormat = "plain"
     authors: list[Name] | None = Field(None, max_length=100)
     author: Name | None = Field(None, description="One author, instead of `authors`.")
     logbooks: list[Name] | None = Field(None, max_length=100)
