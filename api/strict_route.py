@@ -88,7 +88,8 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
         known = _query_names(self)
         single = known - _listed_names(self)
-        takes_json = self.body_field is not None
+        body = self.body_field
+        may_lack_body = body is not None and not body.field_info.is_required()
         is_closed = _asks_who_calls(self)
         self.counts_as = _kind(self)
 
@@ -100,11 +101,16 @@ class StrictRoute(APIRoute):
             if is_closed:
                 # Before the body is read: nobody unknown makes us parse megabytes.
                 await caller(request, await context(request))
-            if takes_json:
+            if body is not None and (_has_body(request) or not may_lack_body):
                 check_media_type(request, *self.media_types)
             return await handle(self.request_class(request.scope, request.receive))
 
         return checked
+
+
+def _has_body(request: Request) -> bool:
+    size = request.headers.get("content-length", "0")
+    return size != "0" or "transfer-encoding" in request.headers
 
 
 def _check_names(unknown: set[str], known: set[str]) -> None:

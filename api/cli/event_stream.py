@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 import httpx2
 
 from api.cli import api_client, output
+from api.client.event_lines import Event, EventLines
 
 _LAST = "done"
 # A process that is started anew answers again within that.
 _TRIES, _PAUSE_SECONDS = 30, 1.0
-
-
-class Event(NamedTuple):
-    """One event of a stream; who comes again names the last number it has."""
-
-    number: str
-    name: str
-    data: dict[str, Any]
 
 
 def until_done(client: httpx2.Client, path: str) -> Iterator[Event]:
@@ -34,7 +25,7 @@ def until_done(client: httpx2.Client, path: str) -> Iterator[Event]:
         failed: output.CommandError | None = None
         try:
             for event in _events(client, path, last):
-                last, tries = event.number, 0
+                last, tries = event.id, 0
                 yield event
                 if event.name == _LAST:
                     return
@@ -59,12 +50,8 @@ def _events(client: httpx2.Client, path: str, after: str) -> Iterator[Event]:
         if not answer.is_success:
             answer.read()
             raise api_client.error_of(answer)
-        number = name = ""
+        lines = EventLines()
         for line in answer.iter_lines():
-            kind, _, value = line.partition(": ")
-            if kind == "id":
-                number = value
-            elif kind == "event":
-                name = value
-            elif kind == "data":
-                yield Event(number, name, json.loads(value))
+            event = lines.hear(line)
+            if event is not None:
+                yield event

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fastapi.sse import format_sse_event
+
 from api.search.event_watch import JobWatch
 from api.server import thread_pool
 from shared.errors import LogchordError
@@ -52,10 +54,10 @@ class JobEvent:
     name: str
     data: dict[str, Any]
 
-    def wire(self) -> str:
+    def wire(self) -> bytes:
         """Return the event in the format of server-sent events."""
         text = json.dumps(self.data, separators=(",", ":"))
-        return f"id: {self.number}\nevent: {self.name}\ndata: {text}\n\n"
+        return format_sse_event(data_str=text, event=self.name, id=str(self.number))
 
 
 def told_before(after: int) -> int:
@@ -65,7 +67,7 @@ def told_before(after: int) -> int:
 
 async def stream(
     look: Callable[[int], JobSnapshot], watch: JobWatch, after: int
-) -> AsyncIterator[str]:
+) -> AsyncIterator[bytes]:
     """Yield what happened after an event, then what happens, until the job has ended.
 
     A look that fails ends the stream; the client comes again with its last event.
@@ -96,7 +98,7 @@ async def stream(
                 yield event.wire()
                 after, sent_at = event.number, time.monotonic()
         if time.monotonic() - sent_at > HEARTBEAT_SECONDS:
-            yield ": still there\n\n"
+            yield format_sse_event(comment="still there")
             sent_at = time.monotonic()
 
 

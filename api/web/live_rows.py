@@ -9,6 +9,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
+from fastapi.sse import format_sse_event
+
 from shared.errors import LogchordError
 from shared.log import get_logger
 
@@ -57,10 +59,10 @@ class LiveRows:
 
 async def follow(
     look: Callable[[], Awaitable[Rows]], last: str, clock: Callable[[], str]
-) -> AsyncIterator[str]:
+) -> AsyncIterator[bytes]:
     """Yield the rows whenever they are others than the last, and a beat between."""
     began = spoke = time.monotonic()
-    yield "retry: 2000\n\n"
+    yield format_sse_event(retry=2000)
     while time.monotonic() - began < STREAM_SECONDS:
         try:
             rows = await look()
@@ -78,5 +80,5 @@ async def follow(
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _event(name: str, number: str, data: dict[str, str]) -> str:
-    return f"id: {number}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
+def _event(name: str, number: str, data: dict[str, str]) -> bytes:
+    return format_sse_event(data_str=json.dumps(data), event=name, id=number)

@@ -93,7 +93,7 @@ def run_call(
         job.job_id,
         call_no,
         outcomes,
-        total=1,
+        awaited=0,
         deadline=job.deadline,
         mailbox=None,
         events_until=events_until,

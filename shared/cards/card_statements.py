@@ -186,9 +186,11 @@ class Subject:
         whole = self.is_of_entry(entry) or (is_reply and not entry.is_naming)
         others = self._others(entry.entities)
         places = [(one.start(), True) for one in self._named.finditer(entry.text)]
-        if others:
-            pattern = _any_of(tuple(others))
-            places += [(one.start(), False) for one in pattern.finditer(entry.text)]
+        places += [
+            (found.start(), False)
+            for name in others
+            for found in _any_of((name,)).finditer(entry.text)
+        ]
         places.sort()
         is_titled = self.names(entry.title) or (is_reply and not entry.is_naming)
         near = [] if is_titled else self._near_sentences(entry.text)
@@ -249,8 +251,8 @@ class Subject:
         return sorted(one for one in names if one and not self.names(one))
 
 
-# The same things are named in entry after entry; to compile takes 1 ms.
-@functools.lru_cache(maxsize=1024)
+# The same things are named in entry after entry, in ever other company.
+@functools.lru_cache(maxsize=4096)
 def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
     some = "|".join(
         re.escape(one) for one in sorted(names, key=lambda one: (-len(one), one)) if one

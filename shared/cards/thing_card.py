@@ -106,6 +106,7 @@ def _read(
     blamed: CardStatement | None = None
     fix: CardStatement | None = None
     states: dict[UUID | None, tuple[State, CardStatement]] = {}
+    left_open: list[CardStatement] = []
     for entry in within_bounds(entries[:MOST_STATEMENTS_READ]):
         said = subject.own(
             entry, statements_of(entry, zone, own), is_reply=entry.thread_id in about
@@ -123,7 +124,10 @@ def _read(
             thread = entry.thread_id or entry.entry_id
             last = [one for one in said if one.said.state == stands][-1]
             states.setdefault(thread, (stands, last))
-    left_open = [last for stands, last in states.values() if stands in _UNDECIDED]
+        left_open = [last for stands, last in states.values() if stands in _UNDECIDED]
+        if trip and fix and len(left_open) >= MOST_OPEN:
+            # Older entries add nothing to what a card has room for.
+            break
     return _Told(state or "unknown", trip or blamed, fix, left_open[:MOST_OPEN])
 
 

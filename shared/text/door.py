@@ -45,13 +45,7 @@ def parse_json(raw: bytes, *, max_values: int | None = None) -> Any:
         raise InvalidRequestError(message, code="invalid_encoding")
     _check_shape(raw, max_values)
     try:
-        return json.loads(
-            text,
-            parse_int=_whole_number,
-            parse_float=_number,
-            parse_constant=_constant,
-            object_pairs_hook=_unique,
-        )
+        return _DECODER.decode(text)
     except json.JSONDecodeError as exc:
         _refuse(f"{exc.msg} at line {exc.lineno}, column {exc.colno}", exc)
 
@@ -158,6 +152,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) != len(pairs):
         _refuse("an object names the same key twice")
     return document
+
+
+# Made once: `json.loads` would make one for each message that a worker takes.
+_DECODER = json.JSONDecoder(
+    parse_int=_whole_number,
+    parse_float=_number,
+    parse_constant=_constant,
+    object_pairs_hook=_unique,
+)
 
 
 def _refuse(reason: str, cause: Exception | None = None) -> NoReturn:

@@ -23,6 +23,8 @@ _FOUR = re.compile(
     r"(?P<digits>(?:[01]\d|2[0-3])[0-5]\d)(?=h\b|[ \t]?(?:hrs?|uhr)\b|[ :,.;)]|\Z)",
     re.IGNORECASE,
 )
+# Without this there is neither; it is looked for ten times as fast as they are.
+_DIGITS = re.compile(r"\d:\d|\d{4}")
 _LASTED = re.compile(
     r"\b(?:for|took|takes|lasted|within|every|dauerte|für|alle|innerhalb)"
     r"(?: \w{1,10}\.?)?[ ~]{1,2}\Z",
@@ -53,6 +55,8 @@ class Clock(NamedTuple):
 
 def find_times_of_day(sentence: str, written: datetime, zone: str) -> list[Clock]:
     """Return the times of the hours before a sentence was written, as they stand."""
+    if not _DIGITS.search(sentence):
+        return []
     terms = sorted(_terms(sentence), key=lambda one: one[1])
     # Most sentences name none: only then is it worth knowing of which day they are.
     if not terms or event_time.is_of_another_day(sentence, but=_PLANS):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 
 import httpx2
 
+from api.client.event_lines import EventLines
 from tests.support.fixtures.system import Factory, System
 from tests.support.stub_servers.chat_server import ChatScript, chatting, says
 from tests.support.waiting import until
@@ -34,15 +34,11 @@ class World:
         headers = {"Last-Event-ID": str(after)} if after else {}
         with self.client.stream(method, path, headers=headers, **more) as answer:
             assert answer.status_code == 200, answer.read()
-            number, name = 0, ""
+            lines = EventLines()
             for line in answer.iter_lines():
-                kind, _, value = line.partition(": ")
-                if kind == "id":
-                    number = int(value)
-                elif kind == "event":
-                    name = value
-                elif kind == "data":
-                    yield number, name, json.loads(value)
+                event = lines.hear(line)
+                if event is not None:
+                    yield int(event.id), event.name, event.data
 
     def ask(self, query: str = QUESTION, **more: Any) -> dict[str, Any]:
         answer = self.client.post("/v1/search/query", json={"query": query, **more})

@@ -58,19 +58,20 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         for one in outcomes:
             worker_metrics.branch_done(one.name, one.status, one.took_ms / 1000)
     ctx.checkpoint("before_keep")
-    kept = stored_outcomes.store_outcomes(
+    ended = stored_outcomes.store_outcomes(
         ctx.redis,
         job_id,
         branch_no,
         outcomes,
-        total=job.branches,
+        # The body of a chord reads them by itself.
+        awaited=0 if job.ends_in_chord else job.branches,
         deadline=job.deadline,
         mailbox=ctx.headers.get("mailbox"),
         events_until=events_until,
     )
     ctx.checkpoint("after_keep")
-    if kept.missing == 0 and not job.ends_in_chord:
-        answer.end_job(ctx, job, plan, kept.outcomes)
+    if ended is not None:
+        answer.end_job(ctx, job, plan, ended)
 
 
 def _missed_after(job: Job, plan: Plan) -> float:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from fastapi.sse import format_sse_event
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -225,16 +226,16 @@ async def _watched(
     job_id: UUID,
     look: Callable[[int], JobSnapshot],
     after: int,
-) -> AsyncIterator[str]:
+) -> AsyncIterator[bytes]:
     told = job_events.told_before(after)
     with ctx.searches.events.watch(job_id, told) as watch:
         async for event in job_events.stream(look, watch, after):
             yield event
 
 
-async def _soon_again(events: AsyncIterator[str]) -> AsyncIterator[str]:
+async def _soon_again(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     # A browser would wait three seconds after a cut before it asks for the rest.
-    yield "retry: 500\n\n"
+    yield format_sse_event(retry=500)
     async for event in events:
         yield event
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import StreamingResponse
+from fastapi.sse import format_sse_event
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -78,7 +79,7 @@ async def stream_answer(
 
 async def _events(
     ctx: ApiContext, sent: SentSynthesis, spell: Spell
-) -> AsyncIterator[str]:
+) -> AsyncIterator[bytes]:
     number = 1
     wire = partial(_wire, sent, spell)
     try:
@@ -90,7 +91,7 @@ async def _events(
                 told = await watch.next(min(left, HEARTBEAT_SECONDS))
                 if told is None:
                     if time.monotonic() - sent_at >= HEARTBEAT_SECONDS:
-                        yield ": still there\n\n"
+                        yield format_sse_event(comment="still there")
                         sent_at = time.monotonic()
                     continue
                 if told.name == ENDED:
@@ -135,7 +136,7 @@ def _meta(ctx: ApiContext, sent: SentSynthesis) -> dict[str, Any]:
 
 def _wire(
     sent: SentSynthesis, spell: Spell, number: int, name: str, says: Mapping[str, Any]
-) -> str:
+) -> bytes:
     data = spell({"job_id": str(sent.job_id), **says})
     text = json.dumps(data, separators=(",", ":"))
-    return f"id: {number}\nevent: {name}\ndata: {text}\n\n"
+    return format_sse_event(data_str=text, event=name, id=str(number))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from api.search.schemas.field_types import Moment
 
 Name = Annotated[str, Field(max_length=200)]
 Address = Annotated[str, Field(max_length=2000)]
@@ -31,7 +33,7 @@ class LastAction(_AmbientFields):
         None, description="A name, or `device:NAME`, `system:NAME`."
     )
     route: Address | None = Field(None, description="As `route` beside it.")
-    occurred_at: AwareDatetime | None = Field(None, description="None: just now.")
+    occurred_at: Moment | None = Field(None, description="None: just now.")
 
 
 class Ambient(_AmbientFields):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
 
-from api.search.schemas.search import Share, Whole
+from api.search.schemas.field_types import Limit, Share
 
 
 class PlainRequest(BaseModel):
@@ -21,9 +21,7 @@ class PlainRequest(BaseModel):
     method: Literal["vector", "keyword", "hybrid"] | None = Field(
         None, description="hybrid unless set otherwise."
     )
-    limit: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
-        None, description="10 unless set otherwise."
-    )
+    limit: Limit | None = Field(None, description="10 unless set otherwise.")
     filters: dict[str, Any] = {}
     min_relevance_score: Share | None = Field(
         None, description="0.5 unless set otherwise; equal is kept."

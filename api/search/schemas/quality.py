@@ -7,7 +7,6 @@ from uuid import UUID
 
 from pydantic import (
     AfterValidator,
-    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
@@ -17,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from api.search.schemas.field_types import Moment
 from shared.search.quality.feedback import Verdict
 from shared.search.quality.search_events import MAX_DETAILS_BYTES, EventType, fits
 
@@ -44,7 +44,7 @@ class SearchEventIn(BaseModel):
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         None, description="A keyed hash of it is kept, with the facility in it."
     )
-    occurred_at: AwareDatetime | None = Field(
+    occurred_at: Moment | None = Field(
         None, description="Null: now; an hour ago at the earliest."
     )
     details: dict[_DetailName, Token | StrictBool | _Whole | _Number | None] = Field(

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from api.search.schemas.search import SearchRequest, Share
+from api.search.schemas.field_types import WHOLE, Share
+from api.search.schemas.search import SearchRequest
 from shared.errors import InvalidRequestError
 from shared.text import door
 from shared.times.rfc3339 import timestamp
@@ -147,7 +148,7 @@ class PreviewIn(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    days: Annotated[int, Field(ge=1, le=366, strict=True)] = 30
+    days: Annotated[int, Field(ge=1, le=366), WHOLE] = 30
 
 
 class PreviewSample(BaseModel):

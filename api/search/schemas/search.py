@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
@@ -19,6 +18,7 @@ from api.search.schemas.absence import ContextAnswer, Coverage, Relaxation
 from api.search.schemas.ambient import Ambient, dump_ambient
 from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.facets import Facet
+from api.search.schemas.field_types import WHOLE, Limit, Share, Whole
 from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit
 from api.search.schemas.times import SearchTime
 from api.server.body_model import body_model
@@ -40,25 +40,7 @@ _MODES = (
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
 
-def _whole(value: object) -> object:
-    """Refuse what only looks like a whole number."""
-    if isinstance(value, bool | str):
-        message = "A whole number is needed."
-        raise ValueError(message)  # noqa: TRY004 - pydantic turns it into a field error
-    return value
-
-
-def _number(value: object) -> object:
-    """Refuse what only looks like a number."""
-    if isinstance(value, bool | str):
-        message = "A number is needed."
-        raise ValueError(message)  # noqa: TRY004 - pydantic turns it into a field error
-    return value
-
-
-Whole = Annotated[int, BeforeValidator(_whole)]
 Names = Annotated[list[str], Field(max_length=100)]
-Share = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1)]
 
 
 class SearchScope(BaseModel):
@@ -93,10 +75,8 @@ class SearchRequest(BaseModel):
         # For readers of the description: the plan itself refuses with its own code.
         json_schema_extra={"enum": [*_MODES]},
     )
-    limit: Whole | None = Field(
+    limit: Limit | None = Field(
         None,
-        ge=1,
-        le=100,
         description="Results returned, 10 unless set otherwise; alias `max_results`.",
     )
     sort: Sort | None = Field(
@@ -114,8 +94,8 @@ class SearchRequest(BaseModel):
         # The plan knows the mode, and refuses what is too little with what is too much.
         json_schema_extra={"minimum": MIN_DEADLINE_MS},
     )
-    wait_ms: Whole | None = Field(
-        None, ge=0, le=30_000, description="Then a job is answered instead: 202."
+    wait_ms: Annotated[int, Field(ge=0, le=30_000), WHOLE] | None = Field(
+        None, description="Then a job is answered instead: 202."
     )
     min_relevance_score: Share | None = Field(
         None, description="What scores less is left out and counted in `suppressed`."
@@ -176,8 +156,8 @@ class SearchRequest(BaseModel):
     fields: Annotated[list[str], Field(max_length=100)] | None = Field(
         None, description="Of each result these fields alone."
     )
-    max_chars: Whole | None = Field(
-        None, ge=0, description="Most text of all results together; see `cut`."
+    max_chars: Annotated[int, Field(ge=0), WHOLE] | None = Field(
+        None, description="Most text of all results together; see `cut`."
     )
     debug: StrictBool | None = Field(
         None, description="Adds `plan` and `score_trace` to the answer."

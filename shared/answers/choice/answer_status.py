@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shared.answers.choice.sentence_score import ScoredSentence
@@ -58,9 +58,9 @@ class Support:
     coverage: float
     # The same of one sentence, read with the title of its entry.
     best_sentence: float
-    meaning: float
-    # Without a model at hand words alone decide.
-    is_compared: bool = True
+    # Returns how alike in meaning the chosen are at best; None: no model is at hand. It
+    # takes some ms a sentence, so it is asked only where words alone do not decide.
+    compare: Callable[[], float | None]
     unsupported: tuple[str, ...] = ()
     # The time that is asked for lies before all that is loaded whole.
     is_outside: bool = False
@@ -109,25 +109,24 @@ def _judge(
             "clarify", "unsupported_words", "D", unsupported, support.unsaid
         )
     covers = support.coverage >= thresholds.sure_coverage
-    is_near = (
-        support.meaning >= thresholds.least_meaning
-        or support.best_sentence >= thresholds.whole_coverage
-        or not support.is_compared
-    )
-    is_meant = (
-        support.coverage >= thresholds.least_coverage
-        and support.meaning >= thresholds.sure_meaning
-    )
-    if support.coverage < thresholds.least_coverage and not is_near:
-        return Judgement("insufficient", "unsupported_words", "D", unsupported)
-    is_told = (
-        support.coverage >= thresholds.whole_coverage
-        or support.meaning >= thresholds.same_meaning
-    )
-    if unsupported and not is_told:
-        return Judgement("clarify", "unsupported_words", "D", unsupported)
-    if not ((covers and is_near) or is_meant):
-        return Judgement("clarify", "ambiguous_query", "D", unsupported)
+    is_near = support.best_sentence >= thresholds.whole_coverage
+    is_told = not unsupported or support.coverage >= thresholds.whole_coverage
+    if not (covers and is_near and is_told):
+        compared = support.compare()
+        meaning = compared or 0.0
+        # Without a model at hand words alone decide.
+        is_near |= compared is None or meaning >= thresholds.least_meaning
+        is_told |= meaning >= thresholds.same_meaning
+        is_meant = (
+            support.coverage >= thresholds.least_coverage
+            and meaning >= thresholds.sure_meaning
+        )
+        if support.coverage < thresholds.least_coverage and not is_near:
+            return Judgement("insufficient", "unsupported_words", "D", unsupported)
+        if not is_told:
+            return Judgement("clarify", "unsupported_words", "D", unsupported)
+        if not ((covers and is_near) or is_meant):
+            return Judgement("clarify", "ambiguous_query", "D", unsupported)
     entries = {one.candidate.entry.row.entry_id for one in chosen}
     code = "single_lead" if len(entries) == 1 else "blended"
     return Judgement("grounded", code, "A" if covers else "B", unsupported)

@@ -67,16 +67,22 @@ def answer_part(
     led = _led(scored) if question.kind == "why" else scored
     is_typed = question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
-    if question.kind == "why" and chosen:
-        known = meanings(question, [one.candidate for one in chosen])
     missing = [word for word in question.words if not scores.is_written(word)]
     cited = [one.candidate.entry for one in chosen]
+
+    def compare() -> float | None:
+        found = known
+        if question.kind == "why":
+            found = meanings(question, [one.candidate for one in chosen])
+        if not found:
+            return None
+        return max((found.get(one.candidate, 0.0) for one in chosen), default=0.0)
+
     support = Support(
         is_gated=scores.is_gated,
         coverage=_coverage(scores, chosen),
         best_sentence=max((one.coverage for one in chosen), default=0.0),
-        meaning=max((known.get(one.candidate, 0.0) for one in chosen), default=0.0),
-        is_compared=bool(known),
+        compare=compare,
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
         unsaid=list_unsaid(question, cited),

@@ -18,7 +18,7 @@ class SentenceWeights:
 
     coverage: float = 1.6
     entry: float = 1.0
-    kind: float = 0.15
+    kind: float = 0.3
     # These two count for why-questions alone: a later entry tells the cause.
     reply: float = 0.45
     title: float = 0.3

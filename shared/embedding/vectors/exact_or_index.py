@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, LiteralString
 
@@ -10,6 +9,7 @@ from psycopg import sql
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import narrowed_by, narrows
+from shared.kept_values import KeptValues
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -25,7 +25,6 @@ FEW_PASSING = 1000
 _AROUND = frozenset({"Aggregate", "Limit"})
 # A tenant's logbook does not become large, or small, in less.
 KEPT_SECONDS = 10.0
-_KEPT = 1000
 
 # Counts no further than needed to know that there are more than EXACT_ROWS.
 _COUNT_TENANT: LiteralString = """
@@ -49,9 +48,9 @@ class Sizes:
     """Sizes of tables, counted now and then: they tell whether the index is shorter."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._known: dict[tuple[str, str | None], tuple[float, float]] = {}
+        self._rows: KeptValues[tuple[str, str | None], float] = KeptValues(
+            clock, KEPT_SECONDS
+        )
 
     def reach(
         self,
@@ -67,7 +66,7 @@ class Sizes:
         on = {"table": sql.Identifier(table)}
         counting = sql.SQL(_COUNT_TENANT).format(**on)
         key = (table, str(params["tenant"]))
-        count = self._kept(key, lambda: _counted(conn, counting, params))
+        count = self._rows.get(key, lambda: _counted(conn, counting, params))
         if count <= EXACT_ROWS:
             return None
         if params["logbooks"] is None and not narrows(params):
@@ -76,24 +75,13 @@ class Sizes:
         if passing <= FEW_PASSING:
             return None
         everybodys = sql.SQL(_EVERYBODYS).format(**on)
-        there = self._kept((table, None), lambda: _estimate(conn, everybodys, params))
+        there = self._rows.get(
+            (table, None), lambda: _estimate(conn, everybodys, params)
+        )
         # The fewer pass, the more it comes by until the page is full. Measured over
         # 100,000 vectors, a row of the index takes about as long as one read exactly.
         come_by = page * there / passing
         return None if passing <= come_by else come_by
-
-    def _kept(self, key: tuple[str, str | None], ask: Callable[[], float]) -> float:
-        now = self._clock()
-        with self._lock:
-            known = self._known.get(key)
-        if known is not None and now - known[0] < KEPT_SECONDS:
-            return known[1]
-        found = ask()
-        with self._lock:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[key] = (now, found)
-        return found
 
 
 def _counted(

@@ -124,7 +124,8 @@ class Overtime(Generic[T]):
         took = ended - began
         is_late = took > in_time
         if is_late or self._weigh(found) > MANY_ROWS:
-            self._keep(key, _LastCount(is_late, ended + took * FACTOR, found, ended))
+            kept_seconds = min(took * FACTOR, MOST_SECONDS_OLD)
+            self._keep(key, _LastCount(is_late, ended + kept_seconds, found, ended))
         else:
             self._forget(key)
         return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 from uuid import UUID
 
 import redis
@@ -20,15 +19,8 @@ from shared.search.jobs.progress import ADD_EVENTS
 MAILBOX_SECONDS = 60
 
 
-class StoredOutcomes(NamedTuple):
-    """How many branches are missing; the outcomes of all when none is."""
-
-    missing: int
-    outcomes: dict[int, list[Outcome]]
-
-
-# One round trip: store, count by number, renew, tell the waiting API, add the event.
-# A branch delivered twice stores and counts once.
+# One round trip: store, look for the other branches, renew, tell the waiting API, add
+# the event. A branch delivered twice stores and counts once.
 _KEEP = f"""{ADD_EVENTS}
 redis.call('HSETNX', KEYS[1], 'outcome:' .. ARGV[1], ARGV[2])
 redis.call('EXPIREAT', KEYS[1], ARGV[4])
@@ -40,14 +32,11 @@ if KEYS[3] ~= '' then
   add_events(KEYS[3], 'branch_done', ARGV[7], ARGV[9], ARGV[8])
 end
 local fields = {{}}
-for number = 0, ARGV[3] - 1 do fields[number + 1] = 'outcome:' .. number end
-local stored = redis.call('HMGET', KEYS[1], unpack(fields))
-local missing = 0
-for _, value in ipairs(stored) do
-  if not value then missing = missing + 1 end
+for number = 1, tonumber(ARGV[3]) do
+  fields[number] = 'outcome:' .. number - 1
+  if redis.call('HEXISTS', KEYS[1], fields[number]) == 0 then return {{}} end
 end
-if missing > 0 then return {{missing}} end
-return {{0, stored}}
+return #fields > 0 and redis.call('HMGET', KEYS[1], unpack(fields)) or {{}}
 """
 
 
@@ -57,14 +46,16 @@ def store_outcomes(
     number: int,
     outcomes: Sequence[Outcome],
     *,
-    total: int,
+    awaited: int,
     deadline: float,
     mailbox: str | None,
     events_until: int | None = None,
-) -> StoredOutcomes:
-    """Store the outcomes of a branch and count it; a second delivery changes nothing.
+) -> dict[int, list[Outcome]] | None:
+    """Store the outcomes of a branch; a second delivery changes nothing.
 
-    With `events_until`, in epoch seconds, an event is added for the job's watchers.
+    Returned are the outcomes of so many branches as are awaited, once all have any;
+    None: some have none, or nobody awaits them. With `events_until`, in epoch seconds,
+    an event is added for the job's watchers.
     """
     text = outcome.to_json(outcomes)
     told, events = "", ""
@@ -77,7 +68,7 @@ def store_outcomes(
             args=[
                 number,
                 text,
-                total,
+                awaited,
                 redis_keys.expires_at(deadline),
                 f"{job_id} outcome {number} {text}",
                 MAILBOX_SECONDS,
@@ -86,14 +77,11 @@ def store_outcomes(
                 len(outcomes),
             ],
         )
-    missing = int(answer[0])
-    stored = answer[1] if missing == 0 else []
-    told_by = {
+    return {
         # Its own need not be read back, unless one delivered before it was kept.
         n: list(outcomes) if item == text else outcome.from_json(item)
-        for n, item in enumerate(stored)
-    }
-    return StoredOutcomes(missing, told_by)
+        for n, item in enumerate(answer)
+    } or None
 
 
 @lru_cache(maxsize=4)

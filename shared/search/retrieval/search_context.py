@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +13,12 @@ from shared.embedding.vectors import not_embedded
 from shared.embedding.vectors.exact_or_index import Sizes
 from shared.embedding.vectors.live_models import InUse
 from shared.errors import EmbeddingGenerationError, InternalError
+from shared.kept_values import KeptValues
 from shared.postgres.pool import connection
 from shared.search.retrieval.circuit import Circuit, Circuits
 from shared.search.retrieval.query_vectors import PassageVectors, QueryVectors
 from shared.search.retrieval.tenant_languages import WrittenIn
+from shared.search.retrieval.tenant_sources import TenantSources
 from shared.sources.known_sources import KnownSources, pushed_names
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary.recent_words import Present
@@ -85,6 +86,9 @@ class SearchContext:
     present: Present | None = None
     # Remembers the languages of entries; None: they may be in any.
     written_in: WrittenIn | None = None
+    tenant_sources: TenantSources = field(
+        default_factory=lambda: TenantSources(time.monotonic)
+    )
     # Knows the sources and which of them are behind; None: answers do not tell.
     sources: KnownSources | None = None
     query_vectors: QueryVectors = field(default_factory=QueryVectors)
@@ -154,22 +158,18 @@ class Freshness:
     """Watermarks, asked for once a second: an older one is true, only less fresh."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._known: dict[tuple[str, ...], tuple[float, datetime]] = {}
+        self._known: KeptValues[tuple[str, ...], datetime] = KeptValues(
+            clock, _WATERMARK_SECONDS
+        )
 
     def of(self, pool: Pool, *stages: str) -> datetime:
         """Return the time up to which all entries have passed these stages.
 
         It is read before searching, so that it is never later than the search.
         """
-        with self._lock:
-            known = self._known.get(stages)
-        now = self._clock()
-        if known is not None and now - known[0] < _WATERMARK_SECONDS:
-            return known[1]
-        with connection(pool) as conn:
-            found = lag.find_watermark(conn, list(stages))
-        with self._lock:
-            self._known[stages] = (now, found)
-        return found
+
+        def read() -> datetime:
+            with connection(pool) as conn:
+                return lag.find_watermark(conn, list(stages))
+
+        return self._known.get(stages, read)

@@ -5,6 +5,7 @@ What is denied, hoped for or asked is no such step; what is not yet mended is op
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -183,8 +184,11 @@ def _parts(
 ) -> Iterator[_Part]:
     """Yield what a sentence says: one part for each of its steps."""
     sentence = text[start:end]
-    clauses = [*_clauses(sentence, own)]
+    possible = [] if sentence.endswith("?") else _possible(sentence, _wanted(own))
     named = times_of_day.find_times_of_day(sentence, written, zone)[:_MOST_CLOCKS]
+    if not named and not possible:
+        return
+    clauses = [*_clauses(sentence, possible)]
     if not named and not any(one.kind for one in clauses):
         return
     if named:
@@ -228,22 +232,43 @@ def _joined(clauses: Sequence[_Clause], clocks_at: Sequence[int]) -> Iterator[_C
     yield _Clause(kind, low, high)
 
 
-def _clauses(sentence: str, own: Own) -> Iterator[_Clause]:
-    is_asked = sentence.endswith("?")
+class _Wanted(NamedTuple):
+    """A kind of statement that is looked for, and what it may begin with."""
+
+    kind: Kind
+    # None: with any word.
+    firsts: frozenset[str] | None
+    pattern: re.Pattern[str]
+
+
+@functools.lru_cache(maxsize=64)
+def _wanted(own: Own) -> tuple[_Wanted, ...]:
+    firsts = first_words(own)
+    return tuple(_Wanted(kind, firsts[kind], found) for kind, found in patterns(own))
+
+
+def _possible(text: str, wanted: Sequence[_Wanted]) -> list[_Wanted]:
+    """Return the kinds that a text has first words of, the most important one first."""
+    words = set(_LETTERS.findall(text.lower()))
+    return [
+        one for one in wanted if one.firsts is None or not one.firsts.isdisjoint(words)
+    ]
+
+
+def _clauses(sentence: str, possible: Sequence[_Wanted]) -> Iterator[_Clause]:
     ends = [match.end() for match in _CLAUSE.finditer(sentence)]
+    if not ends:
+        yield _Clause(_kind(sentence, possible), 0, len(sentence))
+        return
     for low, high in zip([0, *ends], [*ends, len(sentence)], strict=True):
-        kind = None if is_asked else _kind(sentence[low:high], own)
+        clause = sentence[low:high]
+        kind = _kind(clause, _possible(clause, possible)) if possible else None
         yield _Clause(kind, low, high)
 
 
-def _kind(clause: str, own: Own) -> Kind | None:
+def _kind(clause: str, possible: Sequence[_Wanted]) -> Kind | None:
     """Return the most important kind of statement in a clause, if there is any."""
-    words = {one.lower() for one in _LETTERS.findall(clause)}
-    firsts = first_words(own)
-    for kind, pattern in patterns(own):
-        begins = firsts[kind]
-        if begins is not None and begins.isdisjoint(words):
-            continue
+    for kind, _, pattern in possible:
         for match in pattern.finditer(clause):
             said = _asserted(kind, clause, match)
             if said is not None:

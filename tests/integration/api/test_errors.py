@@ -128,6 +128,36 @@ def test_every_described_route_has_summary_errors_and_a_body():
                     assert answer["content"], (method, path, status)
 
 
+def test_every_bound_of_a_field_is_described_in_words_of_json_schema():
+    def walk(part, path):
+        if isinstance(part, dict):
+            ours = {"ge", "le", "gt", "lt"} & part.keys()
+            assert not ours or path.endswith("/properties"), (path, ours)
+            for name, inner in part.items():
+                walk(inner, f"{path}/{name}")
+        elif isinstance(part, list):
+            for inner in part:
+                walk(inner, path)
+
+    walk(DESCRIBED, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/search/analytics", {"events": [{"type": "click", "occurred_at": 0}]}),
+        (
+            "/v1/search/suggestions/evaluate",
+            {"queries": ["why"], "ambient": {"lastAction": {"occurredAt": 0}}},
+        ),
+    ],
+)
+def test_a_time_that_is_no_text_is_refused(caller, path, body):
+    answer = caller.post(path, json=body)
+    assert answer.status_code == 422
+    assert "A time is needed" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("given", "is_kept"),
     [

@@ -60,6 +60,12 @@ def test_a_saved_search_is_its_owners_alone(
     ):
         assert answer.status_code == 404
 
+    assert good(caller.post(f"{where}/preview"))["would_have_fired"] == 0
+    assert (
+        good(caller.post(f"{where}/preview", json={"days": 312.0}))["would_have_fired"]
+        == 0
+    )
+
     quiet = {"from": "22:00", "until": "06:00"}
     alert = {"enabled": True, "quiet_hours": quiet, "digest": "day"}
     other = good(caller.put(where, json=body("Trips", "trip", alert=alert)))

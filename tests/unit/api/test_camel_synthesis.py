@@ -36,6 +36,6 @@ def test_names_of_fields_are_spelt_and_nothing_that_is_said() -> None:
 def test_an_event_is_named_as_elsewhere() -> None:
     sent: Any = SimpleNamespace(job_id=UUID(int=1))
     text = synthesize._wire(sent, _spell_event, 2, "llm_chunk", {"text": "a_b"})
-    assert text == (
-        f'id: 2\nevent: llm_chunk\ndata: {{"jobId":"{UUID(int=1)}","text":"a_b"}}\n\n'
+    assert text.decode() == (
+        f'event: llm_chunk\ndata: {{"jobId":"{UUID(int=1)}","text":"a_b"}}\nid: 2\n\n'
     )

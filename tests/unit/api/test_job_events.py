@@ -166,7 +166,7 @@ def test_after_the_end_there_is_nothing() -> None:
 
 def test_an_event_is_three_lines_and_a_blank_one() -> None:
     assert JobEvent(3, "done", {"a": "x\ny"}).wire() == (
-        'id: 3\nevent: done\ndata: {"a":"x\\ny"}\n\n'
+        b'event: done\ndata: {"a":"x\\ny"}\nid: 3\n\n'
     )
 
 
@@ -184,14 +184,15 @@ class Watched(JobWatch):
 
 async def _all(look: Any, *told: ProgressEvent) -> list[str]:
     stream = job_events.stream(lambda _: look(), Watched(*told), 0)
-    return [text async for text in stream]
+    return [text.decode() async for text in stream]
 
 
 def test_a_stream_looks_until_the_job_has_ended() -> None:
     looks = iter([seen(JOB, []), seen(JOB, TOLD[:2]), seen(ENDED, TOLD)])
     sent = asyncio.run(_all(lambda: next(looks)))
     assert "".join(sent).count("event: branch_started") == 2
-    assert sent[-1].startswith("id: 1000009\nevent: done\n")
+    assert sent[-1].startswith("event: done\n")
+    assert sent[-1].endswith("\nid: 1000009\n\n")
 
 
 ANSWERED = [
@@ -209,7 +210,7 @@ def test_text_of_a_job_that_ended_is_read_again_and_its_steps_are_told() -> None
     sent = asyncio.run(_all(lambda: seen(ENDED, ANSWERED)))
 
     assert "Since" not in "".join(sent)
-    named = [text.split("\n")[1].removeprefix("event: ") for text in sent]
+    named = [text.split("\n")[0].removeprefix("event: ") for text in sent]
     steps = [one.name for one in [*TOLD, ANSWERED[len(TOLD)]]]
     assert named == ["accepted", "planned", *steps, *LAST]
 
@@ -222,7 +223,7 @@ def test_whoever_was_told_the_whole_text_is_told_the_end_alone() -> None:
     stream = job_events.stream(lambda _: replace(job, told=behind), Watched(), after)
 
     async def read() -> list[str]:
-        return [text async for text in stream]
+        return [text.decode() async for text in stream]
 
     (done,) = asyncio.run(read())
     assert "event: done" in done
@@ -244,7 +245,7 @@ def test_what_workers_tell_is_sent_as_it_comes_and_once() -> None:
 
     sent = asyncio.run(_all(lambda: next(looks), *told))
 
-    named = [text.split("\n")[1].removeprefix("event: ") for text in sent]
+    named = [text.split("\n")[0].removeprefix("event: ") for text in sent]
     assert named == [
         *("accepted", "planned", *(one.name for one in told[:-1]), "done"),
     ]
@@ -271,7 +272,7 @@ def test_a_look_that_fails_ends_the_stream_for_the_client_to_come_again() -> Non
         return found
 
     sent = asyncio.run(_all(look))
-    assert [text.split("\n")[0] for text in sent] == ["id: 1", "id: 2", "id: 3"]
+    assert [text.split("\n")[2] for text in sent] == ["id: 1", "id: 2", "id: 3"]
 
 
 def test_a_silent_stream_has_a_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:

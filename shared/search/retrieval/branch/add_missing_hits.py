@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import LiteralString
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.postgres import statement_deadline
-from shared.postgres.pool import pipelined_connection
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.filters.filters import Filters
 from shared.search.retrieval.module_contract import (
@@ -28,31 +25,6 @@ log = get_logger()
 _ORIGIN, _HUMAN, _MACHINE = "origin", "human", "machine"
 # A full branch with a larger share of hits by machines is searched again.
 _MACHINE_SHARE = 0.5
-# So many other sources are searched, by their names: "all but one" would be compared
-# with every entry of that one.
-_MOST_SOURCES = 100
-
-# Takes a step for each source, not for each entry.
-_OTHER_SOURCES: LiteralString = """
-    WITH RECURSIVE found (source) AS (
-        (SELECT e.source
-           FROM entry e
-          WHERE e.tenant = %(tenant)s
-          ORDER BY e.source
-          LIMIT 1)
-         UNION ALL
-        SELECT n.source
-          FROM found f
-         CROSS JOIN LATERAL (
-               SELECT e.source
-                 FROM entry e
-                WHERE e.tenant = %(tenant)s AND e.source > f.source
-                ORDER BY e.source
-                LIMIT 1) AS n)
-    SELECT source
-      FROM found
-     WHERE source <> %(source)s
-     LIMIT %(most)s"""
 
 
 def add_missing_hits(
@@ -97,18 +69,13 @@ def _other_sources_alone(
     if len(sources) > 1:
         return None
     (source,) = sources
-    others = filters.sources
-    if others is None:
-        with pipelined_connection(context.pool) as conn:
-            statement_deadline.limit_time(conn, ask.budget_ms)
-            given = {
-                "tenant": ask.plan.scope.tenant,
-                "source": source,
-                "most": _MOST_SOURCES,
-            }
-            rows = conn.execute(_OTHER_SOURCES, given, prepare=True).fetchall()
-        others = tuple(row[0] for row in rows)
-    wanted = tuple(one for one in others if one != source)
+    named = filters.sources
+    if named is None:
+        # By their names: "all but one" would be compared with every entry of that one.
+        named = context.tenant_sources.list_sources(
+            context.pool, ask.plan.scope.tenant, ask.budget_ms
+        )
+    wanted = tuple(one for one in named if one != source)
     return replace(filters, sources=wanted) if wanted else None
 
 

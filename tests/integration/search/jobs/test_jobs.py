@@ -73,13 +73,13 @@ def keep(
     *told: Outcome,
     mailbox: str | None,
     events_until: int | None = None,
-) -> stored_outcomes.StoredOutcomes:
+) -> dict[int, list[Outcome]] | None:
     return stored_outcomes.store_outcomes(
         client,
         job.job_id,
         number,
         told,
-        total=job.branches,
+        awaited=job.branches,
         deadline=job.deadline,
         mailbox=mailbox,
         events_until=events_until,
@@ -103,9 +103,8 @@ def test_the_last_branch_is_told_that_nothing_is_missing(client: redis.Redis) ->
     jobs.open_job(client, job)
     first = keep(client, job, 1, EMPTY, mailbox=None)
     last = keep(client, job, 0, FOUND, mailbox=None)
-    assert (first.missing, first.outcomes) == (1, {})
-    assert last.missing == 0
-    assert last.outcomes == {0: [FOUND], 1: [EMPTY]}
+    assert first is None
+    assert last == {0: [FOUND], 1: [EMPTY]}
     assert jobs.outcomes(client, job.job_id) == {0: [FOUND], 1: [EMPTY]}
 
 
@@ -114,9 +113,9 @@ def test_a_branch_delivered_twice_counts_once_and_keeps_its_first_outcome(
 ) -> None:
     job = new_job()
     jobs.open_job(client, job)
-    assert keep(client, job, 0, FOUND, mailbox=None).missing == 1
+    assert keep(client, job, 0, FOUND, mailbox=None) is None
     again = keep(client, job, 0, replace(FOUND, status="error"), mailbox=None)
-    assert again.missing == 1
+    assert again is None
     assert jobs.outcomes(client, job.job_id) == {0: [FOUND]}
 
 
@@ -127,7 +126,8 @@ def test_exactly_one_of_many_branches_at_once_is_the_last(client: redis.Redis) -
         kept = list(
             pool.map(lambda n: keep(client, job, n, EMPTY, mailbox=None), range(16))
         )
-    assert sorted(one.missing for one in kept) == list(range(16))
+    (told,) = (one for one in kept if one is not None)
+    assert sorted(told) == list(range(16))
 
 
 def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) -> None:
@@ -250,7 +250,7 @@ def test_an_overdue_job_ends_with_what_is_in(
     job = overdue_job(conn)
     jobs.open_job(client, job)
     stored_outcomes.store_outcomes(
-        client, job.job_id, 0, [FOUND], total=2, deadline=time.time(), mailbox=None
+        client, job.job_id, 0, [FOUND], awaited=2, deadline=time.time(), mailbox=None
     )
     assert len(close_job.finish_overdue_jobs(conn, client)) == 1
     stored = jobs.find_own_job(conn, SCOPE, job.job_id)

@@ -24,8 +24,14 @@ OF_KIND, NOT_OF_KIND = (
 OTHER = ScoredSentence(
     next(entry("The dryer leaks again.", 2).candidates()), 1.0, 1.0, is_of_kind=True
 )
-# Full of the words of the question, and near in meaning.
-WHOLE = Support(is_gated=False, coverage=1.0, best_sentence=1.0, meaning=1.0)
+
+
+def never() -> float | None:
+    pytest.fail("words alone decide: no sentence need be compared")
+
+
+# Full of the words of the question.
+WHOLE = Support(is_gated=False, coverage=1.0, best_sentence=1.0, compare=never)
 HAIR = 0.001
 
 
@@ -34,9 +40,11 @@ def judge(support: Support = WHOLE, **more: Any) -> Judgement:
     return ground(given.pop("scored"), given.pop("chosen"), support, **given)
 
 
-def of(coverage: float, meaning: float, **more: Any) -> Judgement:
+def of(coverage: float, meaning: float | None, **more: Any) -> Judgement:
     """Judge evidence that no sentence by itself supports."""
-    support = replace(WHOLE, coverage=coverage, meaning=meaning, best_sentence=0.0)
+    support = replace(
+        WHOLE, coverage=coverage, compare=lambda: meaning, best_sentence=0.0
+    )
     return judge(replace(support, **more))
 
 
@@ -111,13 +119,21 @@ def test_words_and_meaning_make_up_for_each_other(
     [
         ({"best_sentence": SHIPPED.whole_coverage}, "grounded"),
         ({"best_sentence": SHIPPED.whole_coverage - HAIR}, "clarify"),
-        ({"is_compared": False}, "grounded"),
+        ({"compare": lambda: None}, "grounded"),
     ],
 )
 def test_a_sentence_with_all_the_words_need_not_be_alike_in_meaning(
     more: dict[str, Any], status: str
 ) -> None:
     assert of(SHIPPED.sure_coverage, 0.0, **more).status == status
+
+
+def test_what_words_alone_decide_is_compared_with_nothing() -> None:
+    whole = {"compare": never, "best_sentence": SHIPPED.whole_coverage}
+    assert of(SHIPPED.sure_coverage, None, **whole).status == "grounded"
+    unwritten = {**whole, "unsupported": ("quench",)}
+    assert of(SHIPPED.whole_coverage, None, **unwritten).status == "grounded"
+    assert of(0.0, None, compare=never, unsaid=("not trip",)).status == "clarify"
 
 
 @pytest.mark.parametrize(
