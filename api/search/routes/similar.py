@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Response
 
 from api.context import Caller, Ctx, needs
-from api.search.schemas.similar import SimilarEntries
+from api.search.schemas.hits import SimilarEntries
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import StrictRoute

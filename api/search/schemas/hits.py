@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.search.schemas.branches import BranchOutcome
 from api.server.body_model import body_model
 from shared.search.response.card import Card, CardLine
 from shared.search.results.hit import Hit
@@ -41,3 +42,12 @@ _Fields = body_model(
 
 class SearchCard(_Fields):  # type: ignore[misc, valid-type]
     """A thing or a thread that the question is about, or that its best hits share."""
+
+
+class SimilarEntries(BaseModel):
+    """What is like an entry, best first, and by which ways that was told."""
+
+    entry_id: str
+    results: list[SearchHit]
+    total_results: int
+    branches: list[BranchOutcome]

@@ -17,12 +17,7 @@ from shared.search.jobs.outcome import (
 )
 from shared.search.query.fault import Fault
 from shared.search.query.plan import Plan
-from shared.search.retrieval.branch import (
-    add_missing_hits,
-    entry_number,
-    plugin_module,
-    retry,
-)
+from shared.search.retrieval.branch import add_hits, plugin_module, retry
 from shared.search.retrieval.branch.retry import Paces
 from shared.search.retrieval.installed_modules import Installed, load_module
 from shared.search.retrieval.module_contract import (
@@ -138,8 +133,8 @@ def _found(one: Installed, ask: Ask, context: SearchContext) -> ModuleResult:
     if not one.is_ours:
         return plugin_module.execute(one.descriptor, ask, context)
     found: ModuleResult = one.descriptor.execute(ask, context)
-    found = add_missing_hits.add_missing_hits(found, one.descriptor, ask, context)
-    return entry_number.put_first(found, one.descriptor, ask, context)
+    found = add_hits.add_missing_hits(found, one.descriptor, ask, context)
+    return add_hits.put_number_first(found, one.descriptor, ask, context)
 
 
 def _outcome(descriptor: SearchToolDescriptor, found: ModuleResult) -> Outcome:
