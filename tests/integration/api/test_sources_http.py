@@ -6,8 +6,6 @@ import hashlib
 import hmac
 import json
 import re
-import subprocess
-import sys
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -21,10 +19,9 @@ import yaml
 from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.olog import OlogStub
 from tests.support.fixtures.system import System
+from tests.support.typed import Run, typist
 from tests.support.waiting import until
 from workers.adapters.kit.stub import StubEntry
-
-BIN = Path(sys.executable).parent
 
 
 def entry(number: int, **fields: Any) -> StubEntry:
@@ -73,6 +70,11 @@ def system(make_lasting_system, files: Path, olog: OlogStub):
 def admin(system):
     with system.client(system.key(scopes=("admin",))) as client:
         yield client
+
+
+@pytest.fixture
+def logchord(system: System, tmp_path: Path) -> Run:
+    return typist(system, tmp_path, system.key(scopes=("admin",)))
 
 
 def source(client: Any) -> dict[str, Any]:
@@ -232,22 +234,9 @@ def test_who_may_read_sees_no_cursor_and_may_not_trigger(system):
         assert elsewhere.status_code == 404
 
 
-def test_the_command_line_shows_and_runs_sources(system, admin):
-    environment = {
-        **system.environment,
-        "LOGCHORD_URL": system.url,
-        "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
-    }
-
+def test_the_command_line_shows_and_runs_sources(logchord):
     def run(*arguments: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [str(BIN / "logchord"), *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = logchord(*arguments)
         return done.returncode, done.stdout
 
     code, text = run("source", "list")
@@ -265,7 +254,7 @@ def test_the_command_line_shows_and_runs_sources(system, admin):
     assert json.loads(text)[0]["state"] == "done"
 
 
-def test_check_and_reload_say_that_a_source_would_be_doubled(system, admin, files):
+def test_check_and_reload_say_that_a_source_would_be_doubled(logchord, admin, files):
     file = files / "logchord.yaml"
     before = file.read_text("utf-8")
     sheet = files / "sheet.csv"
@@ -279,18 +268,7 @@ def test_check_and_reload_say_that_a_source_would_be_doubled(system, admin, file
         file.write_text(yaml.safe_dump(written), "utf-8")
 
     def reload(*options: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [str(BIN / "logchord"), "source", "reload", *options],
-            env={
-                **system.environment,
-                "LOGCHORD_URL": system.url,
-                "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = logchord("source", "reload", *options)
         return done.returncode, done.stdout, done.stderr
 
     try:
@@ -315,15 +293,10 @@ def test_check_and_reload_say_that_a_source_would_be_doubled(system, admin, file
 
 
 def test_who_may_read_which_logbook_is_shown_and_changes_with_the_file(
-    system, admin, files
+    logchord, admin, files
 ):
     file = files / "logchord.yaml"
     before = file.read_text("utf-8")
-    environment = {
-        **system.environment,
-        "LOGCHORD_URL": system.url,
-        "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
-    }
 
     def shown(readers: dict[str, Any]) -> str:
         written = yaml.safe_load(before)
@@ -331,14 +304,7 @@ def test_who_may_read_which_logbook_is_shown_and_changes_with_the_file(
         written["sources"]["books"] = settings
         file.write_text(yaml.safe_dump(written), "utf-8")
         assert admin.post("/v1/sources/reload").status_code == 200
-        done = subprocess.run(
-            [str(BIN / "logchord"), "source", "show", "books"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
+        done = logchord("source", "show", "books")
         (line,) = re.findall("^who may read +(.+)$", done.stdout, re.MULTILINE)
         return str(line)
 
@@ -362,30 +328,17 @@ def test_who_may_read_which_logbook_is_shown_and_changes_with_the_file(
             admin.post("/v1/sources/reload")
 
 
-def test_add_says_what_the_running_stack_lacks(system, admin, files, olog, tmp_path):
+def test_add_says_what_the_running_stack_lacks(logchord, admin, files, olog, tmp_path):
     """The secret of this shell, and the file of this folder, need not be its own."""
     file = files / "logchord.yaml"
     before = file.read_text("utf-8")
     other = tmp_path / "logchord.yaml"
     other.write_text("port: 8100\n", "utf-8")
-    environment = {
-        **system.environment,
-        "LOGCHORD_URL": system.url,
-        "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
-        "ONLY_HERE": "a password",
-    }
     address = str(olog.settings()["base_url"])
 
     def add(name: str, *more: str, **changes: str) -> str:
-        done = subprocess.run(
-            [str(BIN / "logchord"), "source", "add", address, "--name", name, *more],
-            env={**environment, **changes},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
+        words = ("source", "add", address, "--name", name, *more)
+        done = logchord(*words, ONLY_HERE="a password", **changes)
         assert done.returncode == 0, done.stderr
         return done.stderr
 

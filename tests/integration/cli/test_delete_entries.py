@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from subprocess import CompletedProcess
 
 import psycopg
 import pytest
@@ -15,9 +12,9 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
 from shared.errors import GoneError
+from tests.support.typed import typed
 
 ALL = Scope("default", "me")
-BIN = Path(sys.executable).parent
 RING = "sources:\n  ring: {adapter: olog, base_url: 'http://127.0.0.1:9'}\n"
 
 
@@ -32,21 +29,14 @@ def test_the_entries_of_a_removed_source_are_deleted_and_of_no_other(
     with psycopg.connect(database, autocommit=True) as conn:
         save_page(conn, "default", drafts, stages=["metadata"], editor="test")
 
-    def run() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(BIN / "logchord"), "source", "delete-entries", "ring", "--yes"],
-            env={
-                "PATH": os.environ["PATH"],
-                "DATABASE_URL": database,
-                "OPENSEARCH_URL": "off",
-                "LOGCHORD_HOME": str(tmp_path / "home"),
-            },
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+    def run() -> CompletedProcess[str]:
+        environ = {
+            "DATABASE_URL": database,
+            "OPENSEARCH_URL": "off",
+            "LOGCHORD_HOME": str(tmp_path / "home"),
+        }
+        words = ("source", "delete-entries", "ring", "--yes")
+        return typed(*words, environ=environ, folder=tmp_path)
 
     (tmp_path / "logchord.yaml").write_text(RING)
     refused = run()

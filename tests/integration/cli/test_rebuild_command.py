@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from contextlib import closing
+from functools import partial
 
 import psycopg
 import pytest
@@ -13,7 +13,8 @@ from shared.opensearch import aliases, request_rebuild
 from shared.opensearch.client import make_client
 from shared.settings.settings import Settings
 from shared.work import chore_records
-from tests.support.fixtures.system import BIN, System
+from tests.support.fixtures.system import System
+from tests.support.typed import Run, typed
 from tests.support.waiting import until
 
 
@@ -25,16 +26,9 @@ def system(make_lasting_system, opensearch) -> System:
     return made
 
 
-def typed(system: System, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(BIN / "logchord"), *words],
-        env=system.environment,
-        cwd=system.logs,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+@pytest.fixture
+def logchord(system: System) -> Run:
+    return partial(typed, environ=system.environment, folder=system.logs)
 
 
 def indices(system: System) -> aliases.Indices:
@@ -47,21 +41,23 @@ def indices(system: System) -> aliases.Indices:
 
 @pytest.mark.requirement("S4-63", "C47")
 @pytest.mark.timeout(240)
-def test_a_rebuild_is_followed_to_its_end_and_the_new_index_is_searched(system: System):
+def test_a_rebuild_is_followed_to_its_end_and_the_new_index_is_searched(
+    system, logchord
+):
     with system.client() as client:
         for number in range(3):
             one = {"external_id": str(number), "text": "the wiggler whistled"}
             client.post("/v1/entries", json=one).raise_for_status()
     until(lambda: indices(system).read is not None, within_seconds=30)
     before = indices(system).read
-    nothing = typed(system, "rebuild", "--stop")
+    nothing = logchord("rebuild", "--stop")
     assert (nothing.returncode, nothing.stderr) == (3, "No rebuild is under way.\n")
 
     with system.client(system.key(tenant="*", scopes=("admin",))) as installation:
         asked = installation.post("/v1/search/index/rebuild", json={})
         chore = asked.json()["maintenance_id"]
         # One is under way: it is shown to its end.
-        ended = typed(system, "rebuild", "--json")
+        ended = logchord("rebuild", "--json")
         found = installation.get(f"/v1/maintenance/{chore}").json()
 
     assert (asked.status_code, ended.returncode) == (202, 0), ended.stderr
@@ -71,20 +67,20 @@ def test_a_rebuild_is_followed_to_its_end_and_the_new_index_is_searched(system: 
     assert (told["state"], told["done"]) == ("done", 3)
     assert told["result"]["index"] == after.read == after.write != before
     assert "waiting for searches in the old index ... 3 of 3 entries" in ended.stderr
-    status = json.loads(typed(system, "status", "--json").stdout)
+    status = json.loads(logchord("status", "--json").stdout)
     assert status["index"]["drift"] == 0
 
 
 @pytest.mark.timeout(240)
-def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system: System):
+def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system, logchord):
     with system.client() as client:
         one = {"external_id": "1", "text": "the wiggler whistled"}
         client.post("/v1/entries", json=one).raise_for_status()
     until(lambda: indices(system).read is not None, within_seconds=30)
     before = indices(system)
     system.kill("chores")
-    begun = typed(system, "rebuild", "--no-wait")
-    again = typed(system, "rebuild", "--no-wait")
+    begun = logchord("rebuild", "--no-wait")
+    again = logchord("rebuild", "--no-wait")
     with psycopg.connect(system.database, autocommit=True) as conn:
         chore = request_rebuild.find_unfinished_rebuild(conn)
         assert chore is not None
@@ -105,7 +101,7 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system: Syst
             what=system.tail("chores"),
         )
 
-        stopped = typed(system, "rebuild", "--stop")
+        stopped = logchord("rebuild", "--stop")
 
         assert stopped.returncode == 0, stopped.stderr
         assert chore_records.find(conn, chore).state == "cancelled"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import json
 import secrets
-import subprocess
 import time
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,8 @@ from shared.opensearch.client import make_client
 from shared.search.jobs import job as jobs
 from shared.search.jobs import progress, redis_keys
 from shared.settings.settings import Settings
-from tests.support.fixtures.system import BIN
 from tests.support.older import nothing_older
+from tests.support.typed import typed
 
 TENANT = "default"
 STAGES = ["metadata", "embed:test"]
@@ -263,26 +263,13 @@ def test_the_command_removes_document_and_file_too_and_prints_the_proof(
     conn.commit()
     assert bulk.write(client, alias, [document]) == {}
     environment = {
-        "PATH": str(BIN),
-        "HOME": str(tmp_path),
-        "LC_ALL": "C.UTF-8",
         "DATABASE_URL": database,
         "OPENSEARCH_URL": opensearch.url,
         "OPENSEARCH_INDEX": base,
         "LOGCHORD_HOME": str(tmp_path),
     }
 
-    def logchord(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(BIN / "logchord"), "purge", *arguments],
-            env=environment,
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=180,
-        )
+    logchord = partial(typed, "purge", environ=environment, folder=tmp_path)
 
     try:
         unasked = logchord(str(entry_id))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,8 @@ from shared.entries.saving.save import save_page
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.work import lag, upkeep_loops, work_overview
-from tests.support.fixtures.system import BIN, System
+from tests.support.fixtures.system import System
+from tests.support.typed import typed
 from tests.support.waiting import until
 
 STAGE = "metadata"
@@ -89,15 +89,7 @@ def alone(make_system: Callable[..., System]) -> System:
 
 def typed_in(system: System, *words: str) -> str:
     """Return what a command prints that finds something wrong."""
-    ended = subprocess.run(
-        [str(BIN / "logchord"), *words],
-        env=system.environment,
-        cwd=system.logs,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    ended = typed(*words, environ=system.environment, folder=system.logs)
     assert ended.returncode == 1, ended.stderr
     return ended.stdout
 
