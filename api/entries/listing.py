@@ -64,7 +64,7 @@ def parse_fields(written: str | None) -> list[str] | None:
         if name not in known:
             message = f"There is no field {name[:100]!r}.{suggest.hint(name, known)}"
             raise InvalidRequestError.field("fields", "unknown_field", message)
-    return names
+    return names or None
 
 
 def select_fields(

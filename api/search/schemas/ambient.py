@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from api.search.schemas.field_types import Moment
+from api.server.field_types import Moment
 
 Name = Annotated[str, Field(max_length=200)]
 Address = Annotated[str, Field(max_length=2000)]

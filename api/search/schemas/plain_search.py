@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
 
-from api.search.schemas.field_types import Limit, Share
+from api.server.field_types import Limit, Share
 
 
 class PlainRequest(BaseModel):

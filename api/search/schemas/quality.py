@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from api.search.schemas.field_types import Moment
+from api.server.field_types import Moment
 from shared.search.quality.feedback import Verdict
 from shared.search.quality.search_events import MAX_DETAILS_BYTES, EventType, fits
 

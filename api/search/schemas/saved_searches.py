@@ -7,8 +7,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from api.search.schemas.field_types import WHOLE, Share
 from api.search.schemas.search import SearchRequest
+from api.server.field_types import WHOLE, Share
 from shared.errors import InvalidRequestError
 from shared.text import door
 from shared.times.rfc3339 import timestamp

@@ -18,10 +18,10 @@ from api.search.schemas.absence import ContextAnswer, Coverage, Relaxation
 from api.search.schemas.ambient import Ambient, dump_ambient
 from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.facets import Facet
-from api.search.schemas.field_types import WHOLE, Limit, Share, Whole
 from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit
 from api.search.schemas.times import SearchTime
 from api.server.body_model import body_model
+from api.server.field_types import WHOLE, Limit, Share, Whole
 from shared.errors import InvalidRequestError
 from shared.search.query.fault import Fault
 from shared.search.query.list_by_time import Sort
