@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from api.client.event_lines import EventLines
 from tests.support.fixtures.system import System
 from tests.support.read_page import Element, read_page
 
@@ -207,15 +208,10 @@ def test_live_sends_its_rows_and_a_beat_to_whoever_has_them(
 
     def first(**headers: str) -> tuple[str, str]:
         with caller.stream("GET", "/live/events", headers=headers) as stream:
-            lines = stream.iter_lines()
-            number = name = ""
-            for line in lines:
-                key, _, value = line.partition(": ")
-                number = value if key == "id" else number
-                name = value if key == "event" else name
-                if key == "data":
-                    return number, name
-        raise AssertionError
+            lines = EventLines()
+            heard = map(lines.hear, stream.iter_lines())
+            event = next(one for one in heard if one is not None)
+            return event.id, event.name
 
     number, name = first()
     assert name == "rows"
