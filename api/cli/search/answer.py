@@ -75,7 +75,7 @@ def show_plan(out: output.Output, plan: dict[str, Any]) -> None:
 
 
 def say_diagnostics(out: output.Output, told: dict[str, Any], page: HitLayout) -> None:
-    """Say what was not done as asked, and why."""
+    """Print the parts of the request that were not done as asked, and why."""
     for one in told["diagnostics"]:
         said = wrapped(f"{one['level']}: {plain(one['message'])}", page.facts)
         out.say("\n".join(said))
