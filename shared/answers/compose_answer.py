@@ -28,6 +28,7 @@ CitationStyle = Literal["id", "numeric"]
 MOST_EVIDENCE = 5
 _FIT = re.compile(r"[^\[\]\s@]{1,64}")
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
+_BLANK_BEFORE_END = re.compile(r"\s+(?=[.!?:;,])")
 _ANSWERS = re.compile(r"\A(?:re|aw|fwd?)\s*:\s*", re.IGNORECASE)
 MOST_QUESTIONS = 2
 _OUTSIDE: dict[Outside, str] = {
@@ -267,16 +268,17 @@ def list_questions(
             for one in unnamed
             for name, _ in find_siblings(one, entries)
         ]
-    # Without what it counts in, or denies, it would be no question.
+    # Without what it counts in, or denies, or most of its words it would be none.
     if (
         judgement.unsupported
         and judgement.status != "grounded"
         and not judgement.unsaid
+        and 2 * len(judgement.unsupported) <= len(question.words)
     ):
         text = question.text
         for word in judgement.unsupported:
             text = _replaced(text, word, "")
-        return [" ".join(text.split())]
+        return [_BLANK_BEFORE_END.sub("", " ".join(text.split()))]
     return []
 
 

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from api.cli.render.terminal import local, plain
 from api.cli.render.text_layout import cut, labelled, wrapped
+from api.cli.search import sentences
 from api.cli.search.hit import HitLayout
 from shared.search.absence import gates
 
@@ -21,6 +22,8 @@ def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
     yield from wrapped(
         plain(said["summary"] if said else "Nothing was found."), page.text
     )
+    if said and not answer["answer"]:
+        yield sentences.judged(said, page)
     coverage = answer["coverage"] or {}
     # A source that is pushed to has no `complete_to`: nobody knows what is missing.
     read = [one for one in coverage.get("sources", []) if one["complete_to"]]

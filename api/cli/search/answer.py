@@ -37,9 +37,9 @@ def print_answer(
     if not answer["results"]:
         for line in absence.lines(answer, page):
             out.data(line)
-    for line in _at_other_times(answer.get("overflow"), page, explain=explain):
+    for line in at_other_times(answer.get("overflow"), page, explain=explain):
         out.data(line)
-    _say_diagnostics(out, answer, page)
+    say_diagnostics(out, answer, page)
     for line in (*facets.lines(answer["facets"], page), *_closing(answer, page)):
         out.data(line)
     if explain:
@@ -50,8 +50,8 @@ def print_answer(
             out.data(plain(line))
 
 
-def _at_other_times(
-    overflow: dict[str, Any] | None, page: HitLayout, *, explain: bool
+def at_other_times(
+    overflow: dict[str, Any] | None, page: HitLayout, *, explain: bool = False
 ) -> Iterator[str]:
     """Yield the hits outside of the time that was read in the question."""
     if not overflow:
@@ -69,12 +69,13 @@ def show_plan(out: output.Output, plan: dict[str, Any]) -> None:
         out.document(plan)
         return
     page = HitLayout.here()
-    _say_diagnostics(out, plan, page)
+    say_diagnostics(out, plan, page)
     for line in debug.of_plan(plan, page.facts):
         out.data(plain(line))
 
 
-def _say_diagnostics(out: output.Output, told: dict[str, Any], page: HitLayout) -> None:
+def say_diagnostics(out: output.Output, told: dict[str, Any], page: HitLayout) -> None:
+    """Print the parts of the request that were not done as asked, and why."""
     for one in told["diagnostics"]:
         said = wrapped(f"{one['level']}: {plain(one['message'])}", page.facts)
         out.say("\n".join(said))

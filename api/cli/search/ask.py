@@ -13,6 +13,7 @@ from api.cli.output import CommandError
 from api.cli.render.terminal import fact_width, local, plain
 from api.cli.render.text_layout import labelled
 from api.cli.search import absence, agent_turns, debug, sentences
+from api.cli.search.answer import at_other_times, say_diagnostics
 from api.cli.search.hit import HitLayout
 from api.cli.search.question_words import QuestionCommand
 from api.cli.search.search import filters_of, times_of
@@ -103,6 +104,9 @@ def tell_answer(out: output.Output, answer: dict[str, Any]) -> None:
     is_answered = bool(answer["answer"])
     for line in (sentences if is_answered else absence).lines(answer, page):
         out.data(line)
+    for line in at_other_times(answer.get("overflow"), page):
+        out.data(line)
+    say_diagnostics(out, answer, page)
     said = answer["context_answer"]
     if is_answered and said and said["unsupported"]:
         words = ", ".join(said["unsupported"])

@@ -29,10 +29,7 @@ def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
 
     for paragraph in text.split("\n\n"):
         yield from wrapped(plain(_PINNED.sub(number, paragraph)), page.text)
-    status = click.style(said["status"], fg=_COLOURS[said["status"]])
-    yield labelled(
-        "answer", [status, f"grade {said['grade']}", said["code"]], page.facts
-    )
+    yield judged(said, page)
     for one in answer["citations"]:
         title = cut(plain(one["title"]), _TITLE) or "(no title)"
         cited = f"[{numbers[one['label']]}] {plain(one['label'])}  {title}{_since(one)}"
@@ -40,6 +37,13 @@ def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
     for question in said["questions"]:
         yield labelled("ask", plain(question), page.facts)
     yield ""
+
+
+def judged(said: dict[str, Any], page: HitLayout) -> str:
+    """Return the line of an answer's status and grade, and of why."""
+    status = click.style(said["status"], fg=_COLOURS[said["status"]])
+    told = [status, f"grade {said['grade']}", said["code"]]
+    return labelled("answer", told, page.facts)
 
 
 def _since(one: dict[str, Any]) -> str:

@@ -12,21 +12,31 @@ from shared.answers.question.question import QuestionName
 
 MOST = 3
 _LETTERS = re.compile(r"[A-Za-z]+(?=[-_ ]?\d)")
+_JOINT = re.compile(r"[-_ ]?0*(?=\d)")
 
 
 def find_siblings(
     asked: QuestionName | NumberedThing, entries: Sequence[EvidenceEntry]
 ) -> list[tuple[str, int]]:
-    """Return the likes of a name with how many of the entries have them, most first."""
+    """Return the likes of a name with how many of the entries have them, most first.
+
+    Each is spelt as the first entry spells it, and counted however it is spelt.
+    """
     form = _form_of(asked)
     if form is None:
         return []
     found: Counter[str] = Counter()
+    written: dict[str, str] = {}
     for one in entries:
         text = f"{one.row.title}\n{one.row.text}"
-        found.update({_as_one(match[0]) for match in form.finditer(text)})
-    own = _as_one(asked.written)
-    return [(name, count) for name, count in found.most_common() if name != own][:MOST]
+        if isinstance(asked, NumberedThing):
+            text = text.lower()
+        likes = [" ".join(match[0].split()) for match in form.finditer(text)]
+        spelt = {_key(name): name for name in likes}
+        found.update(spelt.keys())
+        written = spelt | written
+    del found[_key(asked.written)]
+    return [(written[key], count) for key, count in found.most_common(MOST)]
 
 
 def _form_of(asked: QuestionName | NumberedThing) -> re.Pattern[str] | None:
@@ -39,5 +49,5 @@ def _form_of(asked: QuestionName | NumberedThing) -> re.Pattern[str] | None:
     return re.compile(rf"\b{letters[0]}[-_ ]?\d{{1,4}}[A-Z]?\b")
 
 
-def _as_one(written: str) -> str:
-    return " ".join(written.lower().split()) if " " in written else written
+def _key(written: str) -> str:
+    return _JOINT.sub("", written.lower(), count=1)

@@ -14,6 +14,7 @@ from api.cli.search import ask, sentences
 from api.cli.search.hit import HitLayout
 from shared.entries.draft import EntryDraft
 from shared.search.response.search_answer import SearchAnswer
+from tests.integration.search.absence.test_outside_time_range import asked, draft
 from tests.support.fixtures.asking import Asking
 
 PAGE = HitLayout(ZoneInfo("Europe/Berlin"), 200, 200)
@@ -54,3 +55,23 @@ def test_what_no_entry_has_is_told_as_unknown(
     shown = click.unstyle(capsys.readouterr().out).splitlines()
     (unknown,) = [one for one in shown if one.startswith("unknown")]
     assert unknown.split(maxsplit=1)[1] == "no entry that was found says: quench"
+
+
+def test_why_no_model_words_an_answer_is_told(
+    logbook: Asking, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = logbook.answer_with_cards("Why did turbine 2 stop?")
+    body = json.loads(json.dumps(answer.to_json()))
+    cut = {"level": "warning", "message": "No model words this answer (cut)."}
+    ask.tell_answer(output.Output(), {**body, "diagnostics": [cut]})
+    assert "warning: No model words this answer (cut).\n" in capsys.readouterr().err
+
+
+def test_of_a_time_without_entries_the_hits_of_other_times_are_told(
+    asking: Asking, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asking.write(draft("far", 30, "klystron tripped long ago"))
+    ask.tell_answer(output.Output(), asked(asking, "klystron tripped in January"))
+    shown = click.unstyle(capsys.readouterr().out)
+    assert "answer    insufficient \u00b7 grade D \u00b7 no_results" in shown
+    assert "ops/far" in shown.partition("At other times:")[2]

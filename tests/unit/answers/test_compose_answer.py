@@ -8,16 +8,20 @@ from uuid import UUID
 
 import pytest
 
+from shared.answers.choice.answer_status import Judgement
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.compose_answer import (
     Marks,
     is_replaced,
     list_citations,
+    list_questions,
     make_labels,
     write_sentences,
 )
 from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.question.question import read_part
 from shared.search.results.superseded import Other
+from shared.text.facility.facility import PLAIN
 from tests.unit.answers.worded.test_check_sentence import entry
 
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
@@ -89,3 +93,20 @@ def test_where_the_newer_value_is_not_told_the_order_is_that_of_time(
     told = write_sentences(scored(OLD, BETWEEN), MARKS, values, "UTC")
     assert told.startswith("QF1 current is 3.2 A")
     assert ("(replaced on" in told) is (stated == 3.2)
+
+
+@pytest.mark.requirement("S4-39")
+@pytest.mark.parametrize(
+    ("text", "unsupported", "offered"),
+    [
+        ("Why did the robot pump trip?", ("robot",), ["Why did the pump trip?"]),
+        ("Did the pump trip wildly?", ("wildly",), ["Did the pump trip?"]),
+        ("Who won the chess match on the moon?", ("won", "chess", "match"), []),
+    ],
+)
+def test_a_question_without_most_of_its_words_is_not_offered(
+    text: str, unsupported: tuple[str, ...], offered: list[str]
+) -> None:
+    asked = read_part(text, text, PLAIN)
+    judgement = Judgement("clarify", "unsupported_words", "D", unsupported)
+    assert list_questions(asked, judgement, (), ()) == offered

@@ -76,19 +76,26 @@ def test_of_nothing_found_the_time_that_each_source_covers_is_told() -> None:
     pushed = {**whole, "source": "api", "complete_from": None, "complete_to": None}
     torn = {**whole, "source": "elog", "complete_from": None, "gaps": [gap, gap]}
     answer = {
-        "context_answer": {"summary": "Nothing was found."},
+        "answer": None,
+        "context_answer": {
+            "summary": "Nothing was found.",
+            "status": "insufficient",
+            "grade": "D",
+            "code": "no_results",
+        },
         "coverage": {"sources": [whole, pushed, torn, *[whole] * 4], "nearest": []},
     }
 
     first, last = "2020-01-01 00:00 UTC", "2026-03-01 00:00 UTC"
-    told = list(absence.lines(answer, page(zone="UTC")))
+    told = [*map(click.unstyle, absence.lines(answer, page(zone="UTC")))]
 
-    assert told[:3] == [
+    assert told[:4] == [
         "Nothing was found.",
+        "answer    insufficient \u00b7 grade D \u00b7 no_results",
         f"searched  operations, complete from {first} to {last}",
         f"searched  elog, what was new until {last}, but for 2 gaps",
     ]
-    assert told[6:] == ["searched  and 1 more: --json has all", ""]
+    assert told[7:] == ["searched  and 1 more: --json has all", ""]
 
 
 @pytest.mark.parametrize(
