@@ -18,6 +18,8 @@ _PARTED = re.compile(r"\s*[,;]\s*|\s+and\s+|\s+")
 _LIST = re.compile(r"^[-*\u2022]\s+")
 # The point behind the number of an item ends no sentence.
 _NUMBERED = re.compile(r"^\s*\d{1,2}[.)]\s+", re.MULTILINE)
+# A line that ends or begins with a mark is not one that an editor has broken.
+_MARKED_LINE = re.compile(r"(?<=\])\n(?=[^a-z])|\n(?=\[[#\d])")
 _EMPHASIS = re.compile(r"\*\*|__|`|^#{1,6}\s+", re.MULTILINE)
 
 
@@ -42,6 +44,7 @@ class WrittenSentence:
 def read_sentences(text: str, marks: Mapping[str, Mark]) -> list[WrittenSentence]:
     """Split a text into sentences; marks behind a full stop belong before it."""
     plain = _NUMBERED.sub("\u2022 ", _EMPHASIS.sub("", text))
+    plain = _MARKED_LINE.sub("\n\n", plain)
     pieces: list[str] = []
     for start, end in split_sentences(plain):
         piece = plain[start:end].strip()

@@ -60,6 +60,19 @@ def test_a_mark_behind_the_full_stop_belongs_before_it() -> None:
     assert (first.text, second.text) == ("It tripped.", "It was reset.")
 
 
+@pytest.mark.parametrize("line", ["[1.1] {}", "{} [1.1]", "{} [1.1]."])
+def test_what_was_a_sentence_stays_one_whatever_follows(line: str) -> None:
+    said = [
+        "The cavity tripped on an arc in the coupler",
+        "It was reset by hand at noon",
+    ]
+    said.append(f"Then {'it ran and ' * 9}ran")
+    lines = [line.format(one) for one in said]
+    for count in range(1, 4):
+        told = read_sentences("\n".join(lines[:count]), MARKS)
+        assert [one.text.rstrip(".") for one in told] == said[:count]
+
+
 def test_lists_and_emphasis_are_no_part_of_a_sentence() -> None:
     text = "## Why\n- **It tripped** [#12].\n2. `It` was reset [#1234]."
     told = [one.text for one in read_sentences(text, MARKS)]
