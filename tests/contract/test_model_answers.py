@@ -131,11 +131,13 @@ def test_an_answer_to_known_hits_is_streamed_by_job_and_by_entries(
         told = list(world.events("POST", "/v1/search/synthesize", json=body))
         names = list(dict.fromkeys(name for _, name, _ in told))
         wanted = ["meta", "deterministic", "llm_chunk", "llm_status", "actions", "done"]
-        assert names == [one for one in wanted if one in names]
+        assert names == wanted
         by_name = {name: data for _, name, data in told}
         assert by_name["meta"]["model"] == "here:tiny"
         assert by_name["meta"]["quota"]["remaining"] > 0
         assert by_name["done"]["state"] == "done"
+        (opened,) = by_name["actions"]["actions"]
+        assert opened["label"] == "Open OPS-2"
         if "query" in body:
             assert by_name["llm_status"]["status"] == "ok", by_name
             assert "[#OPS-2@1]" in by_name["llm_status"]["answer"]

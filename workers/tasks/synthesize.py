@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
+from typing import Any
 from uuid import UUID
 
 from shared.answers.answer_question import prepare_answer
@@ -48,16 +50,22 @@ def synthesize(ctx: Context, job_id: UUID) -> None:
         ctx.search_context, plan, conclusion, page, _READ_MS, None
     )
     wanted = plan.detail.synthesis
-    if prepared is None:
-        audience.tell("deterministic", answer_events.NO_ANSWER)
-        audience.tell("llm_status", {"status": "off", **answer_events.NO_ANSWER})
-    elif wanted is None or wanted.by != "llm":
-        told = answer_events.of_answer(plan, prepared.answer)
+    told: Mapping[str, Any] = answer_events.NO_ANSWER
+    if prepared is not None and wanted is not None and wanted.by == "llm":
+        ends_at = job.deadline - _LAST_WORDS_SECONDS
+        answer = worded.word_answer(ctx, plan, prepared, audience, ends_at)
+        told = answer_events.of_answer(plan, answer)
+    else:
+        if prepared is not None:
+            told = answer_events.of_answer(plan, prepared.answer)
         audience.tell("deterministic", told)
         audience.tell("llm_status", {"status": "off", **told})
-    else:
-        ends_at = job.deadline - _LAST_WORDS_SECONDS
-        worded.word_answer(ctx, plan, prepared, audience, ends_at)
+    hits = [
+        {"entry_id": str(one.row.entry_id), "thread_id": one.row.thread_id}
+        for one in page
+    ]
+    actions = answer_events.suggest_actions({**told, "results": hits})
+    audience.tell("actions", {"actions": actions})
     audience.tell(progress.ENDED, {"state": conclusion.state})
 
 
