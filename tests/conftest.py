@@ -11,6 +11,7 @@ pytest_plugins = (
     "tests.support.lanes",
     "tests.support.open_sockets",
     "tests.support.fixtures.servers",
+    "tests.support.fixtures.process_parents",
     "tests.support.fixtures.system",
     "tests.support.fixtures.api",
     "tests.support.fixtures.workers",

@@ -56,6 +56,7 @@ def folder(tmp_path_factory) -> Path:
 def system(make_lasting_system, folder: Path) -> System:
     """A whole system that reads this configuration."""
     made: System = make_lasting_system(
+        afresh=True,
         LOGCHORD_CONFIG=str(folder / "logchord.yaml"),
         LOGCHORD_SOURCES="",
         EMBEDDING_MODEL="hashing-64",

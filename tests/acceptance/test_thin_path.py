@@ -98,7 +98,7 @@ def test_another_facility_finds_nothing_of_it(client, running):
 def test_a_fresh_system_answers_undegraded_before_its_first_entry(
     make_system, opensearch
 ):
-    system = make_system(opensearch=opensearch.url)
+    system = make_system(opensearch=opensearch.url, afresh=True)
     system.start("api", "search", "upkeep")
     system.wait_ready("search", "upkeep")
 

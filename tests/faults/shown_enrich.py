@@ -122,6 +122,7 @@ def system(make_system: Factory, own_postgres, own_valkey, engine) -> System:
     made: System = make_system(
         database=own_postgres.url,
         opensearch=engine.url,
+        afresh=True,
         BROKER_URL=own_valkey.url,
         EMBEDDING_MODEL=MODEL,
     )

@@ -97,7 +97,7 @@ def site(make_system: Factory, make_proxy, opensearch) -> Iterator[Site]:
     sources: dict[str, dict[str, str]] = {name: {} for name in SOURCES}
     sources[GERMAN] = {"language": "de"}
     named = {"LOGCHORD_SOURCES": json.dumps(sources)}
-    system = make_system(opensearch=proxy.url, **named)
+    system = make_system(opensearch=proxy.url, afresh=True, **named)
     _fill(system, opensearch.url)
     system.start("api", "upkeep", *WORKERS)
     system.wait_ready("search", "enhance", "embed", "upkeep", "chores")

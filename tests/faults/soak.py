@@ -167,7 +167,10 @@ def site(make_system, make_proxy, own_postgres, own_valkey, opensearch) -> Site:
         make_proxy(server.url) for server in (own_valkey, own_postgres, opensearch)
     )
     system = make_system(
-        database=database.url, opensearch=engine.url, BROKER_URL=broker.url
+        database=database.url,
+        opensearch=engine.url,
+        afresh=True,
+        BROKER_URL=broker.url,
     )
     made = Site(
         system, own_postgres, own_valkey, broker, database, engine, WORKERS, UPKEEPS
@@ -187,7 +190,8 @@ def observer(site: Site, opensearch) -> System:
         "OPENSEARCH_URL": opensearch.url,
     }
     environment = {**site.system.environment, **direct}
-    return System(environment, site.system.logs, site.system.reap)
+    seen = site.system
+    return System(environment, seen.logs, seen.reap, seen.parents)
 
 
 @pytest.mark.requirement("F35", "P1", "P2", "P3", "P6", "P8", "P11")

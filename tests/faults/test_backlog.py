@@ -72,6 +72,7 @@ def test_more_than_can_be_done_is_refused_in_time_and_the_rest_is_done_in_order(
 ):
     system = make_system(
         opensearch=opensearch.url,
+        afresh=True,
         **QUICK_VECTORS,
         **EVERY_STAGE,
         LOGCHORD_MAX_BACKLOG_ENTRIES=str(MOST),

@@ -41,7 +41,7 @@ def flood(writer: Writer, rng: random.Random) -> list[bytes]:
 @pytest.mark.requirement("B17", "P1", "P2", "P11")
 @pytest.mark.timeout(240)
 def test_a_flood_of_bad_messages_costs_no_entry_and_little_memory(make_system):
-    system = make_system(**QUICK_VECTORS)
+    system = make_system(afresh=True, **QUICK_VECTORS)
     names = ("enhance", "embed", "search")
     system.start("api", "upkeep", *names)
     system.wait_ready("upkeep", *names)

@@ -39,7 +39,7 @@ def test_a_dry_run_of_a_gigabyte_takes_less_than_300_mb(make_system, tmp_path):
         "path": str(inbox / "*.jsonl"),
         "poll_interval_seconds": 3600,
     }
-    system = make_system(LOGCHORD_SOURCES=json.dumps({NAME: source}))
+    system = make_system(afresh=True, LOGCHORD_SOURCES=json.dumps({NAME: source}))
     system.start("api", "ingest", "upkeep")
     system.wait_ready("ingest", "upkeep")
     environment = {

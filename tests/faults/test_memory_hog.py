@@ -33,7 +33,11 @@ ASIDE: LiteralString = """
 @pytest.mark.timeout(240)
 def test_an_entry_that_takes_all_memory_costs_its_child_alone(make_system, opensearch):
     system = make_system(
-        opensearch=opensearch.url, **QUICK_VECTORS, **SHORT_LEASE, **EVERY_STAGE
+        opensearch=opensearch.url,
+        afresh=True,
+        **QUICK_VECTORS,
+        **SHORT_LEASE,
+        **EVERY_STAGE,
     )
     system.start("api", "upkeep", "embed")
     system.start("enhance", faulty={"poison": POISONS})

@@ -71,7 +71,7 @@ class Run:
     def start(self) -> None:
         """Start the processes, and wait until every history is in."""
         self.upstreams.configure()
-        self.system = self.make_system(**self.upstreams.environment)
+        self.system = self.make_system(afresh=True, **self.upstreams.environment)
         self.polls = SourcePolls(self.system)
         self.ledger = Ledger(self.system, self.experiment, vectors=False)
         self.system.start("api", "ingest", "enhance", "upkeep")

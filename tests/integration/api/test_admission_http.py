@@ -39,9 +39,9 @@ def ask(
     return client.post(path, json={**body, **more, **fields})
 
 
-def with_api(make_system: Callable[..., System], **environment: str) -> System:
+def with_api(make_system: Callable[..., System], **options: Any) -> System:
     """Return a system whose API answers, and of which no worker runs."""
-    system = make_system(**environment)
+    system = make_system(**options)
     system.start("api")
     system.wait_ready()
     return system
@@ -60,6 +60,7 @@ def test_one_key_has_its_share_of_places_time_and_branches_however_often_it_asks
 ) -> None:
     system = with_api(
         make_system,
+        afresh=True,
         LOGCHORD_MAX_CONCURRENT_SEARCHES="6",
         LOGCHORD_SEARCH_QUEUE_LIMIT="4",
         LOGCHORD_SEARCH_QUEUE_WAIT_MS="50",

@@ -31,6 +31,7 @@ MEGABYTE = 1_000_000
 def small(make_lasting_system: Callable[..., System]) -> System:
     """An API whose limits are small enough to be reached quickly."""
     system = make_lasting_system(
+        afresh=True,
         LOGCHORD_MAX_BATCH_BYTES=str(BATCH_BYTES),
         LOGCHORD_MAX_SEARCH_BODY_BYTES="2000",
         LOGCHORD_MAX_HEADER_BYTES="4096",

@@ -32,6 +32,7 @@ ENTRY = b'{"text":"smuggled"}'
 def brief(make_api: Callable[..., System]) -> System:
     """An API that gives a head little time."""
     return make_api(
+        afresh=True,
         LOGCHORD_API__HEAD_SECONDS=str(HEAD_SECONDS),
         LOGCHORD_API__BODY_SECONDS=str(HEAD_SECONDS),
     )

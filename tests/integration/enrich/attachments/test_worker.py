@@ -59,7 +59,7 @@ def server():
     server.close()
 
 
-def system_of(make_system, source: Mapping[str, Any], **more: str) -> System:
+def system_of(make_system, source: Mapping[str, Any], **more: Any) -> System:
     lab = {**source, "rate_per_second": 100}
     # All of a file comes within this.
     lab |= {"max_attachment_bytes": 400_000_000, "request_timeout_seconds": 40}
@@ -188,7 +188,7 @@ def test_a_file_of_300_mb_needs_no_more_memory_than_a_worker_has(
     content = secrets.token_bytes(1000) * 300_000
     more = {} if bound is None else {"LOGCHORD_MAX_ATTACHMENT_BYTES": bound}
     with _SOURCES[adapter](content) as (source, ref):
-        system = system_of(make_system, source, **more)
+        system = system_of(make_system, source, afresh=True, **more)
         entry_id = save(system, ref)
         system.start("enhance", "upkeep")
         try:
