@@ -145,8 +145,10 @@ def post_until_at_work(
 
 def few_in_hand(ledger: Ledger, victim: str, lost: set[object]) -> tuple[Rows] | None:
     """Return what the victim has in hand; None while that is too much, or not yet."""
-    held = [one for one in ledger.in_hand(STAGES[victim]) if one[2] not in lost]
-    if 0 < len(held) <= FEW:
+    in_hand = [one for one in ledger.in_hand() if one[2] not in lost]
+    held = [one for one in in_hand if str(one[1]).startswith(STAGES[victim])]
+    # A batch of another stage dies with it.
+    if held and len(in_hand) <= FEW:
         return (held,)
     return ([],) if is_idle(ledger, victim, lost) else None
 

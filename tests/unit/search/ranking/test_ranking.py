@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
+from shared.embedding.models.model_names import BGE
 from shared.errors import ModuleNotEnabledError
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
@@ -433,6 +434,16 @@ def test_where_no_hit_of_the_words_has_a_vector_those_of_others_stand_for_it() -
     order = rank(found, Facts(), HYBRID)
     assert names(order) == ["a", "b", "c"]
     assert scores(order)["a"] == pytest.approx(0.7 * 0.5 + 0.3)
+
+
+def test_a_match_that_the_model_has_not_read_is_not_hidden_by_what_is_hardly_near() -> (
+    None
+):
+    """`Kühlwasser` stands in one German entry; the model knows English alone."""
+    nearest = replace(meaning(hit("b", 0.49)), model=BGE)
+    order = rank([words(hit("a", 1.6)), nearest], Facts(), HYBRID)
+    assert names(order) == ["a", "b"]
+    assert scores(order)["a"] > 0.5 > scores(order)["b"]
 
 
 def test_fused_scores_end_at_the_best_branchs_own() -> None:
