@@ -12,10 +12,9 @@ T = TypeVar("T")
 # but a machine that has other things to do. Counting 10,000 entries takes 7 ms, more
 # than all else that Postgres does for a search that finds nothing.
 MANY_ROWS = 5_000
-# Beyond it one that took a second is given for a hundred: one per cent of the time, at
-# most, goes into finding it, however often somebody asks. With five per cent, counting
-# 100,000 entries was a fifth of what Postgres did for the searches of a busy machine.
-FACTOR = 100.0
+# Beyond it one that took a second is given for twenty: five per cent of the time, at
+# most, goes into finding it, however often somebody asks.
+FACTOR = 20.0
 _MOST_KEPT = 1000
 
 

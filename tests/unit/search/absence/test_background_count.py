@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.postgres.count_cache import FACTOR, MANY_ROWS
+from shared.postgres.count_cache import MANY_ROWS
 from shared.search.absence.background_count import (
+    FACTOR,
     LONG_SECONDS,
     MOST_SECONDS_OLD,
     REST_SECONDS,
