@@ -33,7 +33,10 @@ SHARES = (0.5, 0.6, 0.7, 0.8, 0.9)
 _FITTED_TO = ("ndcg_cut_10", "success_1", "success_5", "success_10")
 _MILLISECONDS = 20_000
 
-GRID = [Weights(*pair) for pair in product(FARTHEST, SHARES)]
+GRID = [
+    linear_rerank.weights_of(DEFAULT_MODEL)._replace(farthest=farthest, meaning=meaning)
+    for farthest, meaning in product(FARTHEST, SHARES)
+]
 # By collection.
 Weighed = dict[str, dict[Weights, Judged]]
 
