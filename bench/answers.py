@@ -145,9 +145,14 @@ def _ask(context: SearchContext, one: KnownQuestion) -> Asked:
     keeping = Keeping()
     with patch.object(answer_status, "ground", wraps=answer_status.ground) as judged:
         answer = search(context, plan, Beside(keeping))
-    supports = [call.args[2] for call in judged.call_args_list]
+    supports: list[answer_status.Support] = [
+        call.args[2] for call in judged.call_args_list
+    ]
     confidence = min(
-        (one.coverage + max(one.meaning, one.best_sentence) for one in supports),
+        (
+            one.coverage + max(one.compare() or 0.0, one.best_sentence)
+            for one in supports
+        ),
         default=0.0,
     )
     return Asked(one, answer, keeping.prepared, keeping.conclusion, confidence)
