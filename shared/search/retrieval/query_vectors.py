@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,7 +48,7 @@ class PassageVectors:
             }
         missing = [one for one in dict.fromkeys(texts) if one not in found]
         if missing:
-            found |= zip(missing, self._encode(encoder, missing), strict=True)
+            found |= self._encode(encoder, missing)
         with self._lock:
             for text in texts:
                 key = (encoder.model, text)
@@ -57,12 +58,27 @@ class PassageVectors:
                 self._known.popitem(last=False)
         return [found[text] for text in texts]
 
-    def _encode(self, encoder: Encoder, texts: Sequence[str]) -> Iterable[Vectors]:
-        return encoder.encode(texts)
+    def _encode(
+        self, encoder: Encoder, texts: Sequence[str]
+    ) -> Iterable[tuple[str, Vectors]]:
+        """Yield each text with its vector, encoded in two halves beside each other.
+
+        A search waits for them. Every other text by length is a half, so that both
+        take about as long.
+        """
+        by_length = sorted(texts, key=len)
+        halves = [half for half in (by_length[::2], by_length[1::2]) if half]
+        with ThreadPoolExecutor(len(halves)) as threads:
+            for half, made in zip(
+                halves, threads.map(encoder.encode, halves), strict=True
+            ):
+                yield from zip(half, made, strict=True)
 
 
 class QueryVectors(PassageVectors):
     """The last queries of this process, which some models encode unlike passages."""
 
-    def _encode(self, encoder: Encoder, texts: Sequence[str]) -> Iterable[Vectors]:
-        return [encode_question(encoder, text) for text in texts]
+    def _encode(
+        self, encoder: Encoder, texts: Sequence[str]
+    ) -> Iterable[tuple[str, Vectors]]:
+        return [(text, encode_question(encoder, text)) for text in texts]
