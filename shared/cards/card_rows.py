@@ -33,21 +33,25 @@ _NAMED: LiteralString = (
     + """
      LIMIT 100"""
 )
-# A reply tells of what its thread is about, and need not name it again.
-_OF_THING: LiteralString = (
+# A reply tells of what its thread is about, and need not name it again. By the index of
+# words first: left to join as it likes, the database walks back through time instead.
+OF_THING: LiteralString = (
     """
-    WITH naming AS MATERIALIZED (
-        SELECT e.id, e.entry_time, e.thread_id, e.kind
+    WITH written AS MATERIALIZED (
+        SELECT t.entry_id, t.revision
           FROM entry_text t
+         WHERE t.tenant = %(tenant)s AND t.tsv @@ %(query)s::tsquery),
+    naming AS MATERIALIZED (
+        SELECT e.id, e.entry_time, e.thread_id, e.kind
+          FROM written t
           JOIN entry e ON e.id = t.entry_id AND e.revision = t.revision
-         WHERE t.tenant = %(tenant)s AND t.tsv @@ %(query)s::tsquery
-           AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+         WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
     + rights.SEEN
     + """
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(most_counted)s),
     newest AS (
-        SELECT n.id FROM naming n
+        SELECT n.id, n.thread_id FROM naming n
          ORDER BY n.entry_time DESC, n.id DESC LIMIT %(most_read)s),
     replies AS (
         SELECT e.id
@@ -55,8 +59,7 @@ _OF_THING: LiteralString = (
          WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
     + rights.SEEN
     + """
-           AND e.thread_id IN (
-               SELECT n.thread_id FROM naming n JOIN newest w ON w.id = n.id)
+           AND e.thread_id IN (SELECT w.thread_id FROM newest w)
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(most_read)s),
     counted AS (
@@ -191,7 +194,7 @@ def load_thing_entries(
         "most_read": MOST_READ,
     }
     with conn.cursor(row_factory=class_row(CardEntry)) as cur:
-        return cur.execute(_OF_THING, values, prepare=True).fetchall()
+        return cur.execute(OF_THING, values, prepare=True).fetchall()
 
 
 def load_thread_entries(

@@ -73,7 +73,7 @@ def _cards(
     for thing in find_card_things(plan, context.facility, named):
         if not end.left_ms:
             return
-        end.limit_time(conn)
+        end.limit_time(conn, one_plan=True)
         entries = card_rows.load_thing_entries(conn, plan.scope, thing, zone)
         if not any(one.is_naming for one in entries):
             continue
@@ -88,7 +88,7 @@ def _cards(
     for thread, why in threads.items():
         if not end.left_ms:
             return
-        end.limit_time(conn)
+        end.limit_time(conn, one_plan=True)
         entries = card_rows.load_thread_entries(conn, plan.scope, thread)
         if entries:
             hits = (one for one in page if one.row.thread_id == thread)
