@@ -57,8 +57,10 @@ def limit_time(
 
     `one_plan`: what follows reads rows by index whatever it is given, and is planned
     once a connection: planning would take longer than reading. Never what filters.
+    All else is planned with its values each time: left to choose, the database plans
+    once for all values after some runs, and may then walk through a whole table.
     """
-    plans = "force_generic_plan" if one_plan else "auto"
+    plans = "force_generic_plan" if one_plan else "force_custom_plan"
     conn.execute(_LIMIT_TIME, {"ms": str(budget_ms), "plans": plans}, prepare=True)
 
 

@@ -8,6 +8,7 @@ from typing import LiteralString
 import pytest
 
 from shared.errors import LogchordError
+from shared.postgres import statement_deadline
 from shared.postgres.pool import Pool, make_pool, pipelined_connection
 
 DOUBLED: LiteralString = "SELECT 2 * %s::int"
@@ -64,3 +65,20 @@ def test_what_was_not_reached_is_not_believed_to_be_prepared(pool: Pool) -> None
         with pytest.raises(LogchordError):
             fail_before(pool, turn)
         assert doubled(pool, turn) == 2 * turn
+
+
+@pytest.mark.parametrize("one_plan", [False, True])
+def test_what_is_run_often_is_planned_as_was_said(
+    pool: Pool, *, one_plan: bool
+) -> None:
+    for turn in range(12):
+        with pipelined_connection(pool) as conn:
+            statement_deadline.limit_time(conn, 4000, one_plan=one_plan)
+            conn.execute(DOUBLED, (turn,), prepare=True)
+    with pool.connection() as conn:
+        row = conn.execute(
+            "SELECT custom_plans, generic_plans FROM pg_prepared_statements"
+            " WHERE statement LIKE 'SELECT 2 *%'"
+        ).fetchone()
+    # Left to choose, the database plans five with their values and then all alike.
+    assert row == ((0, 12) if one_plan else (12, 0))
