@@ -71,13 +71,7 @@ class SentenceScores:
         }
         # What is called by a number is in every thread that is left.
         self._numbered = len(question.things) * _rarity(len(entries), 1)
-        self._people = frozenset(
-            part.casefold()
-            for one in entries
-            for author in one.row.authors
-            for part in author.split()
-            if len(part) > 2  # noqa: PLR2004 - no initials
-        )
+        self._people = frozenset[str]().union(*(one.people for one in entries))
 
     @property
     def is_gated(self) -> bool:

@@ -75,6 +75,16 @@ class EvidenceEntry:
         return self.row.text[:MAX_CHARACTERS]
 
     @cached_property
+    def people(self) -> frozenset[str]:
+        """Return the folded names of its authors, without initials."""
+        return frozenset(
+            part.casefold()
+            for author in self.row.authors
+            for part in author.split()
+            if len(part) > 2  # noqa: PLR2004 - no initials
+        )
+
+    @cached_property
     def _tokens(self) -> list[Token]:
         return self._scan(self.text)
 

@@ -162,3 +162,14 @@ def test_a_value_that_was_replaced_is_said_to_be(text: str) -> None:
     told = word(replace(GROUNDED, values={ENTRY.row.entry_id: (other,)}), text).answer
     assert told is not None
     assert "replaced" not in str(told.text)
+
+
+def test_a_wording_that_loses_what_was_asked_for_is_no_answer() -> None:
+    asked_how_much = replace(GROUNDED, kinds=["how_much"])
+    assert word(asked_how_much, MARKED).answer is not None
+    told = "The gate valve closed because the air had sagged [1.1]."
+    assert word(GROUNDED, told).answer is not None
+    lost = word(asked_how_much, told)
+    assert lost.answer is None
+    # Each of its sentences holds all the same.
+    assert lost.grounding_score == 1.0
