@@ -17,7 +17,7 @@ from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records
 from shared.sources.adapter_io import make_io
-from shared.sources.intake.normalise import Rules
+from shared.sources.intake.normalise import PullRules
 from shared.sources.intake.store_page import Stages
 from shared.sources.run_records import IngestionRun
 from shared.sources.runs import run_steps, sync_config
@@ -127,7 +127,7 @@ def parse_only(count: int) -> Rate:
     source = SourceSettings(adapter="generic_json", path="/nowhere", timezone="UTC")
     io = make_io(NAME, source)
     opened = load_adapter.open_source(NAME, source, io, max_entry_bytes=1_000_000)
-    rules = Rules(settings, NAME, source, opened.descriptor.version)
+    rules = PullRules(settings, NAME, source, opened.descriptor.version)
     now = io.now()
     items = [RawItem(one["id"], one) for one in logbook.entries(count)]
     began = time.perf_counter()

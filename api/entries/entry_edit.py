@@ -19,7 +19,7 @@ from shared.entries import entry_links
 from shared.entries.reading import read_entries
 from shared.entries.saving import write_rights
 from shared.entries.saving.entry_batch import Saved
-from shared.entries.saving.validate import Rules, refuse_pulled
+from shared.entries.saving.validate import PushRules, refuse_pulled
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.postgres.pool import connection
 from shared.times.rfc3339 import timestamp
@@ -93,7 +93,7 @@ def put(
     """Put an entry under its source's own id, whether there was one or not."""
     scope = caller.scope
     fields = _addressed(body, *name)
-    draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
+    draft = pushes.admitted(PushRules(ctx.settings), fields, "", scope)
     with connection(ctx.pool) as conn:
         entry = read_entries.get_by_external_id(conn, scope, *name)
         if if_match is not None:
@@ -234,7 +234,7 @@ def _saved(
             entry.revision,
             "unchanged",
         )
-    draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
+    draft = pushes.admitted(PushRules(ctx.settings), fields, "", scope)
     if (draft.entry_time, draft.event_time) == (entry.entry_time, entry.event_time):
         # What was odd about a wall time cannot be told from its moment.
         draft = replace_fields(draft, flags=tuple(entry.flags))

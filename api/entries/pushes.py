@@ -21,7 +21,7 @@ from shared.entries.identity import source_uri
 from shared.entries.saving import write_rights
 from shared.entries.saving.entry_batch import Saved
 from shared.entries.saving.save import save_page
-from shared.entries.saving.validate import Rules
+from shared.entries.saving.validate import PushRules
 from shared.errors import (
     GoneError,
     InvalidRequestError,
@@ -63,7 +63,7 @@ def push(
     scope = caller.scope
     if isinstance(body, EntryIn):
         fields = body.model_dump()
-        drafts = {0: admitted(Rules(ctx.settings), fields, "", scope)}
+        drafts = {0: admitted(PushRules(ctx.settings), fields, "", scope)}
         rejected: dict[int, LogchordError] = {}
     else:
         drafts, rejected = _judged(ctx, body, scope)
@@ -164,7 +164,7 @@ def _judged(
     if len(body.entries) > most:
         message = f"entries: one request may hold {most}."
         raise InvalidRequestError.field("entries", "too_many", message)
-    rules = Rules(ctx.settings)
+    rules = PushRules(ctx.settings)
     drafts: dict[int, EntryDraft] = {}
     rejected: dict[int, LogchordError] = {}
     for index, raw in enumerate(body.entries):
@@ -187,7 +187,7 @@ def _judged(
 
 
 def admitted(
-    rules: Rules, fields: dict[str, Any], path: str, scope: Scope
+    rules: PushRules, fields: dict[str, Any], path: str, scope: Scope
 ) -> EntryDraft:
     """Return the draft of one entry that this caller may write, or raise."""
     draft = rules.draft(fields, path)

@@ -17,10 +17,10 @@ from shared.search.pipelines.plan_settings import (
     limits_of,
 )
 from shared.search.query import plan as planning
+from shared.search.query.context import ranking_context
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery
 from shared.search.query.plan_parts import PlanRecord
-from shared.search.query.weights import ranking_context
 from shared.search.retrieval.search_context import (
     make_search_context,
     no_encoder,

@@ -18,8 +18,8 @@ from redis.exceptions import RedisError
 from shared.access.scope import Scope
 from shared.log import get_logger
 from shared.search.jobs.outcome import Diagnostic
+from shared.search.query.context import ranking_context
 from shared.search.query.plan import Plan
-from shared.search.query.weights import ranking_context
 from shared.text.facility.facility import Facility
 
 log = get_logger()

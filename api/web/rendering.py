@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from api.access.page_sessions import csrf_token
 from api.search.routes import capabilities
 from api.server.json_response import as_json
-from api.web import page_filters
+from api.web import template_filters
 from api.web.clock_times import ClockTimes
 from api.web.page_visit import VIA
 from shared.search.pipelines.plan_settings import limits_of
@@ -212,5 +212,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(page_filters.FILTERS)
+    made.filters.update(template_filters.FILTERS)
     return made

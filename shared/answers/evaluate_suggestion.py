@@ -16,8 +16,8 @@ from shared.answers.answer_question import answer_question
 from shared.answers.choice.sentence_meaning import no_likeness
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
+from shared.search.query.context import ranking_context
 from shared.search.query.plan import Plan
-from shared.search.query.weights import ranking_context
 from shared.search.ranking import fold
 from shared.search.response.search import carry_out_branches
 from shared.search.results.conclude import conclude

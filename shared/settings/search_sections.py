@@ -1,11 +1,15 @@
-"""The sections of `logchord.yaml` that say how hits are found and put in order."""
+"""The sections of `logchord.yaml` that say how hits are found and put in order.
+
+The k of fusion, and how many candidates and terms there are, stand in `settings.py`.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from shared.entry_fields import Kind
 from shared.settings.sections import Section
 
 MAX_WEIGHT = 10
@@ -133,3 +137,109 @@ class RerankingSettings(Section):
     endpoint_scores: Literal["probability", "logit"] = Field(
         "probability", description="What an endpoint's `relevance_score` is."
     )
+
+
+class AgenticSettings(Section):
+    """The rule-based agentic search."""
+
+    validation_threshold: float = Field(
+        0.25, ge=0, le=1, description="Cosine to the whole question that is kept."
+    )
+
+
+class WeightingSettings(Section):
+    """Factors of a hit's score; 1 changes nothing."""
+
+    domain: float = Field(
+        1.0, ge=0.5, le=1.5, description="Of a domain that the words ask for."
+    )
+    intent: float = Field(
+        1.0,
+        ge=0.5,
+        le=1.5,
+        description="Of a domain that fits the intent: incidents for `why`.",
+    )
+    entity: float = Field(
+        1.2, ge=0.5, le=1.5, description="Names a thing that the question names."
+    )
+    role: float = Field(
+        1.0,
+        ge=0.5,
+        le=1.5,
+        description="Of a domain of the caller's groups, by `role_domains`.",
+    )
+    machine: float = Field(0.7, ge=0.5, le=1.5, description="Written by a machine.")
+    scope: float = Field(
+        1.2, ge=0.5, le=1.5, description="Within the `scope` of the page that asks."
+    )
+    session: float = Field(
+        1.1,
+        ge=0.5,
+        le=1.5,
+        description="Names what the session asked before, or what the page shows.",
+    )
+
+
+class FederationSettings(Section):
+    """Other back-ends as branches of a search."""
+
+    enabled: bool = Field(default=False, description="Ask them at all.")
+
+
+class GravityBoostSettings(Section):
+    """The pull of strong neighbours in threads and device graph."""
+
+    enabled: bool = Field(default=True, description="Apply it.")
+    max_factor: float = Field(1.2, ge=1, le=1.5, description="At most.")
+
+
+class FreshnessSettings(Section):
+    """How much the age of an entry lowers its score."""
+
+    half_life_days: dict[Kind, Annotated[float, Field(gt=0)]] = Field(
+        {},
+        description="By domain: an entry so old counts 0.75, a very old one 0.5; none"
+        " given: age costs nothing.",
+    )
+
+
+class OverflowSettings(Section):
+    """Which hits beyond the `scope` of a page are shown beside it."""
+
+    band: float = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="Those that score so near to the best within the scope, relative to"
+        " it.",
+    )
+    clear_lead: float = Field(
+        0.15,
+        ge=0,
+        le=1,
+        description="None where the best within the scope leads by so much.",
+    )
+
+
+class IngestionSettings(Section):
+    """What unified search takes in."""
+
+    enabled: bool = Field(default=True, description="Take in new entries.")
+
+
+class UnifiedSearchSettings(Section):
+    """Search over all kinds of entries at once."""
+
+    enabled: bool = Field(default=True, description="Off: its routes answer 422.")
+    base_domain_weights: dict[Kind, float] = Field(
+        {}, description="Factor of a domain's hits; 1.0 where none is given."
+    )
+    role_domains: dict[str, list[Kind]] = Field(
+        {}, description="By group of a key: the domains that its callers work with."
+    )
+    weighting: WeightingSettings = WeightingSettings()
+    federation: FederationSettings = FederationSettings()
+    gravity_boost: GravityBoostSettings = GravityBoostSettings()
+    freshness: FreshnessSettings = FreshnessSettings()
+    overflow: OverflowSettings = OverflowSettings()
+    ingestion: IngestionSettings = IngestionSettings()

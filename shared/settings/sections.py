@@ -17,8 +17,6 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from shared.entry_fields import Kind
-
 
 class Section(BaseModel):
     """A group of settings; unknown keys are refused when a layer is read."""
@@ -139,14 +137,6 @@ class ApiSettings(Section):
     )
 
 
-class AgenticSettings(Section):
-    """The rule-based agentic search."""
-
-    validation_threshold: float = Field(
-        0.25, ge=0, le=1, description="Cosine to the whole question that is kept."
-    )
-
-
 class SynthesisSettings(Section):
     """Answers made of results."""
 
@@ -243,62 +233,6 @@ class TenantSettings(Section):
     )
 
 
-class WeightingSettings(Section):
-    """Factors of a hit's score; 1 changes nothing."""
-
-    domain: float = Field(
-        1.0, ge=0.5, le=1.5, description="Of a domain that the words ask for."
-    )
-    intent: float = Field(
-        1.0,
-        ge=0.5,
-        le=1.5,
-        description="Of a domain that fits the intent: incidents for `why`.",
-    )
-    entity: float = Field(
-        1.2, ge=0.5, le=1.5, description="Names a thing that the question names."
-    )
-    role: float = Field(
-        1.0,
-        ge=0.5,
-        le=1.5,
-        description="Of a domain of the caller's groups, by `role_domains`.",
-    )
-    machine: float = Field(0.7, ge=0.5, le=1.5, description="Written by a machine.")
-    scope: float = Field(
-        1.2, ge=0.5, le=1.5, description="Within the `scope` of the page that asks."
-    )
-    session: float = Field(
-        1.1,
-        ge=0.5,
-        le=1.5,
-        description="Names what the session asked before, or what the page shows.",
-    )
-
-
-class FederationSettings(Section):
-    """Other back-ends as branches of a search."""
-
-    enabled: bool = Field(default=False, description="Ask them at all.")
-
-
-class GravityBoostSettings(Section):
-    """The pull of strong neighbours in threads and device graph."""
-
-    enabled: bool = Field(default=True, description="Apply it.")
-    max_factor: float = Field(1.2, ge=1, le=1.5, description="At most.")
-
-
-class FreshnessSettings(Section):
-    """How much the age of an entry lowers its score."""
-
-    half_life_days: dict[Kind, Annotated[float, Field(gt=0)]] = Field(
-        {},
-        description="By domain: an entry so old counts 0.75, a very old one 0.5; none"
-        " given: age costs nothing.",
-    )
-
-
 class WorkSettings(Section):
     """How due work is claimed and bounded; its strikes are a constant of `due_work`."""
 
@@ -356,24 +290,6 @@ def _can_be_set(given: dict[str, StageSettings]) -> dict[str, StageSettings]:
 StagesSettings = Annotated[dict[str, StageSettings], AfterValidator(_can_be_set)]
 
 
-class OverflowSettings(Section):
-    """Which hits beyond the `scope` of a page are shown beside it."""
-
-    band: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="Those that score so near to the best within the scope, relative to"
-        " it.",
-    )
-    clear_lead: float = Field(
-        0.15,
-        ge=0,
-        le=1,
-        description="None where the best within the scope leads by so much.",
-    )
-
-
 class AttachmentSettings(Section):
     """Where files beside entries are kept, and what reading them may cost."""
 
@@ -397,27 +313,3 @@ class AttachmentSettings(Section):
         le=512,
         description="Longer side of the small picture of a picture; 0: none is made.",
     )
-
-
-class IngestionSettings(Section):
-    """What unified search takes in."""
-
-    enabled: bool = Field(default=True, description="Take in new entries.")
-
-
-class UnifiedSearchSettings(Section):
-    """Search over all kinds of entries at once."""
-
-    enabled: bool = Field(default=True, description="Off: its routes answer 422.")
-    base_domain_weights: dict[Kind, float] = Field(
-        {}, description="Weight of a domain's lists; 1.0 where none is given."
-    )
-    role_domains: dict[str, list[Kind]] = Field(
-        {}, description="By group of a key: the domains that its callers work with."
-    )
-    weighting: WeightingSettings = WeightingSettings()
-    federation: FederationSettings = FederationSettings()
-    gravity_boost: GravityBoostSettings = GravityBoostSettings()
-    freshness: FreshnessSettings = FreshnessSettings()
-    overflow: OverflowSettings = OverflowSettings()
-    ingestion: IngestionSettings = IngestionSettings()

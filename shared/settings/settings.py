@@ -25,7 +25,6 @@ from shared.settings import search_sections as searching
 from shared.settings.plugin_sections import PipelinesSettings, SearchModulesSettings
 from shared.settings.report import origin_of, remarks
 from shared.settings.sections import (
-    AgenticSettings,
     ApiSettings,
     AttachmentSettings,
     CapabilitySettings,
@@ -38,7 +37,6 @@ from shared.settings.sections import (
     SynthesisSettings,
     TelemetrySettings,
     TenantSettings,
-    UnifiedSearchSettings,
     WorkSettings,
     Zone,
 )
@@ -258,7 +256,7 @@ class Settings(Section):
     )
     stages: StagesSettings = Field({}, description="Set for stages, by name.")
 
-    agentic: AgenticSettings = AgenticSettings()
+    agentic: searching.AgenticSettings = searching.AgenticSettings()
     analyser: AnalyserSettings = AnalyserSettings()
     api: ApiSettings = ApiSettings()
     attachments: AttachmentSettings = AttachmentSettings()
@@ -277,7 +275,7 @@ class Settings(Section):
     tenants: dict[str, TenantSettings] = Field(
         {}, description="What a tenant may use, by its name."
     )
-    unified_search: UnifiedSearchSettings = UnifiedSearchSettings()
+    unified_search: searching.UnifiedSearchSettings = searching.UnifiedSearchSettings()
 
     database_pool_size: int = Field(
         10, ge=1, description="Connections of one process, at most."

@@ -1,6 +1,9 @@
 """Due work and chores: leases, retries, quarantine, and who is alive.
 
-Others try again, or quarantine, by rules of their own: records of a source that cannot
-be read in `shared/sources/intake/` (`rejected.py`, `retry_rejected.py`), and the
-branches of a search in `shared/search/retrieval/branch/retry.py`.
+Others try again, or give up, by rules of their own: the files beside an entry
+(`MOST_ATTEMPTS` in `workers/tasks/attachments.py`), alerts (the same in
+`shared/watch/alert_rows.py`), the runs of a source (`schedule.py` here, and
+`sync_config.py` in `shared/sources/runs/`), records of a source that cannot be read
+(`rejected.py` and `retry_rejected.py` in `shared/sources/intake/`), and the branches of
+a search (`shared/search/retrieval/branch/retry.py`).
 """

@@ -307,7 +307,7 @@ def give_back(
     conn.execute(_GIVE_BACK, {**chore.key, "wait": wait_seconds})
 
 
-def retry_later(
+def retry_chore_later(
     conn: Connection[TupleRow], chore: Chore, error: LogchordError, *, backend: bool
 ) -> None:
     """Make a failed chore due again; a backend's outage is no strike."""

@@ -28,6 +28,8 @@ MAX_STRIKES = 3
 LIVE, BULK = 0, 1
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
+# Upkeep finds a row one to two seconds after it is due again, if no worker does: a
+# smaller base saves little.
 _BACKOFF_BASE_SECONDS = 1.0
 _BACKOFF_CAP_SECONDS = 300.0
 

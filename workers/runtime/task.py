@@ -31,8 +31,8 @@ from shared.postgres.pool import connection
 from shared.work import due_work, stage_pauses
 from shared.work.due_work import MAX_STRIKES, Claim
 from workers.runtime import (
-    failed_work,
     memory_limits,
+    quarantine_work,
     refused_messages,
     worker_metrics,
 )
@@ -152,7 +152,7 @@ def retry_or_quarantine(
     give_up = not backend and (not error.retriable or strikes >= MAX_STRIKES)
     with connection(ctx.pool) as conn:
         if give_up:
-            is_quarantined = failed_work.quarantine_work(
+            is_quarantined = quarantine_work.quarantine_work(
                 conn, claim, error, ctx.current_settings(conn), lambda: ctx.facility
             )
         else:

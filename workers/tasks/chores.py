@@ -357,7 +357,7 @@ def _settle(ctx: Context, chore: Chore, error: LogchordError) -> None:
         if give_up:
             chore_records.fail(conn, chore, error)
         else:
-            chore_records.retry_later(conn, chore, error, backend=backend)
+            chore_records.retry_chore_later(conn, chore, error, backend=backend)
 
 
 def _send_next(ctx: Context, chore: Chore) -> None:

@@ -52,7 +52,7 @@ from shared.work import (
 from shared.work.due_work import Claim
 from shared.work.live_processes import Identity, Reporter
 from shared.work.quarantine_budget import BUDGET, Budget
-from workers.runtime import failed_work, worker_metrics
+from workers.runtime import quarantine_work, worker_metrics
 from workers.upkeep.loops import Loop
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def quarantine_spent(
     def put(
         conn: Connection[TupleRow], claim: Claim, error: LogchordError, _: Budget
     ) -> bool | None:
-        return failed_work.quarantine_work(conn, claim, error, settings, facility)
+        return quarantine_work.quarantine_work(conn, claim, error, settings, facility)
 
     for claim in quarantine.add_spent(conn, BUDGET, put=put):
         log.warning(

@@ -22,7 +22,7 @@ _TIMES = ("entry_time", "event_time", "visible_from")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PushRules:
     """The limits of entries, and the sources that may be pushed to."""
 
     settings: Settings

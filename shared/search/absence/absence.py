@@ -224,6 +224,16 @@ def say_outside_coverage(plan: Plan, covered: Coverage) -> str:
     return f"That time lies before all that is loaded whole: {_listed(firsts)}."
 
 
+def say_hits_at_other_times(hits: int, year: tuple[str, str] | None, zone: str) -> str:
+    """Return how many hits are shown beside the page, and when they were written."""
+    what = "the best is shown" if hits == 1 else f"the best {hits} are shown"
+    where = "At other times"
+    if year:
+        since = datetime.fromisoformat(year[0])
+        where = f"In {since.astimezone(ZoneInfo(zone)).year}, at the same time of year,"
+    return f"{where} there are hits: {what} in `overflow`."
+
+
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
     return ", ".join((*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])))

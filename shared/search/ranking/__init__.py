@@ -1,1 +1,1 @@
-"""Pure ranking: fusion, factors, folding; no text and no I/O."""
+"""Pure ranking: fusion, linear rerank, calibration, factors, folds; no text or I/O."""

@@ -56,6 +56,9 @@ def linear(
 ) -> list[float]:
     """Weigh the cosine of each hit and its share in the best score of words.
 
+    Called twice: by `rank`, and before it by `list_best_human_entries`, for the hits
+    that move the question (`results/ranking_features.py`).
+
     The cosine is that to the moved question, where there is one. An entry without a
     vector takes the median of the lexical hits that have one. Where none has, they are
     in a language that the model does not speak, or not read yet: a low cosine of other

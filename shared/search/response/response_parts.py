@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from types import MappingProxyType
 from typing import Literal, NamedTuple
-from zoneinfo import ZoneInfo
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 from shared.glossary import synonyms
@@ -134,22 +132,13 @@ def _build_parts(
         # Filters are meant, so the matches that they keep out stand in the summary.
         absent = replace(absent, relaxation=outside)
     if overflow is not None and absent.context_answer is not None:
-        said = (
-            f"{absent.context_answer['summary']} {_outside(overflow, plan.time.zone)}"
+        elsewhen = absence.say_hits_at_other_times(
+            len(overflow.items), overflow.time, plan.time.zone
         )
+        said = f"{absent.context_answer['summary']} {elsewhen}"
         told = {**absent.context_answer, "summary": said}
         absent = replace(absent, context_answer=told)
     return ResponseParts(absent, hidden=hidden, sent=sent, overflow=overflow)
-
-
-def _outside(overflow: Overflow, zone: str) -> str:
-    hits = len(overflow.items)
-    what = "the best is shown" if hits == 1 else f"the best {hits} are shown"
-    where = "At other times"
-    if overflow.time:
-        since = datetime.fromisoformat(overflow.time[0])
-        where = f"In {since.astimezone(ZoneInfo(zone)).year}, at the same time of year,"
-    return f"{where} there are hits: {what} in `overflow`."
 
 
 def _expansions(

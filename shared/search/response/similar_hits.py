@@ -1,4 +1,4 @@
-"""Finds the entries most like a given one, as an answer shows hits."""
+"""Finds the entries most like a given one: the hits of its branches in one order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shared.search.results import ranking_features
 from shared.search.results.highlights import Highlighter
 from shared.search.results.mark_passages import mark_passages
 from shared.search.results.result_page import read_page
-from shared.search.retrieval.modules import similar_entries
+from shared.search.retrieval.modules import similar_branches
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -36,7 +36,7 @@ def find_similar_hits(
             read_entries.load_entry(conn, plan.scope, entry_id)
         )
         statement_deadline.limit_time(conn, STEP_MS)
-        found = similar_entries.find(conn, plan, entry)
+        found = similar_branches.find(conn, plan, entry)
     # There is no question in words, so no entry is too weak: the nearest are shown with
     # their scores.
     ordering = replace(

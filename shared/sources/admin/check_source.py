@@ -31,7 +31,7 @@ from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
 from shared.sources.adapter_io import hurry, make_io
-from shared.sources.intake.normalise import Rules
+from shared.sources.intake.normalise import PullRules
 from shared.sources.load_adapter import Opened
 from shared.times import date_orders
 from shared.times.date_orders import UnsureOrder
@@ -120,11 +120,11 @@ def check_configured(settings: Settings, name: str, source: SourceSettings) -> C
     most = settings.max_entry_bytes
     with make_io(name, hurried) as io:
         opened = load_adapter.open_source(name, hurried, io, max_entry_bytes=most)
-        rules = Rules(settings, name, hurried, opened.descriptor.version)
+        rules = PullRules(settings, name, hurried, opened.descriptor.version)
         return check(opened, rules)
 
 
-def check(opened: Opened, rules: Rules) -> Checked:
+def check(opened: Opened, rules: PullRules) -> Checked:
     """Ask for one page, and what the adapter can say besides; never raise."""
     began = time.monotonic()
     problems: list[str] = []
@@ -286,7 +286,7 @@ def _places(at: str | Sequence[str]) -> str:
 
 
 def _read(
-    opened: Opened, rules: Rules, page: AdapterPage
+    opened: Opened, rules: PullRules, page: AdapterPage
 ) -> tuple[list[EntryDraft], dict[str, tuple[MalformedEntryError, int]]]:
     """Return the drafts, and for each reason of failure the first error and a count."""
     now = opened.io.now()

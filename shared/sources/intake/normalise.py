@@ -47,8 +47,8 @@ _SEVERAL = ("authors", "logbooks", "tags", "readers", "related", "flags")
 _singles, _severals = attrgetter(*_SINGLE), attrgetter(*_SEVERAL)
 
 
-class Rules:
-    """The limits and rules for every entry of a source."""
+class PullRules:
+    """The limits and rules for every entry that is pulled from a source."""
 
     def __init__(
         self, settings: Settings, name: str, source: SourceSettings, version: int

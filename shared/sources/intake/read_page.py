@@ -16,7 +16,7 @@ from shared.errors import MalformedEntryError
 from shared.postgres.pool import Pool, connection
 from shared.sources.adapter_memory import StoredMemory
 from shared.sources.intake.metadata_sidecar import Beside
-from shared.sources.intake.normalise import Rules
+from shared.sources.intake.normalise import PullRules
 from shared.sources.intake.rejected import Rejected
 from shared.sources.intake.skip_unchanged import Sieve
 from shared.sources.load_adapter import Opened
@@ -55,7 +55,7 @@ class PageReader:
     """Parses and admits what is news; used by one thread at a time."""
 
     opened: Opened
-    rules: Rules
+    rules: PullRules
     pool: Pool
     memory: StoredMemory
     sieve: Sieve

@@ -18,7 +18,7 @@ from shared.settings.settings import Settings
 from shared.sources import load_adapter, source_state
 from shared.sources.adapter_io import make_io
 from shared.sources.intake import metadata_sidecar, rejected
-from shared.sources.intake.normalise import Rules
+from shared.sources.intake.normalise import PullRules
 from shared.sources.load_adapter import Opened
 from shared.work.quarantine import Which
 
@@ -105,7 +105,7 @@ def _read(
     if opened is None or item is None:
         return None
     version = opened.descriptor.version
-    rules = Rules(settings, opened.name, opened.settings, version)
+    rules = PullRules(settings, opened.name, opened.settings, version)
     try:
         entry = opened.adapter.parse(item)
         if opened.settings.attachments == "fetch" and metadata_sidecar.ref_of(entry):

@@ -30,7 +30,7 @@ from shared.postgres.pool import Pool, connection
 from shared.sources import adapter_memory, listed_ids, run_records, source_state
 from shared.sources.adapter_memory import StoredMemory
 from shared.sources.intake import rejected
-from shared.sources.intake.normalise import Rules
+from shared.sources.intake.normalise import PullRules
 from shared.sources.intake.read_page import News, PageReader, Read, one_ahead
 from shared.sources.load_adapter import Opened
 from shared.sources.run_records import Counts, IngestionRun
@@ -111,7 +111,7 @@ class Intake:
         return self.opened.name
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> PullRules:
         """Return the rules for entries of the source."""
         return self.reader.rules
 

@@ -24,7 +24,7 @@ from shared.sources import adapter_memory, load_adapter, run_records, source_sta
 from shared.sources.adapter_memory import StoredMemory
 from shared.sources.intake import metadata_sidecar
 from shared.sources.intake.metadata_sidecar import Beside
-from shared.sources.intake.normalise import Rules
+from shared.sources.intake.normalise import PullRules
 from shared.sources.intake.read_page import PageReader
 from shared.sources.intake.skip_unchanged import Sieve
 from shared.sources.intake.store_page import (
@@ -234,7 +234,9 @@ class SourceRun:
             max_entry_bytes=means.settings.max_entry_bytes,
             is_dry=run.is_dry,
         )
-        rules = Rules(means.settings, lease.source, source, opened.descriptor.version)
+        rules = PullRules(
+            means.settings, lease.source, source, opened.descriptor.version
+        )
         return Intake(
             opened=opened,
             reader=PageReader(

@@ -17,8 +17,8 @@ from api.search.sessions import MAX_QUESTIONS, Sessions, key_of
 from shared.access.scope import Scope
 from shared.ids import uuid7
 from shared.messaging import redis_clients
+from shared.search.query.context import ranking_context
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.query.weights import ranking_context
 from shared.settings.settings import Settings
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN

@@ -25,25 +25,27 @@ from tests.support.waiting import eventually, until
 
 PRODUCT = ("api", "local", "migrations", "shared", "workers")
 MIGRATION = (
-    "9000_pre_add_entry_run_number.sql",
-    "ALTER TABLE entry ADD COLUMN run_number text;\n",
+    "9000_pre_add_entry_example_field.sql",
+    "ALTER TABLE entry ADD COLUMN example_field text;\n",
 )
 # Each line stands behind the one that it is made like.
 LINES = {
     "shared/entry_fields.py": {
-        '    Field("category", always_hashed=True),\n': '    Field("run_number"),\n',
-        "    category: str | None = None\n": "    run_number: str | None = None\n",
+        '    Field("category", always_hashed=True),\n': '    Field("example_field"),\n',
+        "    category: str | None = None\n": "    example_field: str | None = None\n",
     },
     "api/entries/schemas/entries.py": {
-        "    category: Name | None = None\n": "    run_number: Name | None = Field(\n"
-        '        None, description="Number of the run it belongs to."\n    )\n',
-        "    category: str | None\n": "    run_number: str | None\n",
+        "    category: Name | None = None\n": (
+            "    example_field: Name | None = Field(\n"
+            '        None, description="A text of its own."\n    )\n'
+        ),
+        "    category: str | None\n": "    example_field: str | None\n",
     },
 }
 SAID = {"source": "api", "text": "quench", "entry_time": "2026-03-02T05:10:00Z"}
 OLD = {**SAID, "external_id": "old", "level": "info", "category": "rf"}
 BESIDE = {**SAID, "external_id": "beside", "shift": "owl"}
-NEW = {**SAID, "external_id": "new", "run_number": "R-0815"}
+NEW = {**SAID, "external_id": "new", "example_field": "R-0815"}
 PULLED = {"id": "pulled", "timestamp": SAID["entry_time"], "text": "quench"}
 
 
@@ -94,7 +96,7 @@ def test_a_field_of_the_table_is_stored_hashed_shown_filtered_mapped_and_indexed
 ) -> None:
     pulled = tmp_path / "pulled"
     pulled.mkdir()
-    record = {**PULLED, "run_number": "R-0816"}
+    record = {**PULLED, "example_field": "R-0816"}
     (pulled / "runs.jsonl").write_text(json.dumps(record) + "\n", "utf-8")
     lab = {"adapter": "generic_json", "path": str(pulled)}
     system = make_system(
@@ -111,7 +113,7 @@ def test_a_field_of_the_table_is_stored_hashed_shown_filtered_mapped_and_indexed
         engine.indices.refresh(index=index)
         hits = engine.search(index=index, body={"size": 10})["hits"]["hits"]
         documents = [hit["_source"] for hit in hits]
-        return {one["external_id"]: one.get("run_number") for one in documents}
+        return {one["external_id"]: one.get("example_field") for one in documents}
 
     # This release stores and indexes before the migration, and goes on after it.
     system.start("api", "enhance")
@@ -137,32 +139,32 @@ def test_a_field_of_the_table_is_stored_hashed_shown_filtered_mapped_and_indexed
         until(lambda: "pulled" in listed(client), within_seconds=60, what="the source")
         numbers = {"old": None, "beside": None, "new": "R-0815", "pulled": "R-0816"}
         shown = listed(client)
-        assert {name: one["run_number"] for name, one in shown.items()} == numbers
-        assert "run_number" not in shown["pulled"]["metadata"]
+        assert {name: one["example_field"] for name, one in shown.items()} == numbers
+        assert "example_field" not in shown["pulled"]["metadata"]
 
         # The index of before has learned the field, and is not made anew for it.
         eventually(indexed, equals=numbers, within_seconds=60)
         assert aliases.look(engine, base).older == []
 
-        term = {"query": {"term": {"run_number": "R-0816"}}}
+        term = {"query": {"term": {"example_field": "R-0816"}}}
         assert engine.count(index=mapping.read_alias(base), body=term)["count"] == 1
 
         def finds(expected: set[str], query: str, **filters: Any) -> bool:
             asked = partial(found, client, query, **filters)
             return eventually(asked, equals=expected, within_seconds=60)
 
-        assert finds({"new"}, "quench", run_number="r-0815")
-        assert finds({"pulled"}, "run_number:R-0816 quench")
+        assert finds({"new"}, "quench", example_field="r-0815")
+        assert finds({"pulled"}, "example_field:R-0816 quench")
         rest = {"old", "beside", "pulled"}
-        assert finds(rest, "", run_number={"not": ["R-0815"]})
-        options = client.get("/v1/filter-options/run_number?source=api").json()
+        assert finds(rest, "", example_field={"not": ["R-0815"]})
+        options = client.get("/v1/filter-options/example_field?source=api").json()
         assert [one["value"] for one in options["options"]] == ["r-0815"]
 
         # It is content: a change makes a revision, and the one before stays as it was.
         address = f"/v1/entries/{shown['old']['entry_id']}"
-        merged = client.patch(address, json={"run_number": "R-0817"})
+        merged = client.patch(address, json={"example_field": "R-0817"})
         assert merged.json()["status"] == "updated", merged.text
-        assert client.get(address).json()["run_number"] == "R-0817"
+        assert client.get(address).json()["example_field"] == "R-0817"
         before = client.get(address, params={"revision": 1}).json()
-        assert (before["run_number"], before["level"]) == (None, "info")
-        assert finds({"old"}, "run_number:R-0817 quench")
+        assert (before["example_field"], before["level"]) == (None, "info")
+        assert finds({"old"}, "example_field:R-0817 quench")

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from api.entries.schemas.entries import EntryIn
-from shared.entries.saving.validate import Rules
+from shared.entries.saving.validate import PushRules
 from shared.errors import InvalidRequestError
 from shared.settings.settings import Settings
 
 LIMIT = 1000
-RULES = Rules(Settings.load({"LOGCHORD_MAX_ENTRY_BYTES": str(LIMIT)}))
+RULES = PushRules(Settings.load({"LOGCHORD_MAX_ENTRY_BYTES": str(LIMIT)}))
 # `{"a": ""}` without the letters between the last two quotes.
 EMPTY_BYTES = 9
 

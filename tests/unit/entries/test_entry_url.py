@@ -6,7 +6,7 @@ import pytest
 
 from api.entries.schemas.entries import EntryIn
 from shared.entries import entry_url
-from shared.entries.saving.validate import Rules
+from shared.entries.saving.validate import PushRules
 from shared.errors import InvalidRequestError
 from shared.settings.settings import Settings
 
@@ -35,7 +35,7 @@ def test_an_address_of_a_page_is_safe(url: str) -> None:
 
 
 def test_a_push_with_such_an_address_is_refused() -> None:
-    rules = Rules(Settings.load({}))
+    rules = PushRules(Settings.load({}))
     fields = {"text": "beam", "url": "javascript:alert(1)"}
     with pytest.raises(InvalidRequestError) as caught:
         rules.draft(EntryIn.model_validate(fields).model_dump(), "")

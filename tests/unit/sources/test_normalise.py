@@ -14,7 +14,7 @@ from shared.entries.draft import EntryDraft
 from shared.errors import MalformedEntryError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
-from shared.sources.intake.normalise import _SEVERAL, _SINGLE, Rules
+from shared.sources.intake.normalise import _SEVERAL, _SINGLE, PullRules
 
 NOW = datetime(2026, 3, 2, 5, 10, tzinfo=UTC)
 ENTRY = Entry("77", NOW, title="RF trip", text="Cavity 2")
@@ -22,7 +22,7 @@ ENTRY = Entry("77", NOW, title="RF trip", text="Cavity 2")
 
 def draft(entry: Entry = ENTRY, **source: Any) -> EntryDraft:
     settings = SourceSettings.model_validate({"adapter": "olog", **source})
-    rules = Rules(Settings(), "ring", settings, 3)
+    rules = PullRules(Settings(), "ring", settings, 3)
     return rules.draft(entry, RawItem(entry.external_id, {}), now=NOW)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.search.query.language import fields
+from shared.search.query.language import field_filters
 from shared.times import date_expressions, shifts
 from shared.times.calendar import NO_CLOCK, Clock, Span
 from shared.times.shifts import Shift
@@ -251,7 +251,7 @@ def test_who_does_not_know_what_is_now_cannot_read_yesterday() -> None:
     ],
 )
 def test_a_field_takes_its_end_of_an_interval(name: str, meant: str) -> None:
-    filters = fields.parse_field(name, "2024-06", CLOCK)
+    filters = field_filters.parse_field(name, "2024-06", CLOCK)
     assert filters is not None
     ends = [
         end and datetime.fromisoformat(end).strftime(_TIME)

@@ -16,7 +16,7 @@ from api.operations.routes import quarantine
 from api.search.search_planner import SearchPlanner
 from api.server.json_response import as_json
 from api.sources.routes import sources
-from api.web import page_filters
+from api.web import template_filters
 from api.web.routes import job_pages, source_pages
 from api.web.routes.home_page import forms_of
 from shared.access.scope import Scope
@@ -139,7 +139,7 @@ def test_how_many_match_is_said_as_it_is_known(
     total: dict[str, Any], complete: object, said: str
 ) -> None:
     body = {"total_candidates": total, "complete": complete}
-    assert page_filters.amount(body) == said
+    assert template_filters.amount(body) == said
 
 
 def test_a_source_whose_name_holds_a_slash_has_a_page(
@@ -159,7 +159,7 @@ def test_a_source_whose_name_holds_a_slash_has_a_page(
         assert browse(f"/sources/{written}", scope=anna).status_code == 404
 
     assert asked == ["ops/mcr", "ops/mcr%"]
-    assert page_filters.segment("ops/mcr%") == "ops%2Fmcr%25"
+    assert template_filters.segment("ops/mcr%") == "ops%2Fmcr%25"
 
 
 @pytest.mark.parametrize(

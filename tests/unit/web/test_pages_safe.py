@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from api.web.page_filters import marks, short
 from api.web.page_route import place_of_ours
 from api.web.rendering import file_of
 from api.web.routes.assets import Asset
+from api.web.template_filters import marks, short
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
 from shared.sources.adapter_io import make_io
-from shared.sources.intake.normalise import Rules
+from shared.sources.intake.normalise import PullRules
 from shared.sources.load_adapter import Opened
 from shared.text import plain_text
 from workers.adapters.kit.stub import Stub, StubEntry
@@ -93,7 +93,7 @@ class KitReading:
         """Return the draft that an item would be stored as, or raise."""
         opened = self._reader = self._reader or self.open()
         entry = opened.adapter.parse(item)
-        rules = Rules(self.limits, NAME, opened.settings, opened.descriptor.version)
+        rules = PullRules(self.limits, NAME, opened.settings, opened.descriptor.version)
         return rules.draft(entry, item, now=datetime.now(UTC))
 
     def read_added(self, entry: StubEntry) -> EntryDraft:

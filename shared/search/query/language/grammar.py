@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.filters.filters import QUANTITY
-from shared.search.query.language import fields, ranges, scanner
+from shared.search.query.language import field_filters, ranges, scanner
 from shared.search.query.language.scanner import QueryToken
 from shared.search.query.language.tree import (
     And,
@@ -256,24 +256,26 @@ class _Parser:
 
     def _field(self, piece: QueryToken) -> Field | None:
         """Read a field with the next words of its value; None: it is plain text."""
-        counts = range(1) if piece.is_quoted else fields.counts(piece.name)
+        counts = range(1) if piece.is_quoted else field_filters.counts(piece.name)
         following = self._words_from(self.place, max(counts))
         for count in counts:
             if count > len(following):
                 continue
             value = " ".join([piece.text, *following[:count]])
             goes_on = count > 0
-            filters = fields.parse_field(piece.name, value, self.clock, goes_on=goes_on)
+            filters = field_filters.parse_field(
+                piece.name, value, self.clock, goes_on=goes_on
+            )
             if filters and ranges.is_cut(filters.ranges, following[count:]):
                 break
             if filters is not None:
                 self.place += count
                 written = " ".join([_written(piece), *following[:count]])
                 return Field(filters, piece.start, piece.name, written)
-        is_date = piece.name in fields.DATES
+        is_date = piece.name in field_filters.DATES
         code = "date_unreadable" if is_date else "field_unreadable"
         message = "cannot be read as a field; it is searched as text."
-        if is_date and fields.is_swapped(piece.text, self.clock):
+        if is_date and field_filters.is_swapped(piece.text, self.clock):
             message += " Its ends are swapped: the earlier one is first."
         if piece.name.startswith(METADATA) and ranges.is_meant(piece.text):
             message += " Ends are numbers without a unit, or dates; the lower is first."
@@ -312,7 +314,7 @@ class _Parser:
         following = self._words_from(place + 1, _MORE_OF_A_SIZE)
         for count in range(0 if is_negated else len(following) + 1):
             value = " ".join([match["size"], *following[:count]]).rstrip(_PUNCTUATION)
-            filters = fields.parse_field(QUANTITY, value, self.clock)
+            filters = field_filters.parse_field(QUANTITY, value, self.clock)
             if filters is not None:
                 field = Field(filters, start, QUANTITY, f'{QUANTITY}:"{value}"')
                 return match["before"], field, 1 + count

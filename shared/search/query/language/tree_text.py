@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shared.search.query.language import fields
+from shared.search.query.language import field_filters
 from shared.search.query.language.tree import (
     And,
     Field,
@@ -25,7 +25,7 @@ def text_of(node: Node | None) -> str:
         case Phrase(text):
             return f'"{text}"'
         case Field(filters, name=name, written=written) if (
-            name in fields.DATES or filters.ranges
+            name in field_filters.DATES or filters.ranges
         ):
             # The value is quoted, so that no word behind it is read as its part.
             value = written.removeprefix(f"{name}:").strip('"')

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from shared.search.query.filters import filters, time_range
 from shared.search.query.filters.filters import Filters
 from shared.search.query.filters.time_range import NAMES, Applied
-from shared.search.query.language import fields, long_question, tree_text
+from shared.search.query.language import field_filters, long_question, tree_text
 from shared.search.query.language.required_fields import Lifted
 from shared.search.query.language.tree import And, Field, Node, Or
 from shared.search.query.times import extract_times
@@ -196,12 +196,12 @@ def _said(lifted: Lifted, given: Mapping[str, object]) -> Iterator[str]:
     for name, value in given.items():
         if filters.ALIASES.get(name, name) in NAMES:
             yield f"{name}={value}"
-    yield from (one.written for one in lifted.fields if one.name in fields.DATES)
+    yield from (one.written for one in lifted.fields if one.name in field_filters.DATES)
 
 
 def _typed(one: Field, clock: Clock) -> Span | None:
     """Return the interval of a field that is a date; None: it is another field."""
-    if one.name not in fields.DATES:
+    if one.name not in field_filters.DATES:
         return None
     value = one.written.removeprefix(f"{one.name}:").strip('"')
     span = date_expressions.parse_date_expression(value, clock)

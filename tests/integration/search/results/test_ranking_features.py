@@ -20,9 +20,9 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import tombstone
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Outcome
+from shared.search.query.context import ranking_context
 from shared.search.query.ordering import NAMED
 from shared.search.query.plan import Plan
-from shared.search.query.weights import ranking_context
 from shared.search.ranking import fold
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.results import ranking_features

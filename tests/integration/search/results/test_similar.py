@@ -15,7 +15,7 @@ from shared.entries.saving.save import save_page, tombstone
 from shared.errors import DatabaseQueryError, GoneError, NotFoundError
 from shared.postgres.pool import connection
 from shared.search.response import similar_hits
-from shared.search.retrieval.modules import similar_entries as ways
+from shared.search.retrieval.modules import similar_branches as ways
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
 
 TRIP = "Klystron gallery interlock tripped on reflected power near HCM03"

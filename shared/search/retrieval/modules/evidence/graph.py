@@ -9,8 +9,8 @@ from uuid import UUID
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import format_array
 from shared.search.jobs.outcome import Candidate
+from shared.search.query.context import ranking_context
 from shared.search.query.ordering import BESIDE, NAMED
-from shared.search.query.weights import ranking_context
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import (

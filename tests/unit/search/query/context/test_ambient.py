@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from api.search.schemas.ambient import Ambient, dump_ambient
-from shared.search.query.weights import ranking_context
+from shared.search.query.context import ranking_context
 from shared.text import facts
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shared.access.scope import Scope
+from shared.search.query.context.ranking_context import weigh_domains
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import SearchQuery, make_plan
-from shared.search.query.weights.ranking_context import weigh_domains
 from tests.unit.search.query.test_plan import LIMITS
 
 ALL_WEIGH = Ordering(

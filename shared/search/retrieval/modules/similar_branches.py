@@ -1,4 +1,4 @@
-"""Finds entries like a given one: near by meaning, or about the same things.
+"""The branches that find entries like a given one: by meaning, and by its things.
 
 There is no question in words: the entry's stored vector and things take its place.
 """

@@ -1,4 +1,4 @@
-"""What cannot be done is quarantined; what cannot be read stays findable."""
+"""Quarantines work that cannot be done; what cannot be read stays findable."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from shared.search.pipelines.plan_settings import ordering_of
+from shared.search.query.context import ranking_context
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.query.weights import ranking_context
 from shared.settings.settings import Settings
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN

@@ -1,4 +1,4 @@
-"""Reads a field of a question as filters."""
+"""Reads a field of a question as filters; which fields there are: `scanner.FIELDS`."""
 
 from __future__ import annotations
 
