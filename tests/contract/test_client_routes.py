@@ -15,6 +15,7 @@ import pytest
 
 from api.app import create_app
 from api.client import Client, Job
+from api.client.asynchronous.link import KEYED, READING
 from shared.settings.settings import Settings
 
 OPENAPI = create_app(Settings()).openapi()
@@ -113,6 +114,29 @@ OF_JOBS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "state": ((5,), {}),
     "wait": ((), {}),
     "why_not": ((ID,), {}),
+}
+# What a POST to these begins or changes is not asked for again by itself.
+WRITING = {
+    "/v1/search/jobs",
+    "/v1/search/jobs/{job_id}/replay",
+    "/v1/search/synthesize",
+    "/v1/search/export",
+    "/v1/search/analytics",
+    "/v1/search/feedback",
+    "/v1/search/index/rebuild",
+    "/v1/glossary/{term}",
+    "/v1/glossary/{term}/approve",
+    "/v1/glossary/{term}/reject",
+    "/v1/saved-searches",
+    "/v1/saved-searches/{saved_id}/preview",
+    "/v1/sources/reload",
+    "/v1/sources/{source}/check",
+    "/v1/sources/{source}/trigger",
+    "/v1/sources/{source}/pause",
+    "/v1/sources/{source}/resume",
+    "/v1/sources/{source}/nudge",
+    "/v1/embed-models/{model}/reembed",
+    "/v1/embed-models/{model}/activate",
 }
 # These send nothing.
 LOCAL = {"close", "job"}
@@ -260,3 +284,13 @@ def test_the_client_reaches_every_route():
     }
     missing = sorted(route for route, twin in twins.items() if twin not in asked)
     assert missing == [], "add to api/client/asynchronous/, then `make docs`"
+
+
+def test_every_post_is_known_to_read_to_be_kept_once_or_to_write() -> None:
+    posted = {
+        path
+        for method, path, _ in routes()
+        if method == "POST" and not path.startswith((OTHERS, *KEYED))
+    }
+    assert posted - READING == WRITING
+    assert posted >= READING

@@ -26,12 +26,12 @@ _MOST_WAIT_MS, _WAIT_MS_OF_A_SECOND = 30_000, 800
 # A pause may end later than it should.
 _LEAST_SECONDS = 0.001
 # What only reads, although it is a POST.
-_READING = frozenset(
+READING = frozenset(
     {"/search", "/v1/classify", "/v1/search/query", "/v1/search/plan"}
     | {"/v1/search/suggestions/evaluate"}
 )
 # Where the server knows by its key what it has carried out already.
-_KEYED = ("/v1/entries", "/v1/quarantine")
+KEYED = ("/v1/entries", "/v1/quarantine")
 
 
 class Link:
@@ -83,8 +83,8 @@ class Link:
         left = self._timeout_seconds
         ends_at = time.monotonic() + left
         sent = dict(headers or {})
-        may_repeat = method != "POST" or path in _READING
-        if not may_repeat and path.startswith(_KEYED):
+        may_repeat = method != "POST" or path in READING
+        if not may_repeat and path.startswith(KEYED):
             may_repeat = True
             sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
         tries = 0
