@@ -2,8 +2,8 @@
 
 Whatever is done to such a field is made from here: its column in statements, its place
 in a revision and the content hash, the indexed document and its mapping, facts, filters
-and the query grammar, what an entry shows and edits, and what adapters map. Beside it, a
-field needs a migration that adds the column, and its description in the schema of
+and the query grammar, what an entry shows and edits, and what adapters map. Beside it,
+a field needs a migration that adds the column, and its description in the schema of
 entries (`api/entries/schemas`). Lists, times, links and rights have rules of their own.
 """
 
