@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -21,7 +22,7 @@ FEW = times(4, 12)
 CASES = int(os.environ.get("LOGCHORD_TEST_CASES") or FEW)
 # Each value at its bounds: 9,300 requests and 100 s more, whatever the number of cases.
 WITH_BOUNDS = FULL or CASES > FEW
-SECONDS = 390 * max(1, CASES // 20)
+SECONDS = 390 + 30 * CASES
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 PHASES = {
@@ -29,6 +30,15 @@ PHASES = {
     "nobody": "examples,fuzzing",
     "elsewhere": "examples,fuzzing",
 }
+
+
+@pytest.fixture(scope="module")
+def answering(running: System) -> Iterator[None]:
+    """Have somebody who makes the answers that are streamed."""
+    running.start("answer")
+    running.wait_ready("answer")
+    yield
+    running.stop("answer")
 
 
 @pytest.fixture
@@ -41,6 +51,7 @@ def token(running: System, tenant: str, request) -> str:
 
 
 @pytest.mark.requirement("B20", "P9")
+@pytest.mark.usefixtures("answering")
 # The first of a lane may wait for its servers to start.
 @pytest.mark.timeout(SECONDS + 200)
 @pytest.mark.parametrize(
