@@ -94,7 +94,7 @@ class _ProbeConnections:
 
     def _look_for(self, model: str) -> None:
         folder = model_folder.folder_of(self._settings.cache, model)
-        if model in BUILT_IN and model_folder.manifest_of(folder) is None:
+        if model in BUILT_IN and not model_folder.is_whole(folder):
             raise EmbeddingGenerationError(technical=f"there is no whole {folder} yet")
 
     def _connect(self) -> Connection[TupleRow]:
