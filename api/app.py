@@ -25,7 +25,7 @@ from api.entries.routes import (
     threads,
 )
 from api.entries.uploads import Uploads
-from api.operations import health_checks
+from api.operations.health_checks import HealthChecks
 from api.operations.probes import Probes
 from api.operations.routes import (
     chores,
@@ -171,7 +171,7 @@ def _open(settings: Settings) -> ApiContext:
     pool, url = data.pool, settings.require_database_url()
     limiter = Limiter(lambda: RedisLink.open(redis_clients.brief_redis(settings)))
     key_use = KeyUse(pool)
-
+    checks = HealthChecks(settings, url)
     sessions = Sessions(
         redis_clients.brief_redis(settings),
         settings.session.inactivity_seconds,
@@ -192,9 +192,9 @@ def _open(settings: Settings) -> ApiContext:
         limiter=limiter,
         secret=data.secret,
         signer=data.signer,
-        probes=Probes(health_checks.questions(settings, url)),
+        probes=Probes(checks.list_questions()),
         provider=Probes(
-            {"provider": health_checks.of_provider(settings, url)},
+            {"provider": checks.provider},
             *(_PROVIDER_SECONDS, _PROVIDER_KEPT_SECONDS),
         ),
         backlog=Backlog(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shared import migrations
@@ -28,59 +30,61 @@ if TYPE_CHECKING:
 _TIMEOUT_SECONDS = 2
 
 
-def questions(settings: Settings, database_url: str) -> dict[str, Callable[[], None]]:
-    """Return each probe's question; it raises an error of ours, or it is well."""
-    asked = _ProbeConnections(settings, database_url)
-    return {
-        "postgres": asked.postgres,
-        "broker": asked.broker,
-        "opensearch": asked.opensearch,
-        "embedding": asked.embedding,
-        "migrations": asked.migrations,
-    }
+class HealthChecks:
+    """Each probe's question; it raises an error of ours, or it is well.
 
-
-def of_provider(settings: Settings, database_url: str) -> Callable[[], None]:
-    """Return a probe of the encoder's server, which may cost: health leaves it out."""
-    return _ProbeConnections(settings, database_url).provider
-
-
-class _ProbeConnections:
-    """Connections of the probes' own: a full pool does not make Postgres unwell."""
+    Over connections of their own: a full pool does not make Postgres unwell.
+    """
 
     def __init__(self, settings: Settings, database_url: str) -> None:
-        self._database_url = database_url
+        self._database = SharedLogin(database_url)
         self._jobs = redis_clients.jobs_redis(
             settings, timeout_seconds=_TIMEOUT_SECONDS
         )
         self._opensearch = opensearch.make_client(settings)
         self._settings = settings
 
+    def list_questions(self) -> dict[str, Callable[[], None]]:
+        """Return the questions of health, to which none belongs that may cost."""
+        return {
+            "postgres": self.postgres,
+            "broker": self.broker,
+            "opensearch": self.opensearch,
+            "embedding": self.embedding,
+            "migrations": self.migrations,
+        }
+
     def postgres(self) -> None:
-        with translate_database_errors(), self._connect() as conn:
+        """Log in and ask for anything."""
+        with self._database.lend() as conn:
             conn.execute("SELECT 1")
 
     def migrations(self) -> None:
-        with translate_database_errors(), self._connect() as conn:
+        """Compare the schema with this release."""
+        with self._database.lend() as conn:
             todo = migrations.list_pending(conn)
         if todo:
             message = "Run `logchord migrate`: the schema is older than this release."
             raise DatabaseQueryError(message, code="schema_missing", retriable=False)
 
     def broker(self) -> None:
+        """Ask Redis for a sign of life."""
         with broker_errors.translate_broker_errors():
             self._jobs.ping()
 
     def opensearch(self) -> None:
+        """Ask the engine who it is."""
         if self._opensearch is None:
             raise OpenSearchError(technical="switched off: OPENSEARCH_URL=off")
         with opensearch.translate_engine_errors():
             self._opensearch.info()
 
     def embedding(self) -> None:
+        """Look for the files of the model that searches read."""
         self._look_for(self._find_model())
 
     def provider(self) -> None:
+        """Ask the encoder's server for a vector, which may cost."""
         model, settings = self._find_model(), self._settings
         if model.partition(":")[0] not in settings.api.providers:
             self._look_for(model)
@@ -90,16 +94,45 @@ class _ProbeConnections:
         _ = encoder.within(_TIMEOUT_SECONDS).dimension
 
     def _find_model(self) -> str:
-        return live_models.find_model_name(self._settings, self._database_url)
+        return live_models.read_model_name(self._settings, self._database.lend)
 
     def _look_for(self, model: str) -> None:
         folder = model_folder.folder_of(self._settings.cache, model)
-        if model in BUILT_IN and model_folder.manifest_of(folder) is None:
+        if model in BUILT_IN and not model_folder.is_whole(folder):
             raise EmbeddingGenerationError(technical=f"there is no whole {folder} yet")
 
-    def _connect(self) -> Connection[TupleRow]:
-        return connect(
-            self._database_url,
-            application="probe",
-            options=f"-c statement_timeout={_TIMEOUT_SECONDS * 1000}",
-        )
+
+class SharedLogin:
+    """One login for all who ask Postgres at a time; it costs more than their questions.
+
+    The last of them ends it: whoever comes later sees whether a new one is let in.
+    """
+
+    def __init__(self, database_url: str) -> None:
+        self._database_url = database_url
+        self._opening, self._counting = threading.Lock(), threading.Lock()
+        self._users = 0
+        self._conn: Connection[TupleRow] | None = None
+
+    @contextmanager
+    def lend(self) -> Iterator[Connection[TupleRow]]:
+        """Lend the connection, each statement a transaction of its own."""
+        with self._counting:
+            self._users += 1
+        try:
+            with self._opening:
+                if self._conn is None or self._conn.closed:
+                    self._conn = connect(
+                        self._database_url,
+                        application="probe",
+                        autocommit=True,
+                        options=f"-c statement_timeout={_TIMEOUT_SECONDS * 1000}",
+                    )
+            with translate_database_errors():
+                yield self._conn
+        finally:
+            with self._counting:
+                self._users -= 1
+                if not self._users and self._conn is not None:
+                    self._conn.close()
+                    self._conn = None

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 import redis
@@ -37,6 +37,7 @@ from shared.search.query.plan import Plan
 from shared.search.response import end_search
 from shared.search.response.end_search import Beside, EndedSearch
 from shared.search.response.respond import nothing_asked
+from shared.search.response.search import count_facets
 from shared.search.retrieval.branch.retry import Paces
 
 if TYPE_CHECKING:
@@ -166,6 +167,13 @@ class Searches(SearchPlanner):
         As places were held lately: one let in later would only be cut by its deadline.
         """
         return _left(plan, caller) - self._held.p95(plan.method)
+
+    async def count_facets(self, plan: Plan) -> dict[str, Any] | None:
+        """Return the counts of a plan, made in this process; None: failed or late.
+
+        As a search of its own they would be a second set of hits, too.
+        """
+        return await asyncio.to_thread(count_facets, self.context, plan)
 
     async def submit(self, plan: Plan, caller: CallerInfo) -> Job:
         """Store a job, dispatch it, and return without waiting."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Response
 
+from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.operations.schemas.lag import (
     LagOut,
@@ -67,6 +69,21 @@ VECTORS_MS = 2_000
 INDEXING_STAGES = (stage_names.METADATA_STAGE, stage_names.INDEX_STAGE)
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """The work, the index and the sources at one moment, as a caller may see them."""
+
+    work: Overview
+    index: dict[str, Any]
+    sources: list[SourceView]
+
+    @property
+    def problems(self) -> list[str]:
+        """Return the problems, those of the work first."""
+        of_sources = [one.problem for one in self.sources if one.problem]
+        return [*self.work.problems, *of_sources]
+
+
 @router.get(
     "/lag",
     summary="How far each stage is behind",
@@ -77,22 +94,8 @@ INDEXING_STAGES = (stage_names.METADATA_STAGE, stage_names.INDEX_STAGE)
 def get_lag(caller: Caller, ctx: Ctx) -> Response:
     """From the work table, not from the lengths of queues; counts are your own."""
     with connection(ctx.pool) as conn:
-        seen = _overview(ctx, conn, caller.scope)
-        index = _index(ctx, conn, caller.scope, seen)
-        sources = source_views.list_sources(conn, caller.scope, ctx.settings.sources)
-    body = {
-        "as_of": timestamp(seen.as_of),
-        "sources": [lag_out(one, admin=caller.scope.is_admin) for one in sources],
-        "stages": [stage_out(one) for one in seen.stages],
-        "index": index,
-        "workers": [
-            queue_out(one)
-            for one in work_overview.by_queue(seen.processes, task_names.QUEUES)
-        ],
-        "locks": [{"name": one.name, "holder": one.holder} for one in seen.loops],
-        "problems": [*seen.problems, *_source_problems(sources)],
-    }
-    return as_json(body)
+        seen = _load_standing(ctx, conn, caller.scope)
+    return as_json(_make_lag_body(seen, caller.scope))
 
 
 @router.get(
@@ -104,7 +107,15 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
 )
 async def get_status(caller: Caller, ctx: Ctx) -> Response:
     """Workers by their own rows, so also with Redis down."""
-    found, asked, known = await asyncio.gather(
+    status, _ = await load_status(caller, ctx)
+    return as_json(status)
+
+
+async def load_status(
+    caller: CallerInfo, ctx: ApiContext
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the bodies of status and of lag, as they are at one moment."""
+    found, asked, (known, behind) = await asyncio.gather(
         ctx.probes.all(),
         ctx.provider.all(),
         asyncio.to_thread(_known, ctx, caller.scope),
@@ -117,7 +128,7 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
         **known.pop("semantic"),
     }
     told = {"version": VERSION, "components": components, "semantic": semantic}
-    return as_json({**told, **known})
+    return {**told, **known}, behind
 
 
 def _component(one: Finding, scope: Scope) -> dict[str, Any]:
@@ -162,36 +173,64 @@ def _index(
     }
 
 
-def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
+def _load_standing(
+    ctx: ApiContext, conn: Connection[TupleRow], scope: Scope
+) -> _Standing:
+    work = _overview(ctx, conn, scope)
+    return _Standing(
+        work,
+        _index(ctx, conn, scope, work),
+        source_views.list_sources(conn, scope, ctx.settings.sources),
+    )
+
+
+def _make_lag_body(seen: _Standing, scope: Scope) -> dict[str, Any]:
+    work = seen.work
+    return {
+        "as_of": timestamp(work.as_of),
+        "sources": [lag_out(one, admin=scope.is_admin) for one in seen.sources],
+        "stages": [stage_out(one) for one in work.stages],
+        "index": seen.index,
+        "workers": [
+            queue_out(one)
+            for one in work_overview.by_queue(work.processes, task_names.QUEUES)
+        ],
+        "locks": [{"name": one.name, "holder": one.holder} for one in work.loops],
+        "problems": seen.problems,
+    }
+
+
+def _known(ctx: ApiContext, scope: Scope) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the part of status that Postgres knows, and the body of lag."""
     with connection(ctx.pool) as conn:
-        seen = _overview(ctx, conn, scope)
-        index = _index(ctx, conn, scope, seen)
-        not_embedded = _not_embedded(conn, scope)
+        seen = _load_standing(ctx, conn, scope)
         has_pgvector, live = (
             semantic_preconditions.has_pgvector(conn),
             vector_tables.find_live_model(conn),
         )
+        not_embedded = _not_embedded(conn, scope, live)
         todo = migrations.list_pending(conn)
-        sources = source_views.list_sources(conn, scope, ctx.settings.sources)
     semantic = Preconditions(
         has_pgvector, live.model if live else None, _vectors(ctx, scope.tenant, live)
     )
-    return {
+    work = seen.work
+    known = {
         "migrations": {
             phase: [one.name for one in todo if one.phase == phase]
             for phase in ("pre", "post")
         },
-        "entries": index["entries"],
-        "index": index,
+        "entries": seen.index["entries"],
+        "index": seen.index,
         "not_embedded": not_embedded,
         "semantic": semantic_out(semantic, admin=scope.is_admin),
-        "sources": [_source(one, admin=scope.is_admin) for one in sources],
-        "workers": [worker_out(one) for one in seen.processes],
-        "upkeep": [loop_out(one) for one in seen.loops],
-        "chores": chores_out(seen),
-        **paused_stages(seen.stages),
-        "problems": [*seen.problems, *_source_problems(sources)],
+        "sources": [_source(one, admin=scope.is_admin) for one in seen.sources],
+        "workers": [worker_out(one) for one in work.processes],
+        "upkeep": [loop_out(one) for one in work.loops],
+        "chores": chores_out(work),
+        **paused_stages(work.stages),
+        "problems": seen.problems,
     }
+    return known, _make_lag_body(seen, scope)
 
 
 def _vectors(
@@ -213,18 +252,19 @@ def _vectors(
     return ctx.vector_counts.get((tenant, live and live.model), found)
 
 
-def _not_embedded(conn: Connection[TupleRow], scope: Scope) -> dict[str, int] | None:
+def _not_embedded(
+    conn: Connection[TupleRow], scope: Scope, live: EmbeddingModel | None
+) -> dict[str, int] | None:
     """Return how many entries have no vector on purpose, by reason.
 
     For admins: they are counted over the whole facility. None: for nobody else.
     """
     if "admin" not in scope.allowed:
         return None
-    model = vector_tables.find_live_model(conn)
     return (
         {}
-        if model is None
-        else not_embedded.count_skipped(conn, model.model, scope.tenant)
+        if live is None
+        else not_embedded.count_skipped(conn, live.model, scope.tenant)
     )
 
 
@@ -235,7 +275,3 @@ def _source(one: SourceView, *, admin: bool) -> dict[str, Any]:
         "paused": bool(one.state and one.state.paused),
         "last_run": run_out(last, admin=False) if last else None,
     }
-
-
-def _source_problems(sources: list[SourceView]) -> list[str]:
-    return [one.problem for one in sources if one.problem]

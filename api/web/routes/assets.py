@@ -21,7 +21,7 @@ _KEPT = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 @router.get("/static/{name}")
-def get_file(
+async def get_file(
     name: Asset, v: Annotated[str | None, Query(max_length=64)] = None
 ) -> Response:
     """Return a file; its address changes with its content."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -153,13 +151,14 @@ async def _parts(
     yield head
     if not found:
         return
-    facets = await _counted(form, caller, ctx)
+    facets, chips = await asyncio.gather(
+        _counted(form, caller, ctx), _follow_ups(form, body, caller, ctx)
+    )
     chart = histogram.draw((facets or {}).get("date"), form)
     yield rendering.render(
         request, "_facets.html", facets=facets, form=form, chart=chart
     )
     if form.page == 1:
-        chips = await find_follow_ups(ctx, caller, form.q, body)
         yield rendering.render(request, "_follow_ups.html", chips=chips)
     yield tail
 
@@ -170,17 +169,22 @@ async def _counted(
     """Return the counts of all that match; None: they were not made in time."""
     try:
         plan = await _plan_of_counts(form, caller, ctx)
-        asked = replace(caller, arrived=time.monotonic())
-        reply = await ctx.searches.ask(plan, asked, None)
+        facets = await ctx.searches.count_facets(plan)
     except LogchordError as exc:
         # Without them the hits are still the hits.
         log.warning("page_not_counted", code=exc.error_code)
         return None
-    if isinstance(reply, Job):
-        log.warning("page_not_counted", code="late")
-        return None
-    facets: dict[str, Any] = json.loads(reply)["facets"]
+    if facets is None:
+        log.warning("page_not_counted", code="failed_or_late")
     return facets
+
+
+async def _follow_ups(
+    form: SearchForm, body: Mapping[str, Any], caller: CallerInfo, ctx: ApiContext
+) -> list[str]:
+    if form.page > 1:
+        return []
+    return await find_follow_ups(ctx, caller, form.q, body)
 
 
 async def _plan_of_counts(

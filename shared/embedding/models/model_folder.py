@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -68,6 +69,15 @@ def manifest_of(folder: Path) -> Manifest | None:
         if not path.is_file() or sha256(path) != wanted:
             return None
     return manifest
+
+
+def is_whole(folder: Path) -> bool:
+    """Tell whether a model is whole, hashed again only where a file has changed.
+
+    A hash of all takes 50 ms, and probes ask every few seconds.
+    """
+    names = (MANIFEST_FILE, GRAPH_FILE, TOKENIZER_FILE)
+    return _is_whole(folder, *(_stamp(folder / name) for name in names))
 
 
 def list_hashes(folder: Path) -> dict[str, str]:
@@ -140,3 +150,17 @@ def _make_readable(folder: Path) -> None:
     folder.chmod(0o755)
     for path in folder.iterdir():
         os.chmod(path, 0o644)  # noqa: PTH101 - a file of ours, just written
+
+
+@lru_cache(maxsize=8)
+def _is_whole(folder: Path, *_stamps: tuple[int, ...]) -> bool:
+    return manifest_of(folder) is not None
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return the numbers that change with a file; none where it is missing."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

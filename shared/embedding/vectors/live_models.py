@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from shared.embedding.models import model_names
@@ -43,15 +45,22 @@ def find_model_name(settings: Settings, url: str | None) -> str:
 
     And that with Postgres away: an installation keeps the model that it began with.
     """
-    first = model_names.choose_first_model(settings)
     if url is None:
-        return first
+        return model_names.choose_first_model(settings)
     options = f"-c statement_timeout={_LOOK_MS}"
+    return read_model_name(
+        settings, partial(connect, url, application="model", options=options)
+    )
+
+
+def read_model_name(
+    settings: Settings,
+    opened: Callable[[], AbstractContextManager[Connection[TupleRow]]],
+) -> str:
+    """Return the model that searches read, asked over a connection opened for it."""
+    first = model_names.choose_first_model(settings)
     try:
-        with (
-            connect(url, application="model", options=options) as conn,
-            translate_database_errors(),
-        ):
+        with opened() as conn, translate_database_errors():
             live = vector_tables.find_live_model(conn)
     except LogchordError as exc:
         log.warning("live_model_not_known", code=exc.error_code)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shared.ids import uuid7
 from shared.search.jobs.job import Job
+from shared.search.jobs.outcome import FACETS
 from shared.search.pipelines import run_pipeline
 from shared.search.query import deadline_shares
 from shared.search.response.end_search import HITS_ALONE, Beside, end_search
@@ -35,6 +36,19 @@ def search(
         raise ended.error
     assert ended.answer is not None
     return ended.answer
+
+
+def count_facets(context: SearchContext, plan: Plan) -> dict[str, Any] | None:
+    """Carry out the branch that counts, and no other; None: it failed or was late."""
+    if FACETS not in plan.branches:
+        return {}
+    number = plan.branches.index(FACETS)
+    ends_at = deadline_shares.branch_end(
+        context.now() + plan.deadline_ms / 1000, plan.deadline_ms
+    )
+    branch = Branch(plan.of_branch(number), FACETS, ends_at, context.now)
+    *_, counted = run_pipeline.carry_out_branch(context, branch)
+    return None if counted.unsearched else counted.counts or {}
 
 
 def make_job(context: SearchContext, plan: Plan) -> Job:

@@ -13,6 +13,8 @@ import psutil
 import psycopg
 import pytest
 
+from api.operations.health_checks import SharedLogin
+from shared.errors import DatabaseQueryError
 from tests.support.fixtures.system import System
 
 
@@ -124,6 +126,28 @@ def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
     assert (health.status_code, health.json()["status"]) == (503, "unhealthy")
     assert health.json()["keyword_engine"] == "disconnected"
     system.stop("api")
+
+
+def test_who_asks_postgres_at_a_time_shares_a_login_that_ends_with_the_last(
+    database: str,
+):
+    login = SharedLogin(database)
+
+    with login.lend() as first:
+        with login.lend() as second:
+            assert second is first
+        assert first.execute("SELECT 1").fetchone() == (1,)
+        # Broken meanwhile, it is no use to whoever asks next.
+        with psycopg.connect(database) as conn:
+            conn.execute(
+                "SELECT pg_terminate_backend(%s, 5000)", (first.info.backend_pid,)
+            )
+        with pytest.raises(DatabaseQueryError), login.lend() as again:
+            again.execute("SELECT 1")
+        with login.lend() as third:
+            assert third.execute("SELECT 1").fetchone() == (1,)
+
+    assert third.closed
 
 
 def test_status_lists_workers_loops_and_components(running: System, client, admin):

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from api.web.search_form import SearchForm
 from tests.support.fixtures.system import System
 from tests.support.read_page import Element, read_page
 
@@ -142,6 +143,24 @@ def test_what_is_counted_stands_behind_the_hits_as_links(client: httpx2.Client) 
     rows = aside.one("table").one("tbody").every("tr")
     counts = [int([*row.every("td")][1].text) for row in rows]
     assert sum(counts) == len(ENTRIES)
+
+
+@pytest.mark.parametrize("words", ["gate valve", "gate valve giraffe", "giraffe"])
+def test_what_is_counted_is_what_a_search_by_the_same_words_counts(
+    client: httpx2.Client, words: str
+) -> None:
+    push(client, ENTRIES)
+    asked = SearchForm(q=words).counts_request()
+
+    shown = client.get("/search.json", params={"q": words}).json()["facets"]
+
+    told = client.post(
+        "/v1/search/query", json=asked.model_dump(mode="json", exclude_none=True)
+    )
+    assert shown == told.json()["facets"]
+    # Both entries, by the words that they have; and none by a word of no entry.
+    kinds = [one["count"] for one in shown["kind"]["values"]]
+    assert sum(kinds) == (0 if words == "giraffe" else len(ENTRIES))
 
 
 @pytest.mark.requirement("U20")

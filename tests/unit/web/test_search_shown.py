@@ -15,7 +15,6 @@ from api.web.routes import search_page
 from shared.access.scope import Scope
 from shared.errors import LogchordError, OpenSearchError, SearchTimeoutError
 from shared.ids import uuid7
-from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome, make_failure
 from shared.search.query.glossary_expansions import Approved
 from shared.search.query.plan import Plan
@@ -31,7 +30,6 @@ MEANING = Outcome("semantic", "empty", "cosine")
 NO_WORDS = make_failure("os_bm25", "bm25", OpenSearchError())
 WORDS = Outcome("os_bm25", "empty", "bm25")
 LATE = SearchTimeoutError()
-GOES_ON = Job(uuid7(), "main", "anna", None, "{}", 1, 0.0, 1.0, submitted=True)
 PAIR = ("beam", "strahl")
 
 
@@ -41,28 +39,28 @@ class Searches(SearchPlanner):
     def __init__(
         self,
         outcomes: Sequence[Outcome],
-        counted: SearchTimeoutError | Job,
+        counted: SearchTimeoutError | None,
         told: Mapping[str, Any],
     ) -> None:
         super().__init__(Settings(), no_pool(), lambda: 0.0, no_pool, lambda: None)
         approved = Approved((PAIR,), self.facility)
         self.glossaries: Any = SimpleNamespace(of=_later(approved))
-        self.asked: list[Plan] = []
+        self.counting: list[Plan] = []
         self._outcomes = outcomes
         self._counted = counted
         self._told = told
 
-    async def ask(self, plan: Plan, *_: object) -> str | Job:
-        self.asked.append(plan)
-        if plan.method != "keyword":
-            heard = {n: [one] for n, one in enumerate(self._outcomes)}
-            ended = conclude(plan, heard)
-            parts = parts_without_reading(plan, ended)
-            answer = respond(plan, uuid7(), ended, [], parts, {"total": 1.0})
-            return json.dumps({**answer.to_json(), **self._told})
-        if isinstance(self._counted, Job):
-            return self._counted
-        raise self._counted
+    async def ask(self, plan: Plan, *_: object) -> str:
+        heard = {n: [one] for n, one in enumerate(self._outcomes)}
+        ended = conclude(plan, heard)
+        parts = parts_without_reading(plan, ended)
+        answer = respond(plan, uuid7(), ended, [], parts, {"total": 1.0})
+        return json.dumps({**answer.to_json(), **self._told})
+
+    async def count_facets(self, plan: Plan) -> None:
+        self.counting.append(plan)
+        if self._counted is not None:
+            raise self._counted
 
 
 def _later(found: object) -> Any:
@@ -79,7 +77,7 @@ def no_pool() -> Any:
 def shown(
     monkeypatch: pytest.MonkeyPatch,
     outcomes: Sequence[Outcome],
-    counted: SearchTimeoutError | Job = LATE,
+    counted: SearchTimeoutError | None = LATE,
     **told: Any,
 ) -> tuple[Element, Searches]:
     searches = Searches(outcomes, counted, told)
@@ -172,9 +170,9 @@ def test_a_part_that_is_away_is_named_with_what_to_do(
     assert page.link("How the system is") == "/status"
 
 
-@pytest.mark.parametrize("counted", [LATE, GOES_ON])
+@pytest.mark.parametrize("counted", [LATE, None])
 def test_counts_that_were_not_made_are_said_to_be_missing(
-    monkeypatch: pytest.MonkeyPatch, counted: SearchTimeoutError | Job
+    monkeypatch: pytest.MonkeyPatch, counted: SearchTimeoutError | None
 ) -> None:
     page, _ = shown(monkeypatch, [WORDS, MEANING], counted)
 
@@ -187,5 +185,5 @@ def test_what_is_counted_is_searched_by_the_glossary_too(
 ) -> None:
     _, searches = shown(monkeypatch, [WORDS, MEANING])
 
-    (counting,) = [plan for plan in searches.asked if plan.method == "keyword"]
+    (counting,) = searches.counting
     assert counting.words.glossary == (PAIR,)

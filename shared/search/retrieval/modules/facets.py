@@ -178,12 +178,14 @@ def _in_index(
     if DATE in names:
         ends = {"first": {"min": {"field": "entry_time"}}}
         ends["last"] = {"max": {"field": "entry_time"}}
-        found = _answered(work, context, query, ends)["aggregations"]
-        if found["first"]["value"] is not None:
-            first, last = (
-                facet_counts.at(found[end]["value"]) for end in ("first", "last")
-            )
-            times = buckets(first, last, work.counting.clock)
+        answer = _answered(work, context, query, ends)
+        if not answer["hits"]["total"]["value"]:
+            return FacetCounts(0, exact=True)
+        first, last = (
+            facet_counts.at(answer["aggregations"][end]["value"])
+            for end in ("first", "last")
+        )
+        times = buckets(first, last, work.counting.clock)
     answer = _answered(work, context, query, _aggregations(names, times))
     matches = answer["hits"]["total"]["value"]
     found = answer.get("aggregations", {})

@@ -28,7 +28,9 @@ from shared.opensearch.client import make_client
 from shared.opensearch.documents import Document
 from shared.postgres.pool import Pool, connect, connection, make_pool
 from shared.search.export.stream import Export
+from shared.search.query.fault import Fault
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
+from shared.search.response.search import count_facets
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.engines import revoked_entries
@@ -309,6 +311,19 @@ def test_postgres_counts_while_the_index_does_not_answer(shelf: Shelf) -> None:
     shelf.context = replace(shelf.context, opensearch=lambda: nowhere)
     plan = shelf.plan("beam")
     check(shelf.counted("opensearch", plan), shelf.by_hand("beam", ANNA), "down")
+
+
+def test_counts_alone_are_none_where_they_fail_and_empty_where_none_are_asked_for(
+    shelf: Shelf,
+) -> None:
+    def count(**fields: Any) -> dict[str, Any] | None:
+        return count_facets(shelf.context, replace(shelf.plan("beam"), **fields))
+
+    counts = count()
+
+    assert counts == shelf.counted("opensearch", shelf.plan("beam")).counts
+    assert count(fault=Fault("facets", error="opensearch_unavailable")) is None
+    assert count(branches=()) == {}
 
 
 def test_what_is_misspelt_is_counted_as_it_is_found(shelf: Shelf) -> None:
