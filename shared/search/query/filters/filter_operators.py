@@ -140,6 +140,14 @@ def entries_of(
     return {"sources": sources, "ids": tuple(one.external_id for one in named)}
 
 
+def named(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ids as they are, or refuse an empty one: no entry has it."""
+    if not all(one.strip() for one in listed):
+        message = "An id is not empty."
+        raise InvalidRequestError.field(path, "length", message)
+    return listed
+
+
 def entry_ids(written: Iterable[str]) -> tuple[str, ...]:
     """Return each id as written, and as a stored UUID where it may be one of ours."""
     return tuple(dict.fromkeys(one for each in written for one in _ids(each)))

@@ -474,6 +474,8 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
         ({"exclude_entry_ids": ["OPS-12"]}, "filter_value"),
         ({"exclude_entry_ids": "OPS-12"}, "filter_value"),
         ({"exclude_entry_ids": []}, "length"),
+        ({"entry_id": ""}, "length"),
+        ({"entry_id": {"in": ["OPS-12", " "]}}, "length"),
         ({"thread_id": "OPS-12"}, "filter_value"),
         ({"metadata.run": None}, "filter_value"),
         ({"metadata.run": {}}, "filter_value"),
