@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
+import pytest
 from mcp import Client
 
 from api.mcp.mcp_server import make_server
@@ -34,6 +36,16 @@ BY_OTHER_NAMES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.fixture
+def answering(served: Served) -> Iterator[None]:
+    """A worker that ends agentic searches: else each is late, after 30 s."""
+    served.system.start("answer")
+    served.system.wait_ready("answer")
+    yield
+    served.system.kill("answer")
+
+
+@pytest.mark.usefixtures("answering")
 def test_every_other_name_of_the_contract_answers(served: Served):
     """By the server in this process, over REST as `--stdio` asks it."""
     headers = {"Authorization": f"Bearer {served.key()}"}
