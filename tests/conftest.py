@@ -35,7 +35,7 @@ settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
-LAYERS = ("unit", "contract", "integration", "acceptance", "faults", "web")
+LAYERS = ("unit", "contract", "integration", "acceptance", "web", "faults")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -59,6 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Unit tests block sockets, which would cut what a server's fixture has opened.
     What is patient comes right behind them: it mostly waits, beside what keeps the
     other lane's processor busy, and not beside experiments that go one at a time.
+    Those are last: no lane has a file of its own left when the others are done.
     """
     patient = {item.path for item in items if item.get_closest_marker("patient")}
 
