@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -34,15 +33,6 @@ BY_OTHER_NAMES: dict[str, tuple[dict[str, Any], str]] = {
     "status": ({}, "version"),
     "classify": ({"query": "rf trip last night"}, "plan"),
 }
-
-
-@pytest.fixture
-def answering(served: Served) -> Iterator[None]:
-    """A worker that ends agentic searches: else each is late, after 30 s."""
-    served.system.start("answer")
-    served.system.wait_ready("answer")
-    yield
-    served.system.kill("answer")
 
 
 @pytest.mark.usefixtures("answering")
