@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -30,15 +29,6 @@ PHASES = {
     "nobody": "examples,fuzzing",
     "elsewhere": "examples,fuzzing",
 }
-
-
-@pytest.fixture(scope="module")
-def answering(running: System) -> Iterator[None]:
-    """Have somebody who makes the answers that are streamed."""
-    running.start("answer")
-    running.wait_ready("answer")
-    yield
-    running.stop("answer")
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_a_server_whose_queue_is_full_is_given_time_and_holds_everything_in_the_
             ledger.note_end("index")
             line = ledger.converge()
         finally:
-            system.stop_all()
+            system.kill_all()
             server.stop()
 
     print(f"F24c rejected_of_others={rejected['429']} waited_most={waited}")

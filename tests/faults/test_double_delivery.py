@@ -120,6 +120,7 @@ def test_a_message_that_comes_three_times_has_its_effect_once(make_system, opens
 
 
 @pytest.mark.smoke
+@pytest.mark.patient
 @pytest.mark.requirement("F16", "P2")
 @pytest.mark.timeout(400)
 def test_a_backlog_leaves_two_nudges_a_process_and_each_row_is_claimed_once(

@@ -61,7 +61,7 @@ def flow(system: System, experiment: str, *, watched: bool) -> Line:
         assert len(tasks(system) or {}) <= MAX_TASKS
         assert not any(map(system.has_ended, system.processes))
     assert ledger.refused == []
-    system.stop_all()
+    system.kill_all()
     return line
 
 

@@ -45,7 +45,7 @@ def system(
     made.start("api", "search", "enhance")
     made.wait_ready("search", "enhance")
     yield made
-    made.stop_all()
+    made.kill_all()
 
 
 def ask_harmlessly(client: httpx2.Client) -> None:

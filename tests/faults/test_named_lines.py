@@ -328,7 +328,7 @@ def run(make_lasting_system, opensearch, tmp_path_factory) -> Iterator[Run]:
     run.start()
     run.carry_out()
     yield run
-    system.stop_all()
+    system.kill_all()
 
 
 # It measures no time, and mostly waits for leases.

@@ -28,7 +28,7 @@ def system(
     made.start("api")
     made.wait_ready()
     yield made
-    made.stop_all()
+    made.kill_all()
 
 
 def ids_of(client: httpx2.Client) -> dict[str, str]:

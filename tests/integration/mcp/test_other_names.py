@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import httpx2
+import pytest
 from mcp import Client
 
 from api.mcp.mcp_server import make_server
@@ -34,6 +35,7 @@ BY_OTHER_NAMES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.usefixtures("answering")
 def test_every_other_name_of_the_contract_answers(served: Served):
     """By the server in this process, over REST as `--stdio` asks it."""
     headers = {"Authorization": f"Bearer {served.key()}"}

@@ -27,7 +27,7 @@ def without_workers(make_lasting_system: Callable[..., System]) -> Iterator[Syst
     system.start("api", "upkeep")
     system.wait_ready("upkeep")
     yield system
-    system.stop_all()
+    system.kill_all()
 
 
 def body(deadline_ms: int, **fields: Any) -> dict[str, Any]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from uuid import UUID
+
 import pytest
 from psycopg import sql
 
+from local.server import Server
 from shared.embedding.vectors.vector_tables import ensure_table
 from shared.entries.draft import EntryDraft
 from shared.postgres.pool import connection
-from tests.support.fixtures.asking import ENCODER, Asking
+from tests.support.fixtures.asking import ENCODER, Asking, asking_of
+from tests.support.fixtures.servers import copied
 
 QUESTION = "Why did gate valve 8 close?"
 TRUE = (
@@ -18,6 +23,22 @@ TRUE = (
 COPIES, PAGE = 1000, 250
 
 
+@pytest.fixture(scope="module")
+def stuffed(
+    postgres: Server, template: str
+) -> Iterator[tuple[Asking, dict[str, UUID]]]:
+    """A true entry among stuffed copies, with the ids of all: ten seconds to write."""
+    with copied(postgres, template) as database, asking_of(database) as asking:
+        ids = asking.write(EntryDraft("operations", "OPS-1", TRUE))
+        text = "why did gate valve 8 close " * 12
+        for start in range(0, COPIES, PAGE):
+            numbers = range(start, start + PAGE)
+            ids |= asking.write(
+                *(EntryDraft("spam", f"BAD-{n}", f"{text} {n}") for n in numbers)
+            )
+        yield asking, ids
+
+
 @pytest.mark.requirement("SEC12")
 @pytest.mark.parametrize(
     ("mode", "query"),
@@ -25,15 +46,9 @@ COPIES, PAGE = 1000, 250
     [("keyword", "gate valve 8 close"), ("semantic", QUESTION), ("hybrid", QUESTION)],
 )
 def test_a_thousand_stuffed_copies_leave_a_true_hit_among_the_ten(
-    asking: Asking, mode: str, query: str
+    stuffed: tuple[Asking, dict[str, UUID]], mode: str, query: str
 ) -> None:
-    ids = asking.write(EntryDraft("operations", "OPS-1", TRUE))
-    stuffed = "why did gate valve 8 close " * 12
-    for start in range(0, COPIES, PAGE):
-        numbers = range(start, start + PAGE)
-        copies = asking.write(
-            *(EntryDraft("spam", f"BAD-{n}", f"{stuffed} {n}") for n in numbers)
-        )
+    asking, ids = stuffed
     # One of them has the very vector of the question besides, as if it were copied.
     vector = ENCODER.encode([query])[0].tolist()
     with connection(asking.pool) as conn:
@@ -42,7 +57,7 @@ def test_a_thousand_stuffed_copies_leave_a_true_hit_among_the_ten(
             sql.SQL("UPDATE {} SET embedding = %s::halfvec WHERE entry_id = %s").format(
                 sql.Identifier(table)
             ),
-            (str(vector), next(iter(copies.values()))),
+            (str(vector), ids["BAD-0"]),
         )
         assert changed.rowcount == 1
 
