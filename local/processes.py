@@ -4,8 +4,8 @@ import atexit
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import IO
 
 import psutil
@@ -33,6 +33,27 @@ def spawn(
     )
     _children[child.pid] = child
     return psutil.Process(child.pid)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hear Ctrl-C and its like afterwards; in the main thread alone.
+
+    What one of them ends between the start of a process and the note of it goes on for
+    ever.
+    """
+    heard: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: heard.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if heard:
+        raise KeyboardInterrupt
 
 
 @atexit.register

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Protocol
 
-from local import fetch, runner_state, secrets, service_user
+from local import fetch, processes, runner_state, secrets, service_user
 from local.opensearch import EmbeddedOpenSearch
 from local.place import PortTakenError, ServerError, StackFolders
 from local.ports import Ports
@@ -127,8 +127,11 @@ class Stack:
 
         # In threads, while this one fetches.
         starters = self._starters
-        first = starters.submit(self._ready, "postgres", given.database_url, postgres)
-        second = starters.submit(self._ready, "valkey", given.broker_url, valkey)
+        with processes.uninterrupted():
+            first = starters.submit(
+                self._ready, "postgres", given.database_url, postgres
+            )
+            second = starters.submit(self._ready, "valkey", given.broker_url, valkey)
         engine_url = given.opensearch_url or self._start_opensearch(given)
         addresses = Addresses(first.result(), second.result(), engine_url)
         self._supervisor = threading.Thread(target=self._supervise, daemon=True)
@@ -197,9 +200,10 @@ class Stack:
         with self._step(step):
             fetch.fetch_opensearch(self._place.cache, progress, given.opensearch_zip)
         place = self._place
-        return self._launch(
-            "opensearch", lambda port: EmbeddedOpenSearch(place, port)
-        ).url
+        with processes.uninterrupted():
+            return self._launch(
+                "opensearch", lambda port: EmbeddedOpenSearch(place, port)
+            ).url
 
     def _launch(self, name: str, make: Callable[[int], Server]) -> Server:
         """Start a server on the port it has always had, or on a new one if need be."""
