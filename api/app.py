@@ -71,6 +71,7 @@ from shared.messaging.nudges import Nudger
 from shared.messaging.redis_link import RedisLink
 from shared.postgres.count_cache import Sparing
 from shared.settings.settings import Settings
+from shared.sources.admin import source_overview
 from shared.stages import entry_stages
 from shared.version import VERSION
 
@@ -208,6 +209,7 @@ def _open(settings: Settings) -> ApiContext:
         exports=Exports(settings, url),
         counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),
         entry_counts=Sparing(max),
+        stocks=source_overview.keep_stocks(),
         vector_counts=Sparing(
             lambda found: max(found.entries, found.embedded) if found else math.inf
         ),

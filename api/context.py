@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from shared.postgres.count_cache import Sparing
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings
+    from shared.sources.admin.source_overview import Stock
     from shared.work.lag import Lag
 
 
@@ -66,6 +67,8 @@ class ApiContext:
     # How far each stage is, by tenant; entries and what the index lacks, by rights.
     counts: Sparing[Lag]
     entry_counts: Sparing[tuple[int, int]]
+    # What is stored of each source, by rights.
+    stocks: Sparing[Stock]
     # By tenant and live model; None: not counted in time, which is kept, too.
     vector_counts: Sparing[EmbeddingCounts | None]
     opensearch: OpenSearch | None

@@ -64,7 +64,7 @@ def list_sources(caller: Caller, ctx: Ctx) -> Response:
     """Every source of the caller's facility, and what is wrong with it."""
     with connection(ctx.pool) as conn:
         found = source_overview.list_sources(
-            conn, caller.scope, ctx.settings.sources, counted=True
+            conn, caller.scope, ctx.settings.sources, stocks=ctx.stocks
         )
     admin = caller.scope.is_admin
     return as_json({"items": [source_out(one, admin=admin) for one in found]})
@@ -270,7 +270,7 @@ def _nudge(ctx: ApiContext, source: str, kind: str) -> None:
 def _one(ctx: ApiContext, scope: Scope, name: str) -> Response:
     with connection(ctx.pool) as conn:
         found = source_overview.list_sources(
-            conn, scope, ctx.settings.sources, name, counted=True
+            conn, scope, ctx.settings.sources, name, stocks=ctx.stocks
         )
     if not found:
         raise NotFoundError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +14,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.postgres.count_cache import Sparing
 from shared.settings.source_sections import SourceSettings
 from shared.sources import newest_entry, run_records, source_state
 from shared.sources.admin import shortfalls
@@ -137,20 +140,28 @@ def behind(conn: Connection[TupleRow], tenant: str) -> list[Behind]:
     return [Behind(*row) for row in conn.execute(_BEHIND, values)]
 
 
+def keep_stocks() -> Sparing[Stock]:
+    """Make a cache of counts, each kept the longer the more there was to count."""
+    return Sparing(lambda one: math.inf if one.has_more else one.entries)
+
+
 def list_sources(
     conn: Connection[TupleRow],
     scope: Scope,
     configured: Mapping[str, SourceSettings],
     name: str | None = None,
     *,
-    counted: bool = False,
+    stocks: Sparing[Stock] | None = None,
 ) -> list[SourceView]:
-    """Return every source of the caller's tenant, or one, by name."""
+    """Return every source of the caller's tenant, or one, by name.
+
+    `stocks`: the counts of stored entries that are still good; without it none is made.
+    """
     states = {one.source: one for one in source_state.listing(conn, scope.tenant)}
     now = chore_records.read_clock(conn)
     found = dict(_pushed(configured, scope.tenant))
     found |= {source: one.settings for source, one in states.items()}
-    lacking = shortfalls.load_shortfalls(conn, scope.tenant) if counted else {}
+    lacking = {} if stocks is None else shortfalls.load_shortfalls(conn, scope.tenant)
     return [
         _view(
             conn,
@@ -159,7 +170,7 @@ def list_sources(
             states.get(source),
             {**scope.params, "source": source, "looked_through": MOST_COUNTED},
             lacking=lacking.get(source, Shortfall()),
-            counted=counted,
+            stocks=stocks,
             now=now,
         )
         for source, settings in sorted(found.items())
@@ -186,13 +197,13 @@ def _view(
     values: Mapping[str, Any],
     *,
     lacking: Shortfall,
-    counted: bool,
+    stocks: Sparing[Stock] | None,
     now: datetime,
 ) -> SourceView:
     stock = None
-    if counted:
-        with conn.cursor(row_factory=class_row(Stock)) as cur:
-            stock = cur.execute(_STOCK, values).fetchone()
+    if stocks is not None:
+        whose = json.dumps(values, sort_keys=True)
+        stock = stocks.get(whose, lambda: _count_stock(conn, values))
     last = conn.execute(_NEWEST, values).fetchone()
     latest = run_records.list_runs(conn, str(values["tenant"]), limit=1, source=name)
     return SourceView(
@@ -206,6 +217,13 @@ def _view(
         last[0] if last else None,
         now,
     )
+
+
+def _count_stock(conn: Connection[TupleRow], values: Mapping[str, Any]) -> Stock:
+    with conn.cursor(row_factory=class_row(Stock)) as cur:
+        found = cur.execute(_STOCK, values).fetchone()
+    assert found is not None
+    return found
 
 
 def _problem(view: SourceView) -> str | None:

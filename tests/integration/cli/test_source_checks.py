@@ -110,7 +110,10 @@ def test_what_is_not_here_of_a_source_is_named_with_its_reason(
         ),
     ]
     views = source_overview.list_sources(
-        committing, Scope("linac", "me"), settings.sources, counted=True
+        committing,
+        Scope("linac", "me"),
+        settings.sources,
+        stocks=source_overview.keep_stocks(),
     )
     (linac,) = (source_out(one, admin=False) for one in views if one.state)
     assert (linac["quarantined"], linac["files_not_fetched"]) == (0, 3)

@@ -19,7 +19,9 @@ CONFIGURED = {"api": SourceSettings(adapter=PUSH)}
 
 
 def stock(conn, scope=ALL) -> tuple[int, bool, datetime | None, list[str]]:
-    (view,) = source_overview.list_sources(conn, scope, CONFIGURED, counted=True)
+    (view,) = source_overview.list_sources(
+        conn, scope, CONFIGURED, stocks=source_overview.keep_stocks()
+    )
     found = view.stock
     assert found is not None
     return found.entries, found.has_more, view.newest, found.logbooks
