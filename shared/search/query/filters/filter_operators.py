@@ -140,7 +140,7 @@ def entries_of(
     return {"sources": sources, "ids": tuple(one.external_id for one in named)}
 
 
-def named(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
+def refuse_empty_ids(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
     """Return ids as they are, or refuse an empty one: no entry has it."""
     if not all(one.strip() for one in listed):
         message = "An id is not empty."

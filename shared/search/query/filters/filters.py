@@ -316,7 +316,7 @@ def _narrowed(
     elif name == "source" and (entries := filter_operators.entries_of(path, told)):
         return entries
     elif name == ENTRY:
-        ids = filter_operators.named(path, told["in"])
+        ids = filter_operators.refuse_empty_ids(path, told["in"])
         told = {"in": filter_operators.entry_ids(ids)}
     called = _CALLED_IN_FILTERS[name]
     return {called[said]: listed for said, listed in told.items()}
