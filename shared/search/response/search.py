@@ -42,12 +42,9 @@ def count_facets(context: SearchContext, plan: Plan) -> dict[str, Any] | None:
     """Carry out the branch that counts, and no other; None: it failed or was late."""
     if FACETS not in plan.branches:
         return {}
+    deadline = context.now() + plan.deadline_ms / 1000
     number = plan.branches.index(FACETS)
-    ends_at = deadline_shares.branch_end(
-        context.now() + plan.deadline_ms / 1000, plan.deadline_ms
-    )
-    branch = Branch(plan.of_branch(number), FACETS, ends_at, context.now)
-    *_, counted = run_pipeline.carry_out_branch(context, branch)
+    *_, counted = _carry_out_branch(context, plan, number, deadline)
     return None if counted.unsearched else counted.counts or {}
 
 
@@ -72,17 +69,20 @@ def carry_out_branches(
     context: SearchContext, plan: Plan, deadline: float
 ) -> dict[int, list[Outcome]]:
     """Carry out the branches of a plan; return their outcomes by branch number."""
-    ends_at = deadline_shares.branch_end(deadline, plan.deadline_ms)
     return {
-        number: run_pipeline.carry_out_branch(
-            context,
-            Branch(
-                plan.of_branch(number),
-                name,
-                ends_at,
-                context.now,
-                part=plan.part_of(number),
-            ),
-        )
-        for number, name in enumerate(plan.branches)
+        number: _carry_out_branch(context, plan, number, deadline)
+        for number in range(len(plan.branches))
     }
+
+
+def _carry_out_branch(
+    context: SearchContext, plan: Plan, number: int, deadline: float
+) -> list[Outcome]:
+    branch = Branch(
+        plan.of_branch(number),
+        plan.branches[number],
+        deadline_shares.branch_end(deadline, plan.deadline_ms),
+        context.now,
+        part=plan.part_of(number),
+    )
+    return run_pipeline.carry_out_branch(context, branch)
