@@ -70,7 +70,7 @@ INDEXING_STAGES = (stage_names.METADATA_STAGE, stage_names.INDEX_STAGE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
+class Standing:
     """The work, the index and the sources at one moment, as a caller may see them."""
 
     work: Overview
@@ -95,7 +95,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
     """From the work table, not from the lengths of queues; counts are your own."""
     with connection(ctx.pool) as conn:
         seen = _load_standing(ctx, conn, caller.scope)
-    return as_json(_make_lag_body(seen, caller.scope))
+    return as_json(make_lag_body(seen, caller.scope))
 
 
 @router.get(
@@ -113,9 +113,9 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
 
 async def load_status(
     caller: CallerInfo, ctx: ApiContext
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the bodies of status and of lag, as they are at one moment."""
-    found, asked, (known, behind) = await asyncio.gather(
+) -> tuple[dict[str, Any], Standing]:
+    """Return the body of status, and how all stands that it was made of."""
+    found, asked, (known, seen) = await asyncio.gather(
         ctx.probes.all(),
         ctx.provider.all(),
         asyncio.to_thread(_known, ctx, caller.scope),
@@ -128,7 +128,7 @@ async def load_status(
         **known.pop("semantic"),
     }
     told = {"version": VERSION, "components": components, "semantic": semantic}
-    return {**told, **known}, behind
+    return {**told, **known}, seen
 
 
 def _component(one: Finding, scope: Scope) -> dict[str, Any]:
@@ -175,16 +175,17 @@ def _index(
 
 def _load_standing(
     ctx: ApiContext, conn: Connection[TupleRow], scope: Scope
-) -> _Standing:
+) -> Standing:
     work = _overview(ctx, conn, scope)
-    return _Standing(
+    return Standing(
         work,
         _index(ctx, conn, scope, work),
         source_views.list_sources(conn, scope, ctx.settings.sources),
     )
 
 
-def _make_lag_body(seen: _Standing, scope: Scope) -> dict[str, Any]:
+def make_lag_body(seen: Standing, scope: Scope) -> dict[str, Any]:
+    """Return the body of lag, as it is told with how all stands."""
     work = seen.work
     return {
         "as_of": timestamp(work.as_of),
@@ -200,8 +201,8 @@ def _make_lag_body(seen: _Standing, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _known(ctx: ApiContext, scope: Scope) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the part of status that Postgres knows, and the body of lag."""
+def _known(ctx: ApiContext, scope: Scope) -> tuple[dict[str, Any], Standing]:
+    """Return the part of status that Postgres knows, and how all stands."""
     with connection(ctx.pool) as conn:
         seen = _load_standing(ctx, conn, scope)
         has_pgvector, live = (
@@ -230,7 +231,7 @@ def _known(ctx: ApiContext, scope: Scope) -> tuple[dict[str, Any], dict[str, Any
         **paused_stages(work.stages),
         "problems": seen.problems,
     }
-    return known, _make_lag_body(seen, scope)
+    return known, seen
 
 
 def _vectors(

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from api.context import Caller, Ctx, needs
 from api.operations.routes import quarantine
-from api.operations.routes.status import load_status
+from api.operations.routes.status import load_status, make_lag_body
 from api.operations.schemas.quarantine import Filter
 from api.web import rendering
 from api.web.page_route import PageRoute, read_form
@@ -24,7 +24,8 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 @router.get("/status.json", dependencies=[Depends(needs("read"))])
 async def get_status_page(request: Request, caller: Caller, ctx: Ctx) -> Response:
     """Show components, stages and sources, and first what is wrong."""
-    told, lag = await load_status(caller, ctx)
+    told, seen = await load_status(caller, ctx)
+    lag = make_lag_body(seen, caller.scope)
     body = {**told, "stages": lag["stages"], "as_of": lag["as_of"]}
     body["queues"] = lag["workers"]
     flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
