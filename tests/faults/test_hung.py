@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from shared.messaging.task_names import task_of
-from shared.work.due_work import MAX_STRIKES
 from tests.faults.test_poison import is_plainly_there, seconds
 from tests.support.faults.injected.restarting import started_again
 from tests.support.faults.measures.ledger import Ledger, p95
@@ -24,6 +23,7 @@ from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
 LATE_SECONDS = 2.0
+MAX_STRIKES = 3
 # A thread's limit is that of one batch, which takes 10 s at most.
 THREAD_SECONDS = 12.0
 # At which stage, by which word, and whether a limit interrupts it.
