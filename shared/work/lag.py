@@ -95,9 +95,11 @@ _LIVE_OF_KNOWN: LiteralString = """
          WHERE known.stage = ANY(%(that_run)s) OR starts_with(known.stage, 'embed:')
          LIMIT %(most)s) AS counted"""
 _LIVE_DUE: LiteralString = KNOWN_STAGES + _LIVE_OF_KNOWN
+# The first and the last by the index: comparisons with a name that the planner is not
+# told of until later would be made with every entry there is.
 _IS_ALONE: LiteralString = """
-    SELECT NOT EXISTS (SELECT FROM entry WHERE tenant < %(tenant)s)
-       AND NOT EXISTS (SELECT FROM entry WHERE tenant > %(tenant)s)"""
+    SELECT coalesce(min(tenant) = %(tenant)s AND max(tenant) = %(tenant)s, true)
+      FROM entry"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.sources.admin import shortfalls, source_overview
+from shared.work import lag
 
 # Of one source nearly all entries, of one some old ones, of one what is deleted.
 MANY, FEW, MOST = 16_000, 200, 1000
@@ -100,6 +101,16 @@ def test_the_numbers_of_every_source_are_looked_up_one_by_one(filled):
         one.source: one.lag_seconds or 0 for one in source_overview.behind(filled, "*")
     }
     assert behind["busy"] < behind["old"]
+
+
+def test_whether_a_facility_is_alone_is_read_off_both_ends_of_an_index(filled):
+    # As it is planned once it has been prepared: for whichever facility.
+    filled.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+    filled.execute("PREPARE alone AS" + lag._IS_ALONE.replace("%(tenant)s", "$1"))
+    found = steps(filled, "EXECUTE alone ('default')")
+    scans = [one for one in found if one.get("Relation Name") == "entry"]
+    assert [one["Node Type"] for one in scans] == ["Index Only Scan"] * 2
+    assert [one["Actual Rows"] for one in scans] == [1, 1]
 
 
 def test_files_that_came_cost_nothing_where_the_others_are_counted(filled):
