@@ -35,28 +35,29 @@ class Probe:
         name: str,
         ask: Callable[[], None],
         seconds: float = PROBE_SECONDS,
-        kept_seconds: float = 0.0,
     ) -> None:
         self.name = name
         self._ask = ask
         self._seconds = seconds
-        self._kept_seconds = kept_seconds
         self._lock = threading.Lock()
         self._running: Future[Finding] | None = None
         self._ended_at = 0.0
 
-    async def find(self) -> Finding:
-        """Return within the budget, whether or not the backend ever answers."""
-        future = self._current()
+    async def find(self, kept_seconds: float) -> Finding:
+        """Return within the budget, whether or not the backend ever answers.
+
+        What was found that few seconds ago, or fewer, is found again.
+        """
+        future = self._current(kept_seconds)
         try:
             async with asyncio.timeout(self._seconds):
                 return await asyncio.shield(asyncio.wrap_future(future))
         except TimeoutError:
             return Finding(ok=False, technical=f"no answer in {self._seconds} s")
 
-    def _current(self) -> Future[Finding]:
+    def _current(self, kept_seconds: float) -> Future[Finding]:
         with self._lock:
-            if self._running is None or self._is_over():
+            if self._running is None or self._is_over(kept_seconds):
                 self._running = Future()
                 thread = threading.Thread(
                     target=self._run,
@@ -67,11 +68,11 @@ class Probe:
                 thread.start()
             return self._running
 
-    def _is_over(self) -> bool:
+    def _is_over(self, kept_seconds: float) -> bool:
         """Tell whether the last probe has ended and its finding has expired."""
         running = self._running
         age = time.monotonic() - self._ended_at
-        return running is not None and running.done() and age >= self._kept_seconds
+        return running is not None and running.done() and age >= kept_seconds
 
     def _run(self, future: Future[Finding]) -> None:
         began = time.monotonic()
@@ -97,13 +98,11 @@ class Probes:
         self,
         asked: dict[str, Callable[[], None]],
         seconds: float = PROBE_SECONDS,
-        kept_seconds: float = 0.0,
     ) -> None:
-        self._probes = [
-            Probe(name, ask, seconds, kept_seconds) for name, ask in asked.items()
-        ]
+        self._probes = [Probe(name, ask, seconds) for name, ask in asked.items()]
 
-    async def all(self) -> dict[str, Finding]:
-        """Ask all of them at once."""
-        found = await asyncio.gather(*(probe.find() for probe in self._probes))
+    async def all(self, *, kept_seconds: float = 0.0) -> dict[str, Finding]:
+        """Ask all of them at once, but those that were asked so few seconds ago."""
+        asked = (probe.find(kept_seconds) for probe in self._probes)
+        found = await asyncio.gather(*asked)
         return {probe.name: one for probe, one in zip(self._probes, found, strict=True)}

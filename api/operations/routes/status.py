@@ -66,6 +66,10 @@ log = get_logger()
 
 # Millions of vectors take longer to count than a status may take.
 VECTORS_MS = 2_000
+# A login to Postgres takes longer than all that is read there; health is asked anew.
+_PROBES_KEPT_SECONDS = 1.0
+# Each question to a hosted one may cost.
+_PROVIDER_KEPT_SECONDS = 2.0
 INDEXING_STAGES = (stage_names.METADATA_STAGE, stage_names.INDEX_STAGE)
 
 
@@ -116,8 +120,8 @@ async def load_status(
 ) -> tuple[dict[str, Any], Standing]:
     """Return the body of status, and how all stands that it was made of."""
     found, asked, (known, seen) = await asyncio.gather(
-        ctx.probes.all(),
-        ctx.provider.all(),
+        ctx.probes.all(kept_seconds=_PROBES_KEPT_SECONDS),
+        ctx.provider.all(kept_seconds=_PROVIDER_KEPT_SECONDS),
         asyncio.to_thread(_known, ctx, caller.scope),
     )
     components: dict[str, Any] = {
