@@ -16,6 +16,8 @@ from shared.settings.settings import Settings
 from tests.support.read_page import read_page
 
 HTML = {"accept": "text/html"}
+# As a browser asks for what it shows in a window.
+WINDOW = {**HTML, "sec-fetch-dest": "document"}
 
 
 class _Callers:
@@ -37,6 +39,7 @@ def browse(
     scope: Scope | None = None,
     settings: Settings | None = None,
     form: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] = HTML,
     **parts: Any,
 ) -> httpx2.Response:
     """Return what a browser is shown; `parts`: what the application's context has.
@@ -57,10 +60,10 @@ def browse(
         where, base = "http://127.0.0.1", settings.base_path
         async with httpx2.AsyncClient(transport=transport, base_url=where) as client:
             if form is None:
-                return await client.get(path, headers=HTML)
-            headers = {**HTML, "origin": where}
+                return await client.get(path, headers=headers)
+            sent_by = {**HTML, "origin": where}
             shown = read_page((await client.get(f"{base}/login", headers=HTML)).text)
             csrf = {"csrf": shown.one("input", name="csrf")["value"]}
-            return await client.post(path, data={**csrf, **form}, headers=headers)
+            return await client.post(path, data={**csrf, **form}, headers=sent_by)
 
     return asyncio.run(ask())

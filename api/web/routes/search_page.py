@@ -15,6 +15,7 @@ from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import shift_times
 from api.search.routes.search import fault_of, planned
 from api.search.unified_search import require_unified_search
+from api.server import errors
 from api.server.json_response import as_json
 from api.web import answer_card, entry_view, histogram, page_visit, read_as, rendering
 from api.web.chips import find_follow_ups
@@ -29,7 +30,11 @@ from shared.search.query.plan import Plan
 
 log = get_logger()
 
-_FACETS = "<!-- what is counted -->"
+_FOUND, _FACETS = "<!-- what is found -->", "<!-- what is counted -->"
+# Where the page of an error goes on below the head that every page has.
+_MAIN = '<main id="main" tabindex="-1">'
+# Whoever went away has still asked: a place is held until the search is over.
+_under_way: set[asyncio.Task[tuple[str, dict[str, Any]]]] = set()
 
 
 class SearchRoute(PageRoute):
@@ -62,30 +67,122 @@ async def get_search_page(
     fault = fault_of(request, caller, ctx)
     asked = form.request(has_answers=ctx.settings.synthesis.enabled)
     plan = await planned(asked.question(fault), caller, ctx)
-    reply = await ctx.searches.ask(plan, caller, None)
     is_twin = rendering.is_twin(request)
     visit = None if is_twin else page_visit.begin_visit(request, ctx)
+    if request.headers.get("sec-fetch-dest") == "document":
+        parts = _as_it_comes(request, form, plan, visit, caller, ctx)
+    else:
+        # Whoever shows no window is told by the status how it went.
+        found = await _ask(request, plan, visit, caller, ctx)
+        if isinstance(found, str):
+            led = RedirectResponse(found, 303)
+            page_visit.keep_visit(led, visit, ctx)
+            return led
+        if is_twin:
+            return as_json({**found, "facets": await _counted(form, caller, ctx) or {}})
+        text = await _page(request, form, plan, found, caller, ctx)
+        parts = _parts(request, text, form, found, caller, ctx)
+    answer = StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
+    page_visit.keep_visit(answer, visit, ctx)
+    return answer
+
+
+@router.post("/search/words")
+async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
+    """Have a model word the answer of a search, and lead to the job that it is."""
+    await read_form(request)
+    form = SearchForm.read(request.query_params, rendering.list_modes(request))
+    plan = await planned(form.request().question(None), caller, ctx)
+    job = await ctx.searches.submit(plan, caller)
+    return RedirectResponse(f"{ctx.settings.base_path}/jobs/{job.job_id}", 303)
+
+
+async def _as_it_comes(
+    request: Request,
+    form: SearchForm,
+    plan: Plan,
+    visit: str | None,
+    caller: CallerInfo,
+    ctx: ApiContext,
+) -> AsyncIterator[str]:
+    """Yield the box while it is searched, then what is found, or why nothing is."""
+    making = asyncio.create_task(_make(request, form, plan, visit, caller, ctx))
+    _under_way.add(making)
+    making.add_done_callback(_under_way.discard)
+    box = rendering.render(request, "search.html", form=form, found_here=_FOUND)
+    yield box.partition(_FOUND)[0]
+    await asyncio.wait([making])
+    trouble = making.exception()
+    if trouble is not None:
+        yield _tell_below(request, trouble)
+        return
+    text, found = making.result()
+    rest = text.partition(_FOUND)[2]
+    async for part in _parts(request, rest, form, found, caller, ctx):
+        yield part
+
+
+async def _make(
+    request: Request,
+    form: SearchForm,
+    plan: Plan,
+    visit: str | None,
+    caller: CallerInfo,
+    ctx: ApiContext,
+) -> tuple[str, dict[str, Any]]:
+    """Return the page, and the answer that it shows, if the search has ended."""
+    found = await _ask(request, plan, visit, caller, ctx)
+    if isinstance(found, str):
+        shown = {"form": form, "found_here": _FOUND, "place": found}
+        return rendering.render(request, "search.html", **shown), {}
+    return await _page(request, form, plan, found, caller, ctx), found
+
+
+def _tell_below(request: Request, trouble: BaseException) -> str:
+    """Return the page of an error without the head, which has been sent already."""
+    if isinstance(trouble, LogchordError):
+        told = errors.answer(trouble, request.state)
+    else:
+        assert isinstance(trouble, Exception)
+        told = errors.unexpected(trouble, request.state)
+    return bytes(told.body).decode().partition(_MAIN)[2]
+
+
+async def _ask(
+    request: Request,
+    plan: Plan,
+    visit: str | None,
+    caller: CallerInfo,
+    ctx: ApiContext,
+) -> dict[str, Any] | str:
+    """Return the answer, or the place of a job that outlasts whoever waits."""
+    reply = await ctx.searches.ask(plan, caller, None)
     asked_as = (caller.scope.tenant, plan.query, visit)
     rescue = page_visit.find_rescue(request)
     if isinstance(reply, Job):
-        # It may take longer than anybody waits: its own page follows it.
         ctx.telemetry.expect_job(reply.job_id, *asked_as, rescue)
-        twin = rendering.TWIN if is_twin else ""
-        place = f"{ctx.settings.base_path}/jobs/{reply.job_id}{twin}"
-        led = RedirectResponse(place, 303)
-        page_visit.keep_visit(led, visit, ctx)
-        return led
+        twin = rendering.TWIN if rendering.is_twin(request) else ""
+        return f"{ctx.settings.base_path}/jobs/{reply.job_id}{twin}"
     ctx.telemetry.note_answer(*asked_as, reply, rescue)
-    body: dict[str, Any] = json.loads(reply)
-    if is_twin:
-        return as_json({**body, "facets": await _counted(form, caller, ctx) or {}})
+    found: dict[str, Any] = json.loads(reply)
+    return found
+
+
+async def _page(
+    request: Request,
+    form: SearchForm,
+    plan: Plan,
+    body: dict[str, Any],
+    caller: CallerInfo,
+    ctx: ApiContext,
+) -> str:
     first = (form.page - 1) * PAGE_HITS
     shown = body["results"][first : first + PAGE_HITS]
     opened = None
     if form.open:
         opened = await entry_view.open_beside(ctx, caller, form.open, form.q)
     goes_on = _goes_on(form, body)
-    text = rendering.render(
+    return rendering.render(
         request,
         "search.html",
         body=body,
@@ -106,22 +203,9 @@ async def get_search_page(
         opened=opened,
         empty=_kind_of_empty(body),
         is_grounded=(body["context_answer"] or {}).get("status") == "grounded",
+        found_here=_FOUND,
         facets_here=_FACETS,
     )
-    parts = _parts(request, text, form, body, caller, ctx)
-    answer = StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
-    page_visit.keep_visit(answer, visit, ctx)
-    return answer
-
-
-@router.post("/search/words")
-async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Response:
-    """Have a model word the answer of a search, and lead to the job that it is."""
-    await read_form(request)
-    form = SearchForm.read(request.query_params, rendering.list_modes(request))
-    plan = await planned(form.request().question(None), caller, ctx)
-    job = await ctx.searches.submit(plan, caller)
-    return RedirectResponse(f"{ctx.settings.base_path}/jobs/{job.job_id}", 303)
 
 
 def _place_of_words(

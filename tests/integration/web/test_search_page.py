@@ -11,6 +11,7 @@ import pytest
 from api.web.search_form import SearchForm
 from tests.support.fixtures.system import System
 from tests.support.read_page import Element, read_page
+from tests.support.web_app import WINDOW
 
 HTML = {"accept": "text/html"}
 QUESTION = "why did gate valve 8 close with beam in the machine"
@@ -263,6 +264,26 @@ def test_a_search_that_fails_says_so_on_a_page_of_its_own(
     page = read_page(answer.text)
     assert page.one(cls="empty-down").one("h1").text == "Search is down"
     assert page.link("How the system is") == "/status"
+
+
+def test_a_browser_shows_the_box_while_it_is_searched(
+    running: System, tenant: str
+) -> None:
+    late = {**WINDOW, "X-Logchord-Fault": "branch=*;delay_ms=1000"}
+    with (
+        running.client(running.key(tenant=tenant, scopes=("admin",))) as admin,
+        admin.stream("GET", "/search?q=valve", headers=late) as answer,
+    ):
+        chunks, box = answer.iter_text(), ""
+        while "</form>" not in box:
+            box += next(chunks)
+        rest = "".join(chunks)
+
+    assert "<h1" not in box
+    page = read_page(box + rest)
+    assert page.one("input", id="q")["value"] == "valve"
+    assert [one.text for one in page.every("h1")] == ["Results for valve"]
+    assert page.one("aside", cls="counts")["aria-label"] == "Narrow the search"
 
 
 def test_a_search_of_which_a_part_fails_says_which(

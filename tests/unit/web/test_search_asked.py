@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -9,10 +10,12 @@ import pytest
 
 from api.web.routes import search_page
 from shared.access.scope import Scope
+from shared.errors import LogchordError, SearchTimeoutError
 from shared.ids import uuid7
 from shared.search.jobs.job import Job
 from shared.settings.settings import Settings
-from tests.support.web_app import browse
+from tests.support.read_page import read_page
+from tests.support.web_app import HTML, WINDOW, browse
 
 ANNA = Scope("main", "anna", allowed=frozenset({"read", "search"}))
 
@@ -20,10 +23,12 @@ ANNA = Scope("main", "anna", allowed=frozenset({"read", "search"}))
 class Searches:
     """Answers every search as `Searches.ask` does one that outlasts its asker."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job | Exception) -> None:
         self._job = job
 
     async def ask(self, *_: object) -> Job:
+        if isinstance(self._job, Exception):
+            raise self._job
         return self._job
 
 
@@ -38,7 +43,11 @@ class Telemetry:
 
 
 def asked(
-    monkeypatch: pytest.MonkeyPatch, path: str, settings: Settings | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    settings: Settings | None = None,
+    headers: Mapping[str, str] = HTML,
+    trouble: Exception | None = None,
 ) -> tuple[list[Any], Job, Any]:
     questions: list[Any] = []
 
@@ -52,7 +61,8 @@ def asked(
         path,
         scope=ANNA,
         settings=settings,
-        searches=Searches(job),
+        headers=headers,
+        searches=Searches(trouble or job),
         telemetry=Telemetry(),
     )
     return questions, job, answer
@@ -69,6 +79,45 @@ def test_a_search_that_outlasts_its_asker_is_followed_on_its_own_page(
     visit = answer.cookies.get("visit")
     assert (visit is None) == bool(twin)
     assert Telemetry.expected == [job.job_id, "main", "valve", visit, "meant"]
+
+
+def test_a_browser_that_shows_the_box_already_is_led_to_the_search_that_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, job, answer = asked(monkeypatch, "/search?q=valve&via=meant", headers=WINDOW)
+
+    assert answer.status_code == 200
+    page, place = read_page(answer.text), f"/jobs/{job.job_id}"
+    assert page.one("input", id="q")["value"] == "valve"
+    refresh = {"http-equiv": "refresh"}
+    assert page.one("meta", **refresh)["content"] == f"0; url={place}"
+    assert page.link("follow it") == place
+    visit = answer.cookies["visit"]
+    assert Telemetry.expected == [job.job_id, "main", "valve", visit, "meant"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "head", "code"),
+    [
+        (SearchTimeoutError(), "Search is down", "504 search_timeout"),
+        (LogchordError(code="broker_unavailable"), "Search is down", "503 broker"),
+        (RuntimeError("unforeseen"), "Not available", "500 internal"),
+    ],
+)
+def test_a_browser_that_shows_the_box_already_is_told_below_it_what_failed(
+    monkeypatch: pytest.MonkeyPatch, trouble: Exception, head: str, code: str
+) -> None:
+    _, _, answer = asked(
+        monkeypatch, "/search?q=valve", headers=WINDOW, trouble=trouble
+    )
+
+    page = read_page(answer.text)
+    assert page.one("input", id="q")["value"] == "valve"
+    assert [one.text for one in page.every("h1")] == [head]
+    assert code in page.one("main").text
+    assert page.link("How the system is") == "/status"
+    assert len([*page.every("footer")]) == 1
+    assert "unforeseen" not in answer.text
 
 
 @pytest.mark.parametrize(
