@@ -1,4 +1,4 @@
-"""Files of tests run side by side in two lanes; some need the machine for themselves.
+"""Files of tests run side by side in three lanes; some need the machine for themselves.
 
 A lane is a process of pytest-xdist with servers of its own. Each test holds a lock
 while it runs: with all others, or by itself, as what is marked `alone` does, and every

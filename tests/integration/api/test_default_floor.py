@@ -28,6 +28,9 @@ def sampled(running: System) -> Iterator[httpx2.Client]:
             client.post("/v1/entries", json={"entries": page}).raise_for_status()
         done = partial(are_worked_on, client)
         until(done, within_seconds=180, what="the sample logbook")
+        # What the stages have written is found once the index has refreshed.
+        again = client.post("/v1/entries?wait_for=index", json={"entries": page})
+        assert again.json()["indexed"] is True
         yield client
 
 
