@@ -7,12 +7,14 @@ import hmac
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import yaml
 
@@ -22,6 +24,11 @@ from tests.support.fixtures.system import System
 from tests.support.typed import Run, typist
 from tests.support.waiting import until
 from workers.adapters.kit.stub import StubEntry
+
+_HOLD_SCHEDULE = "SELECT FROM source_schedule WHERE source = 'ring' FOR UPDATE"
+_WAITING_FOR_LOCK = """
+    SELECT count(*) FROM pg_stat_activity
+     WHERE application_name LIKE 'logchord api%' AND wait_event_type = 'Lock'"""
 
 
 def entry(number: int, **fields: Any) -> StubEntry:
@@ -326,6 +333,36 @@ def test_who_may_read_which_logbook_is_shown_and_changes_with_the_file(
         finally:
             file.write_text(before, "utf-8")
             admin.post("/v1/sources/reload")
+
+
+def test_a_reload_that_meets_a_page_being_stored_is_done_again(
+    system, admin, files, olog
+):
+    file = files / "logchord.yaml"
+    before = file.read_text("utf-8")
+    file.write_text(configuration(olog, reconcile_every_seconds=7201), "utf-8")
+    try:
+        with (
+            psycopg.connect(system.database, autocommit=True) as watcher,
+            psycopg.connect(system.database) as worker,
+            ThreadPoolExecutor(1) as beside,
+        ):
+            worker.execute("SET LOCAL deadlock_timeout = '1min'")
+            worker.execute(_HOLD_SCHEDULE)
+            reload = beside.submit(admin.post, "/v1/sources/reload")
+            until(
+                lambda: watcher.execute(_WAITING_FOR_LOCK).fetchone() != (0,),
+                within_seconds=10,
+                what="a reload that waits for the schedule",
+            )
+            # So the reload looks for a deadlock before this one does, and is ended.
+            worker.execute("UPDATE source_state SET failures = failures")
+            worker.commit()
+        assert reload.result().status_code == 200
+        assert reload.result().json()["changed"] == ["ring"]
+    finally:
+        file.write_text(before, "utf-8")
+        admin.post("/v1/sources/reload")
 
 
 def test_add_says_what_the_running_stack_lacks(logchord, admin, files, olog, tmp_path):
