@@ -8,9 +8,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tenacity
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
-from psycopg.errors import DeadlockDetected
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.server.errors import documented
@@ -53,13 +51,6 @@ log = get_logger()
 router = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=StrictRoute)
 
 _EXCERPT_CHARS = 300
-# A page that a worker stores meanwhile may lock the same rows in another order; one of
-# the two is rolled back by Postgres, and arranging again changes nothing.
-_AGAIN = tenacity.Retrying(
-    retry=tenacity.retry_if_exception_cause_type(DeadlockDetected),
-    stop=tenacity.stop_after_attempt(3),
-    reraise=True,
-)
 
 
 @router.get(
@@ -97,12 +88,7 @@ def reload_sources(
 ) -> Response:
     """Take over what is said of sources that are pulled; a wrong one stays as it is."""
     fresh = Settings.load(os.environ)
-
-    def arrange() -> sync_config.Arranged:
-        with connection(ctx.pool) as conn:
-            return sync_config.arrange(conn, fresh, confirm_identity=confirm_identity)
-
-    result = _AGAIN(arrange)
+    result = sync_config.reload(ctx.pool, fresh, confirm_identity=confirm_identity)
     log.info(
         "sources_reloaded",
         subject=caller.scope.subject,

@@ -7,13 +7,16 @@ from datetime import UTC, datetime
 from typing import LiteralString
 from zoneinfo import ZoneInfo
 
+import tenacity
 from cronsim import CronSim, CronSimError
 from psycopg import Connection
+from psycopg.errors import DeadlockDetected
 from psycopg.rows import TupleRow
 
 from shared.entries.saving import attachment_rows
 from shared.errors import ConfigurationError, LogchordError
 from shared.messaging.stage_names import ATTACHMENTS_STAGE
+from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records, source_state
@@ -26,6 +29,12 @@ _DAY_SECONDS = 86_400.0
 # The chore that reads texts anew comes by itself so often.
 _RENEWAL_SECONDS = 3600.0
 _READERS = "readers"
+# A page that a worker stores meanwhile may lock the same rows in another order.
+_AGAIN = tenacity.Retrying(
+    retry=tenacity.retry_if_exception_cause_type(DeadlockDetected),
+    stop=tenacity.stop_after_attempt(3),
+    reraise=True,
+)
 # What `find_expectations` takes from a source.
 _OF_TEXTS = ("language", "locale", "metadata", "timezone")
 
@@ -94,6 +103,18 @@ def arrange(
             schedule.keep_only(conn, name, [])
             result.removed.append(name)
     return result
+
+
+def reload(
+    pool: Pool, settings: Settings, *, confirm_identity: bool = False
+) -> Arranged:
+    """Arrange the sources in one transaction, again where a deadlock has ended it."""
+
+    def commit() -> Arranged:
+        with connection(pool) as conn:
+            return arrange(conn, settings, confirm_identity=confirm_identity)
+
+    return _AGAIN(commit)
 
 
 def _ask_for_files(
