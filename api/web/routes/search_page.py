@@ -69,7 +69,7 @@ async def get_search_page(
     plan = await planned(asked.question(fault), caller, ctx)
     is_twin = rendering.is_twin(request)
     visit = None if is_twin else page_visit.begin_visit(request, ctx)
-    if request.headers.get("sec-fetch-dest") == "document":
+    if not is_twin and request.headers.get("sec-fetch-dest") == "document":
         parts = _as_it_comes(request, form, plan, visit, caller, ctx)
     else:
         # Whoever shows no window is told by the status how it went.

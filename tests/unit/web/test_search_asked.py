@@ -68,11 +68,14 @@ def asked(
     return questions, job, answer
 
 
-@pytest.mark.parametrize("twin", ["", ".json"])
+@pytest.mark.parametrize(
+    ("twin", "headers"), [("", HTML), (".json", HTML), (".json", WINDOW)]
+)
 def test_a_search_that_outlasts_its_asker_is_followed_on_its_own_page(
-    monkeypatch: pytest.MonkeyPatch, twin: str
+    monkeypatch: pytest.MonkeyPatch, twin: str, headers: Mapping[str, str]
 ) -> None:
-    _, job, answer = asked(monkeypatch, f"/search{twin}?q=valve&via=meant")
+    path = f"/search{twin}?q=valve&via=meant"
+    _, job, answer = asked(monkeypatch, path, headers=headers)
 
     assert answer.status_code == 303
     assert answer.headers["location"] == f"/jobs/{job.job_id}{twin}"
