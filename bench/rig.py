@@ -64,9 +64,11 @@ def serving(commands: Sequence[Sequence[str]], ground: Ground) -> Iterator[Rig]:
         children = [ends.enter_context(running(c, ground)) for c in commands]
         settings = Settings.load(ground.environment)
         url = f"http://{settings.host}:{settings.port}"
-        named = zip(commands, children, strict=True)
-        # A worker by its queues: there may be several.
-        processes = ground.processes | {c[-1]: child for c, child in named}
+        processes = dict(ground.processes)
+        for command, child in zip(commands, children, strict=True):
+            # A worker by its queues, of which there may be several.
+            same = sum(name.split("-")[0] == command[-1] for name in processes)
+            processes[f"{command[-1]}-{same + 1}" if same else command[-1]] = child
         made = Rig(settings, url, _key(ground.url), processes)
         _wait_ready(made, ground.url, len(commands) - 1)
         yield made

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 WARM_UP = 10
 # A reader asks, reads, and asks again.
 PAUSE_SECONDS = 0.02
-_COMMANDS = (("serve", "api"), ("serve", "worker", "search"))
+# As many workers as the Procfile has.
+_COMMANDS = (
+    ("serve", "api"),
+    ("serve", "worker", "search"),
+    ("serve", "worker", "search"),
+)
 
 # A body of a search, another each time.
 Make = Callable[[], dict[str, Any]]
