@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
@@ -34,7 +35,9 @@ _FOUND, _FACETS = "<!-- what is found -->", "<!-- what is counted -->"
 # Where the page of an error goes on below the head that every page has.
 _MAIN = '<main id="main" tabindex="-1">'
 # Whoever went away has still asked: a place is held until the search is over.
-_under_way: set[asyncio.Task[tuple[str, dict[str, Any]]]] = set()
+_under_way: set[asyncio.Task[Any]] = set()
+_Counting = asyncio.Task[dict[str, Any] | None]
+T = TypeVar("T")
 
 
 class SearchRoute(PageRoute):
@@ -52,6 +55,18 @@ router = APIRouter(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A search that the page asks for somebody."""
+
+    request: Request
+    form: SearchForm
+    plan: Plan
+    visit: str | None
+    caller: CallerInfo
+    ctx: ApiContext
+
+
 @router.get("/search", name="search_page")
 @router.get("/search.json")
 async def get_search_page(
@@ -65,23 +80,25 @@ async def get_search_page(
     if form.is_blank and not q:
         return RedirectResponse(ctx.settings.base_path + "/", 303)
     fault = fault_of(request, caller, ctx)
-    asked = form.request(has_answers=ctx.settings.synthesis.enabled)
-    plan = await planned(asked.question(fault), caller, ctx)
+    question = form.request(has_answers=ctx.settings.synthesis.enabled).question(fault)
+    plan = await planned(question, caller, ctx)
     is_twin = rendering.is_twin(request)
     visit = None if is_twin else page_visit.begin_visit(request, ctx)
+    asked = _Asked(request, form, plan, visit, caller, ctx)
+    # Beside the search: nothing is counted of the hits, but of all that match.
+    counting = _start(_count(asked))
     if not is_twin and request.headers.get("sec-fetch-dest") == "document":
-        parts = _as_it_comes(request, form, plan, visit, caller, ctx)
+        parts = _as_it_comes(asked, counting)
     else:
         # Whoever shows no window is told by the status how it went.
-        found = await _ask(request, plan, visit, caller, ctx)
+        found = await _ask(asked)
         if isinstance(found, str):
             led = RedirectResponse(found, 303)
             page_visit.keep_visit(led, visit, ctx)
             return led
         if is_twin:
-            return as_json({**found, "facets": await _counted(form, caller, ctx) or {}})
-        text = await _page(request, form, plan, found, caller, ctx)
-        parts = _parts(request, text, form, found, caller, ctx)
+            return as_json({**found, "facets": await counting or {}})
+        parts = _parts(asked, await _render(asked, found), found, counting)
     answer = StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
     page_visit.keep_visit(answer, visit, ctx)
     return answer
@@ -97,18 +114,18 @@ async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Respons
     return RedirectResponse(f"{ctx.settings.base_path}/jobs/{job.job_id}", 303)
 
 
-async def _as_it_comes(
-    request: Request,
-    form: SearchForm,
-    plan: Plan,
-    visit: str | None,
-    caller: CallerInfo,
-    ctx: ApiContext,
-) -> AsyncIterator[str]:
+def _start(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Start work that is done to its end, whoever goes away meanwhile."""
+    task = asyncio.create_task(work)
+    _under_way.add(task)
+    task.add_done_callback(_under_way.discard)
+    return task
+
+
+async def _as_it_comes(asked: _Asked, counting: _Counting) -> AsyncIterator[str]:
     """Yield the box while it is searched, then what is found, or why nothing is."""
-    making = asyncio.create_task(_make(request, form, plan, visit, caller, ctx))
-    _under_way.add(making)
-    making.add_done_callback(_under_way.discard)
+    making = _start(_make(asked))
+    request, form = asked.request, asked.form
     box = rendering.render(request, "search.html", form=form, found_here=_FOUND)
     yield box.partition(_FOUND)[0]
     await asyncio.wait([making])
@@ -117,25 +134,17 @@ async def _as_it_comes(
         yield _tell_below(request, trouble)
         return
     text, found = making.result()
-    rest = text.partition(_FOUND)[2]
-    async for part in _parts(request, rest, form, found, caller, ctx):
+    async for part in _parts(asked, text.partition(_FOUND)[2], found, counting):
         yield part
 
 
-async def _make(
-    request: Request,
-    form: SearchForm,
-    plan: Plan,
-    visit: str | None,
-    caller: CallerInfo,
-    ctx: ApiContext,
-) -> tuple[str, dict[str, Any]]:
+async def _make(asked: _Asked) -> tuple[str, dict[str, Any]]:
     """Return the page, and the answer that it shows, if the search has ended."""
-    found = await _ask(request, plan, visit, caller, ctx)
+    found = await _ask(asked)
     if isinstance(found, str):
-        shown = {"form": form, "found_here": _FOUND, "place": found}
-        return rendering.render(request, "search.html", **shown), {}
-    return await _page(request, form, plan, found, caller, ctx), found
+        shown = {"form": asked.form, "found_here": _FOUND, "place": found}
+        return rendering.render(asked.request, "search.html", **shown), {}
+    return await _render(asked, found), found
 
 
 def _tell_below(request: Request, trouble: BaseException) -> str:
@@ -148,16 +157,11 @@ def _tell_below(request: Request, trouble: BaseException) -> str:
     return bytes(told.body).decode().partition(_MAIN)[2]
 
 
-async def _ask(
-    request: Request,
-    plan: Plan,
-    visit: str | None,
-    caller: CallerInfo,
-    ctx: ApiContext,
-) -> dict[str, Any] | str:
+async def _ask(asked: _Asked) -> dict[str, Any] | str:
     """Return the answer, or the place of a job that outlasts whoever waits."""
-    reply = await ctx.searches.ask(plan, caller, None)
-    asked_as = (caller.scope.tenant, plan.query, visit)
+    ctx, scope, request = asked.ctx, asked.caller.scope, asked.request
+    reply = await ctx.searches.ask(asked.plan, asked.caller, None)
+    asked_as = (scope.tenant, asked.plan.query, asked.visit)
     rescue = page_visit.find_rescue(request)
     if isinstance(reply, Job):
         ctx.telemetry.expect_job(reply.job_id, *asked_as, rescue)
@@ -168,14 +172,8 @@ async def _ask(
     return found
 
 
-async def _page(
-    request: Request,
-    form: SearchForm,
-    plan: Plan,
-    body: dict[str, Any],
-    caller: CallerInfo,
-    ctx: ApiContext,
-) -> str:
+async def _render(asked: _Asked, body: dict[str, Any]) -> str:
+    request, form, ctx, caller = asked.request, asked.form, asked.ctx, asked.caller
     first = (form.page - 1) * PAGE_HITS
     shown = body["results"][first : first + PAGE_HITS]
     opened = None
@@ -195,7 +193,7 @@ async def _page(
             answer_card.make_card, ctx, caller.scope, body, shown
         ),
         readings=read_as.list_readings(
-            form, plan, ctx.searches.facility, rendering.times_of(request)
+            form, asked.plan, ctx.searches.facility, rendering.times_of(request)
         ),
         meant=find_meant(form, body["diagnostics"]),
         spans=shift_times.quick_spans(ctx.searches.calendar),
@@ -223,21 +221,15 @@ def _place_of_words(
 
 
 async def _parts(
-    request: Request,
-    text: str,
-    form: SearchForm,
-    body: Mapping[str, Any],
-    caller: CallerInfo,
-    ctx: ApiContext,
+    asked: _Asked, text: str, body: Mapping[str, Any], counting: _Counting
 ) -> AsyncIterator[str]:
     """Yield the page up to its counts; then the counts, and the end of the page."""
     head, found, tail = text.partition(_FACETS)
     yield head
     if not found:
         return
-    facets, chips = await asyncio.gather(
-        _counted(form, caller, ctx), _follow_ups(form, body, caller, ctx)
-    )
+    request, form = asked.request, asked.form
+    facets, chips = await asyncio.gather(counting, _follow_ups(asked, body))
     chart = histogram.draw((facets or {}).get("date"), form)
     yield rendering.render(
         request, "_facets.html", facets=facets, form=form, chart=chart
@@ -247,12 +239,14 @@ async def _parts(
     yield tail
 
 
-async def _counted(
-    form: SearchForm, caller: CallerInfo, ctx: ApiContext
-) -> dict[str, Any] | None:
+async def _count(asked: _Asked) -> dict[str, Any] | None:
     """Return the counts of all that match; None: they were not made in time."""
+    ctx, scope = asked.ctx, asked.caller.scope
     try:
-        plan = await _plan_of_counts(form, caller, ctx)
+        # As the hits are searched: what is approved counts, too.
+        approved = await ctx.searches.glossaries.of(scope.tenant)
+        question = asked.form.counts_request().question(None)
+        plan = ctx.searches.plan(question, scope, approved)
         facets = await ctx.searches.count_facets(plan)
     except LogchordError as exc:
         # Without them the hits are still the hits.
@@ -263,21 +257,11 @@ async def _counted(
     return facets
 
 
-async def _follow_ups(
-    form: SearchForm, body: Mapping[str, Any], caller: CallerInfo, ctx: ApiContext
-) -> list[str]:
+async def _follow_ups(asked: _Asked, body: Mapping[str, Any]) -> list[str]:
+    form = asked.form
     if form.page > 1:
         return []
-    return await find_follow_ups(ctx, caller, form.q, body)
-
-
-async def _plan_of_counts(
-    form: SearchForm, caller: CallerInfo, ctx: ApiContext
-) -> Plan:
-    # As the hits are searched: what is approved counts, too.
-    approved = await ctx.searches.glossaries.of(caller.scope.tenant)
-    asked = form.counts_request().question(None)
-    return ctx.searches.plan(asked, caller.scope, approved)
+    return await find_follow_ups(asked.ctx, asked.caller, form.q, body)
 
 
 def _goes_on(form: SearchForm, body: dict[str, Any]) -> bool:
