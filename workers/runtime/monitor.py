@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 
@@ -20,5 +21,8 @@ def _end(*_: object) -> None:
 # It sets this one for SIGTERM itself, once it has read its options.
 command.sigterm_handler = _end
 signal.signal(signal.SIGINT, _end)
+
+# It warns of every worker that has not answered, so of each that is just starting.
+logging.getLogger("flower.inspector").setLevel(logging.ERROR)
 
 app = make_app(Settings.load(os.environ))
