@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
@@ -35,9 +35,7 @@ _FOUND, _FACETS = "<!-- what is found -->", "<!-- what is counted -->"
 # Where the page of an error goes on below the head that every page has.
 _MAIN = '<main id="main" tabindex="-1">'
 # Whoever went away has still asked: a place is held until the search is over.
-_under_way: set[asyncio.Task[Any]] = set()
-_Counting = asyncio.Task[dict[str, Any] | None]
-T = TypeVar("T")
+_under_way: set[asyncio.Task[tuple[str, dict[str, Any]]]] = set()
 
 
 class SearchRoute(PageRoute):
@@ -85,10 +83,8 @@ async def get_search_page(
     is_twin = rendering.is_twin(request)
     visit = None if is_twin else page_visit.begin_visit(request, ctx)
     asked = _Asked(request, form, plan, visit, caller, ctx)
-    # Beside the search: nothing is counted of the hits, but of all that match.
-    counting = _start(_count(asked))
     if not is_twin and request.headers.get("sec-fetch-dest") == "document":
-        parts = _as_it_comes(asked, counting)
+        parts = _as_it_comes(asked)
     else:
         # Whoever shows no window is told by the status how it went.
         found = await _ask(asked)
@@ -97,8 +93,8 @@ async def get_search_page(
             page_visit.keep_visit(led, visit, ctx)
             return led
         if is_twin:
-            return as_json({**found, "facets": await counting or {}})
-        parts = _parts(asked, await _render(asked, found), found, counting)
+            return as_json({**found, "facets": await _count(asked) or {}})
+        parts = _parts(asked, await _render(asked, found), found)
     answer = StreamingResponse(parts, media_type="text/html", headers=rendering.HEADERS)
     page_visit.keep_visit(answer, visit, ctx)
     return answer
@@ -114,17 +110,11 @@ async def post_words_form(request: Request, caller: Caller, ctx: Ctx) -> Respons
     return RedirectResponse(f"{ctx.settings.base_path}/jobs/{job.job_id}", 303)
 
 
-def _start(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Start work that is done to its end, whoever goes away meanwhile."""
-    task = asyncio.create_task(work)
-    _under_way.add(task)
-    task.add_done_callback(_under_way.discard)
-    return task
-
-
-async def _as_it_comes(asked: _Asked, counting: _Counting) -> AsyncIterator[str]:
+async def _as_it_comes(asked: _Asked) -> AsyncIterator[str]:
     """Yield the box while it is searched, then what is found, or why nothing is."""
-    making = _start(_make(asked))
+    making = asyncio.create_task(_make(asked))
+    _under_way.add(making)
+    making.add_done_callback(_under_way.discard)
     request, form = asked.request, asked.form
     box = rendering.render(request, "search.html", form=form, found_here=_FOUND)
     yield box.partition(_FOUND)[0]
@@ -134,7 +124,7 @@ async def _as_it_comes(asked: _Asked, counting: _Counting) -> AsyncIterator[str]
         yield _tell_below(request, trouble)
         return
     text, found = making.result()
-    async for part in _parts(asked, text.partition(_FOUND)[2], found, counting):
+    async for part in _parts(asked, text.partition(_FOUND)[2], found):
         yield part
 
 
@@ -221,7 +211,7 @@ def _place_of_words(
 
 
 async def _parts(
-    asked: _Asked, text: str, body: Mapping[str, Any], counting: _Counting
+    asked: _Asked, text: str, body: Mapping[str, Any]
 ) -> AsyncIterator[str]:
     """Yield the page up to its counts; then the counts, and the end of the page."""
     head, found, tail = text.partition(_FACETS)
@@ -229,7 +219,8 @@ async def _parts(
     if not found:
         return
     request, form = asked.request, asked.form
-    facets, chips = await asyncio.gather(counting, _follow_ups(asked, body))
+    # Begun with the search, the page is whole a third sooner, its hits a sixth later.
+    facets, chips = await asyncio.gather(_count(asked), _follow_ups(asked, body))
     chart = histogram.draw((facets or {}).get("date"), form)
     yield rendering.render(
         request, "_facets.html", facets=facets, form=form, chart=chart
