@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from shared.answers.choice.answer_status import Judgement
 from shared.answers.choice.choose_sentences import order_in_time
 from shared.answers.choice.sentence_score import ScoredSentence
-from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry, cut_reply_marks
 from shared.answers.evidence.siblings import find_siblings
 from shared.answers.prompt.fence import strip_marks
 from shared.answers.question.numbered_things import NumberedThing
@@ -29,7 +29,6 @@ MOST_EVIDENCE = 5
 _FIT = re.compile(r"[^\[\]\s@]{1,64}")
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
 _BLANK_BEFORE_END = re.compile(r"\s+(?=[.!?:;,])")
-_ANSWERS = re.compile(r"\A(?:re|aw|fwd?)\s*:\s*", re.IGNORECASE)
 MOST_QUESTIONS = 2
 _OUTSIDE: dict[Outside, str] = {
     "live_value": "A logbook tells what was written, not what is so at this moment.",
@@ -214,8 +213,7 @@ def say_replaced(
 def _plain(one: ScoredSentence) -> str:
     text = " ".join(one.candidate.text.split())
     if one.candidate.start is None:
-        while answers := _ANSWERS.match(text):
-            text = text[answers.end() :]
+        text = cut_reply_marks(text)
     return strip_marks(text)
 
 

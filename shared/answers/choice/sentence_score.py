@@ -19,9 +19,12 @@ class SentenceWeights:
     coverage: float = 1.6
     entry: float = 1.0
     kind: float = 0.3
-    # These two count for why-questions alone: a later entry tells the cause.
+    # These count for why-questions alone. A later entry tells the cause, a sentence
+    # may name it as one, and a title that only repeats the question has none.
     reply: float = 0.45
     title: float = 0.3
+    cause: float = 0.15
+    echo: float = 1.0
     # This one counts for all other kinds of question.
     cosine: float = 1.5
 
@@ -29,6 +32,8 @@ class SentenceWeights:
 # Fitted on the sample logbook and on a year of event notifications together, not as the
 # prototypes had them (`make bench-answers` prints what each half makes of the other's).
 SHIPPED = SentenceWeights()
+# A title with so many words that the question has not tells something of its own.
+_LEAST_ADDED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +125,16 @@ class SentenceScores:
         score = weights.coverage * coverage + weights.entry * entry.score
         score += weights.kind * of_kind
         if self._question.kind == "why":
-            score += weights.reply * entry.is_reply + weights.title * (
-                one.start is None
-            )
+            score += weights.reply * entry.is_reply
+            score += weights.cause * answer_kinds.names_cause(one.text)
+            if one.start is None:
+                score += weights.title - weights.echo * self._is_echo(entry)
         return ScoredSentence(one, score, coverage, of_kind)
+
+    def _is_echo(self, entry: EvidenceEntry) -> bool:
+        """Tell whether a title says hardly more than the question."""
+        wanted = self._question.terms_in(entry.language).values()
+        return len(entry.title_words.difference(wanted)) < _LEAST_ADDED
 
     def coverage(self, entry: EvidenceEntry, terms: frozenset[str]) -> float:
         """Return the share of the question's words that are among terms."""

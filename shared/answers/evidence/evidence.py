@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from datetime import datetime
 from functools import cached_property
 
 from shared.answers.evidence.sentences import split_sentences
+from shared.answers.question.question import is_content_word
 from shared.search.results.hydrate import HitRow
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
@@ -20,6 +22,8 @@ from shared.vocabulary.expand import UNSTEMMED
 MAX_CHARACTERS = 20_000
 # What is shorter heads a form, or tells nothing by itself.
 _LEAST_WORDS = 3
+# How the title of an answer to another entry begins.
+_ANSWERS = re.compile(r"\A(?:re|aw|fwd?)\s*:\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,15 @@ class EvidenceEntry:
         return _terms(self._around)
 
     @cached_property
+    def title_words(self) -> frozenset[str]:
+        """Return the terms of the words of its title that mean something; no names."""
+        return frozenset(
+            one.term
+            for one in self._scan(cut_reply_marks(self.row.title))
+            if one.kind is None and is_content_word(one.surface or "")
+        )
+
+    @cached_property
     def terms(self) -> frozenset[str]:
         """Return the terms of title, tags and text."""
         return self.context_terms | _terms(self._tokens)
@@ -132,6 +145,13 @@ class EvidenceEntry:
 
     def _scan(self, text: str) -> list[Token]:
         return list(scan(text, self.language, self.facility))
+
+
+def cut_reply_marks(title: str) -> str:
+    """Return a title without what marks it as an answer to another one."""
+    while answers := _ANSWERS.match(title):
+        title = title[answers.end() :]
+    return title
 
 
 def order_in_threads(

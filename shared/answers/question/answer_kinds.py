@@ -82,6 +82,13 @@ _REASON = re.compile(
     r"|causa|porque|debido)\b",
     re.IGNORECASE,
 )
+# What calls it a cause in so many words.
+_CAUSE = re.compile(
+    r"\b(?:because|due to|caus(?:e|ed|es|ing)|reasons?|culprit|traced (?:to|back)"
+    r"|turned out|owing to|thanks to|blam\w+|weil|wegen|ursach\w+|grund|verursach\w+"
+    r"|ausgel\u00f6st|aufgrund|lag (?:an|am))\b",
+    re.IGNORECASE,
+)
 _MOMENT = re.compile(
     r"\b\d{1,2}[:.]\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{0,4}|\b\d{4}-\d{2}-\d{2}\b"
     r"|\b\d{1,2}(?:st|nd|rd|th|\.)? (?:jan|feb|m[a\u00e4]r|apr|ma[iy]|jun|jul|aug|sep"
@@ -111,6 +118,11 @@ def find_kind(question: str) -> AnswerKind:
         if asks.search(question):
             return kind
     return "what"
+
+
+def names_cause(sentence: str) -> bool:
+    """Tell whether a sentence calls something a cause."""
+    return bool(_CAUSE.search(sentence))
 
 
 def is_of_kind(

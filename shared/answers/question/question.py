@@ -131,7 +131,7 @@ def _is_proper(text: str, token: Token, first: Token) -> bool:
         and token.kind is None
         and written.istitle()
         and len(written) >= _LEAST_LETTERS
-        and _is_content(token.surface or "")
+        and is_content_word(token.surface or "")
         and not _MONTH.fullmatch(written)
         and not _GERMAN.search(text)
     )
@@ -152,7 +152,7 @@ def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
         if token.is_name
         or (
             token.kind is None
-            and _is_content(token.surface or "")
+            and is_content_word(token.surface or "")
             # `How deep`, `wie hoch`: it asks for a size and is in no answer.
             and not _HOW.search(text, 0, token.start)
         )
@@ -167,7 +167,8 @@ def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
     }
 
 
-def _is_content(word: str) -> bool:
+def is_content_word(word: str) -> bool:
+    """Tell whether a word neither joins, asks, refers nor counts."""
     if len(word) < 2 or not re.search(r"[^\W\d_]", word):  # noqa: PLR2004 - a letter
         return False
     folded = fold_surface(word, "en")
