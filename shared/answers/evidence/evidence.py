@@ -139,7 +139,9 @@ class EvidenceEntry:
         starts = [one.start for one in self._tokens]
         for start, end in split_sentences(self.text):
             inside = self._tokens[bisect_left(starts, start) : bisect_left(starts, end)]
-            if len(inside) < _LEAST_WORDS:
+            # `Nobody hurt.` is a sentence; without its full stop it heads something.
+            is_closed = self.text[end - 1] in ".!"
+            if len(inside) < _LEAST_WORDS - is_closed:
                 continue
             yield Candidate(self, self.text[start:end], start, end, _terms(inside))
 
