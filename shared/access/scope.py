@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from shared.errors import AccessError
 
@@ -27,17 +26,6 @@ class Scope:
     rate_per_minute: int | None = None
     # An installation's admin: a key of no facility in particular.
     everywhere: bool = False
-
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Return the scope that a stored plan holds."""
-        own = values["logbooks"]
-        read = {
-            "groups": tuple(values["groups"]),
-            "logbooks": None if own is None else tuple(own),
-            "allowed": frozenset(values["allowed"]),
-        }
-        return cls(**{**values, **read})
 
     @property
     def watched(self) -> str:

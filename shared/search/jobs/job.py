@@ -18,7 +18,7 @@ from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.messaging.broker_errors import translate_broker_errors
 from shared.search.jobs import outcome, redis_keys
-from shared.search.jobs.compatibility import select_known_fields
+from shared.search.jobs.compatibility import read_fields
 from shared.search.jobs.outcome import Outcome
 
 
@@ -72,8 +72,7 @@ def load_job(client: redis.Redis, job_id: UUID) -> Job | None:
         text = client.hget(redis_keys.job(job_id), "job")
     if text is None:
         return None
-    values = select_known_fields(Job, json.loads(str(text)))
-    return Job(job_id=job_id, **values)
+    return read_fields(Job, {**json.loads(str(text)), "job_id": job_id})
 
 
 def forget(client: redis.Redis, job_id: UUID) -> None:
@@ -217,7 +216,7 @@ def newest(
 
 def may_read(scope: Scope, found: StoredJob) -> bool:
     """Tell whether a caller may see every entry that the job's asker could see."""
-    return scope.sees_all_of(Scope.from_values(found.plan["scope"]))
+    return scope.sees_all_of(read_fields(Scope, found.plan["scope"]))
 
 
 def refuse_expired(job: StoredJob, retention_hours: int, now: datetime) -> None:

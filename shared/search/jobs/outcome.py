@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from shared.errors import LogchordError
-from shared.search.jobs.compatibility import select_known_fields
+from shared.search.jobs.compatibility import read_fields
 
 Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 
@@ -169,19 +169,4 @@ def to_json(outcomes: Sequence[Outcome]) -> str:
 
 def from_json(text: str) -> list[Outcome]:
     """Read the outcomes of one branch back from JSON."""
-    return [_outcome(item) for item in json.loads(text)]
-
-
-def _outcome(values: dict[str, Any]) -> Outcome:
-    hits = values.pop("hits")
-    notes = values.pop("diagnostics")
-    meant = values.pop("meant", ())
-    return Outcome(
-        **select_known_fields(Outcome, values),
-        hits=tuple(
-            Candidate(**{**hit, "span": tuple(hit["span"]) if hit["span"] else None})
-            for hit in hits
-        ),
-        diagnostics=tuple(Diagnostic(**note) for note in notes),
-        meant=tuple(meant),
-    )
+    return [read_fields(Outcome, item) for item in json.loads(text)]

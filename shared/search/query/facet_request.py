@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import time
-from typing import Any
 
 from shared import suggest
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
@@ -42,11 +41,6 @@ class Counting:
     def clock(self) -> Clock:
         """Return how the facility counts its days."""
         return Clock(zone=self.zone, day_starts=time.fromisoformat(self.day_starts))
-
-    @classmethod
-    def from_values(cls, values: dict[str, Any]) -> Counting:
-        """Read the facets back from the JSON of a plan."""
-        return cls(**{**values, "facets": tuple(values["facets"])})
 
 
 def check(names: Sequence[str]) -> None:

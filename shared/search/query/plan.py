@@ -9,7 +9,7 @@ from typing import Any
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
-from shared.search.jobs.compatibility import select_known_fields, to_json_value
+from shared.search.jobs.compatibility import read_fields, to_json_value
 from shared.search.jobs.outcome import FACETS, Diagnostic
 from shared.search.query import (
     branch_choice,
@@ -40,9 +40,6 @@ from shared.search.query.plan_parts import (
     PlanRecord,
     PlanTime,
     PlanWords,
-    read_detail,
-    read_time,
-    read_words,
 )
 from shared.search.query.result_detail import ANSWER, WHOLE, Amount, Synthesis
 from shared.search.query.sub_queries import FLAT, FanOut
@@ -235,28 +232,16 @@ class Plan:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Plan:
         """Read a plan that was parsed already."""
-        raw = dict(values)
-        fault = raw.pop("fault")
         # A plan of the release before has no tree.
-        asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
-        known = {
-            **select_known_fields(cls, raw),
-            "tree": None if asked is None else tree.from_values(asked),
-            "time": read_time(raw),
-            "words": read_words(raw),
-            "detail": read_detail(raw),
-            "record": PlanRecord(**select_known_fields(PlanRecord, raw)),
-            "scope": Scope.from_values(raw["scope"]),
-            "filters": Filters.from_values(raw["filters"]),
-            "ordering": Ordering(
-                **select_known_fields(Ordering, raw.get("ordering", {}))
-            ),
-            "fault": Fault(**fault) if fault else None,
-            "branches": tuple(raw["branches"]),
-            "diagnostics": tuple(Diagnostic(**d) for d in raw["diagnostics"]),
-            "fan_out": FanOut.from_values(raw["fan_out"]) if "fan_out" in raw else FLAT,
-        }
-        return cls(**known)
+        asked = values["tree"] if "tree" in values else _planned_before(values["query"])
+        raw = {**values, "tree": None if asked is None else tree.from_values(asked)}
+        return replace(
+            read_fields(cls, raw),
+            time=read_fields(PlanTime, {**raw, "written": raw.get("times", ())}),
+            words=read_fields(PlanWords, raw),
+            detail=read_fields(PlanDetail, raw),
+            record=read_fields(PlanRecord, raw),
+        )
 
 
 def make_plan(

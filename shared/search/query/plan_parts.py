@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from shared.glossary.synonyms import Pairs
-from shared.search.jobs.compatibility import select_known_fields
 from shared.search.query.facet_request import Counting
 from shared.search.query.filters.time_range import Applied
 from shared.search.query.result_detail import WHOLE, Amount, Synthesis
@@ -77,43 +75,3 @@ class PlanRecord:
 
 NO_TIME, AS_SHIPPED = PlanTime(), PlanWords()
 HITS_ALONE, UNRECORDED = PlanDetail(), PlanRecord()
-
-
-def read_time(values: Mapping[str, Any]) -> PlanTime:
-    """Read the times of a plan back from its JSON, which is flat."""
-    elsewhen = values.get("elsewhen")
-    return PlanTime(
-        **{
-            **select_known_fields(PlanTime, values),
-            "written": tuple(Applied(**one) for one in values.get("times", ())),
-            "happened": tuple(Applied(**one) for one in values.get("happened", ())),
-            "asks": tuple(values.get("asks", ())),
-            "elsewhen": Elsewhen.from_values(elsewhen) if elsewhen else None,
-        }
-    )
-
-
-def read_words(values: Mapping[str, Any]) -> PlanWords:
-    """Read back from a plan's JSON how words are compared."""
-    pairs = values.get("glossary", ())
-    glossary = tuple((term, form) for term, form in pairs)
-    known = select_known_fields(PlanWords, values)
-    return PlanWords(**{**known, "glossary": glossary})
-
-
-def read_detail(values: Mapping[str, Any]) -> PlanDetail:
-    """Read back from a plan's JSON how much its answer tells."""
-    counting, synthesis = values.get("counting"), values.get("synthesis")
-    return PlanDetail(
-        **{
-            **select_known_fields(PlanDetail, values),
-            "amount": Amount.from_values(values.get("amount", {})),
-            "counting": Counting.from_values(counting) if counting else None,
-            "synthesis": read_synthesis(synthesis),
-        }
-    )
-
-
-def read_synthesis(values: Mapping[str, Any] | None) -> Synthesis | None:
-    """Read back how an answer is written; drop the fields of a newer release."""
-    return Synthesis(**select_known_fields(Synthesis, values)) if values else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 BRIEF_CHARACTERS = 500
 _TEXTS = ("title", "content")
@@ -22,16 +22,6 @@ class Amount:
     # None: every field.
     fields: tuple[str, ...] | None = None
     max_chars: int | None = None
-
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Read the amount back from a plan's JSON; an older plan wants everything."""
-        fields = values.get("fields")
-        return cls(
-            values.get("detail", "full"),
-            None if fields is None else tuple(fields),
-            values.get("max_chars"),
-        )
 
 
 WHOLE = Amount()

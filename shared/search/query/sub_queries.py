@@ -58,16 +58,6 @@ class FanOut:
             "threshold": self.threshold,
         }
 
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> FanOut:
-        """Read the sub-queries and their branches back from a plan's JSON."""
-        return cls(
-            tuple(SubQuery.from_values(one) for one in values["sub_queries"]),
-            tuple(values["asks"]),
-            values["strategy"],
-            values["threshold"],
-        )
-
 
 FLAT = FanOut()
 

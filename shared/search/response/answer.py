@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal, Self
-
-from shared.search.jobs.compatibility import select_known_fields
+from typing import Annotated, Any, Literal
 
 Status = Literal["grounded", "clarify", "insufficient"]
 Grade = Literal["A", "B", "C", "D"]
@@ -99,20 +97,3 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON takes it."""
         return asdict(self)
-
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Read an answer back; fields of a newer release are left out."""
-        known = select_known_fields(cls, values)
-        known["citations"] = [
-            Citation(**select_known_fields(Citation, one)) for one in known["citations"]
-        ]
-        context = select_known_fields(ContextAnswer, known["context"])
-        context["evidence"] = [
-            Evidence(**select_known_fields(Evidence, one))
-            for one in context["evidence"]
-        ]
-        known["context"] = ContextAnswer(**context)
-        if share := known.get("model"):
-            known["model"] = ModelShare(**select_known_fields(ModelShare, share))
-        return cls(**known)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Self
-
-from shared.search.jobs.compatibility import select_known_fields
+from typing import Annotated, Any, Literal
 
 CardType = Literal["entity", "thread"]
 LineKind = Literal[
@@ -65,14 +63,6 @@ class Card:
     first_time: str | None
     last_time: str | None
     lines: Sequence[CardLine] = field(default_factory=tuple)
-
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Read a card back; fields of a newer release are left out."""
-        lines = [
-            CardLine(**select_known_fields(CardLine, one)) for one in values["lines"]
-        ]
-        return cls(**{**select_known_fields(cls, values), "lines": lines})
 
     def to_json(self) -> dict[str, Any]:
         """Return the card as JSON takes it."""

@@ -14,9 +14,9 @@ from shared.entries.reading.read_entries import ListingPosition
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs import outcome, verdict
-from shared.search.jobs.compatibility import select_known_fields
+from shared.search.jobs.compatibility import read_fields
 from shared.search.jobs.job import StoredJob
-from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
+from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.jobs.verdict import State
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
@@ -25,7 +25,7 @@ from shared.search.ranking import fold
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.order_hits import order_hits
-from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
+from shared.search.ranking.ranked_hits import Order, Ranked
 from shared.search.response import response_parts
 from shared.search.response.end_search import (
     AnswerQuestion,
@@ -294,25 +294,4 @@ def order_of(
 
 def read_order(values: Mapping[str, Any]) -> Order:
     """Read an order back from a stored job; fields that it lacks are empty."""
-    return Order(
-        items=tuple(_ranked(item) for item in values["window"]),
-        reranked=values.get("reranked", False),
-        suppressed=Suppressed(**values.get("suppressed", {})),
-        notes=tuple(Diagnostic(**note) for note in values.get("notes", ())),
-        missed=tuple(_ranked(item) for item in values.get("missed", ())),
-        beyond=tuple(
-            Beyond(**select_known_fields(Beyond, one))
-            for one in values.get("beyond", ())
-        ),
-        found=values.get("found", 0),
-        validated=values.get("validated", 0),
-        rejected=values.get("rejected", 0),
-    )
-
-
-def _ranked(values: Mapping[str, Any]) -> Ranked:
-    span, asked = values["span"], tuple(values.get("sub_queries", ()))
-    known = select_known_fields(Ranked, values)
-    return Ranked(
-        **{**known, "span": tuple(span) if span else None, "sub_queries": asked}
-    )
+    return read_fields(Order, {**values, "items": values["window"]})

@@ -14,6 +14,7 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection, format_array
+from shared.search.jobs.compatibility import read_fields
 from shared.search.response.answer import Answer, Citation
 from shared.times.rfc3339 import timestamp
 
@@ -44,7 +45,7 @@ def read_pinned_answer(
     """
     if stored is None:
         return None
-    answer = Answer.from_values(stored)
+    answer = read_fields(Answer, stored)
     if not answer.citations:
         # Without citations nobody knows whose words an answer has.
         return None if answer.context.evidence else answer

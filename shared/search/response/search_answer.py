@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from shared.search.jobs.compatibility import select_known_fields
+from shared.search.jobs.compatibility import read_fields
 from shared.search.jobs.outcome import Diagnostic, Outcome
 from shared.search.query import result_detail
 from shared.search.query.result_detail import WHOLE, Amount
@@ -60,11 +60,9 @@ class Overflow:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Overflow:
         """Read an overflow back."""
-        known = select_known_fields(cls, values)
-        items = [Hit.from_values(one) for one in values["items"]]
         told = values.get("time")
         when = (told["from"], told["to"]) if told else None
-        return cls(**{**known, "items": items, "time": when})
+        return read_fields(cls, {**values, "time": when})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,38 +206,21 @@ class SearchAnswer:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> SearchAnswer:
         """Read a whole answer back; fields of a newer release are left out."""
-        known = select_known_fields(cls, values)
-        overflow = values.get("overflow")
-        return cls(
-            **{
-                "sources_behind": [],
-                "meta": {},
-                **known,
-                "results": [Hit.from_values(one) for one in values["results"]],
-                "total_candidates": TotalCandidates(**values["total_candidates"]),
-                "branches": [
-                    _outcome(one, values["sub_queries"]) for one in values["branches"]
-                ],
-                "diagnostics": [Diagnostic(**one) for one in values["diagnostics"]],
-                "suppressed": Suppressed(**values["suppressed"]),
-                **_answer_fields(values),
-                "overflow": Overflow.from_values(overflow) if overflow else None,
-                "cards": [Card.from_values(one) for one in values.get("cards", ())],
-            },
-            counts_hidden="hidden_count" in values,
-        )
-
-
-def _answer_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the fields of an answer in sentences; an older release stored fewer."""
-    cited = values["citations"]
-    return {
-        "answer_source": values.get("answer_source"),
-        "sources": values.get("sources", []),
-        "citation_mode": values.get("citation_mode", "none"),
-        "synthesis_duration_ms": values.get("synthesis_duration_ms", 0.0),
-        "citations": [Citation(**select_known_fields(Citation, one)) for one in cited],
-    }
+        # Fields that an older release does not store.
+        before: dict[str, Any] = {
+            "sources_behind": [],
+            "meta": {},
+            "answer_source": None,
+            "sources": [],
+            "citation_mode": "none",
+            "synthesis_duration_ms": 0.0,
+        }
+        asked = values["sub_queries"]
+        own = {
+            "branches": [_branch_values(one, asked) for one in values["branches"]],
+            "counts_hidden": "hidden_count" in values,
+        }
+        return read_fields(cls, {**before, **values, **own})
 
 
 def _interval(since: str, until: str) -> dict[str, str]:
@@ -260,8 +241,7 @@ def branch_body(outcome: Outcome, sub_queries: Sequence[str]) -> dict[str, Any]:
     return {**outcome.summary(), "sub_query": sub_queries[number]}
 
 
-def _outcome(values: Mapping[str, Any], asked: Sequence[str]) -> Outcome:
+def _branch_values(values: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
     # The unit of its scores is not a field of a response.
     own = values.get("sub_query")
-    part = asked.index(own) if own in asked else 0
-    return Outcome(**{"unit": "", "part": part, **select_known_fields(Outcome, values)})
+    return {"unit": "", "part": asked.index(own) if own in asked else 0, **values}

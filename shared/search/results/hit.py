@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
 from shared.entries.identity import permalink, source_uri
-from shared.search.jobs.compatibility import select_known_fields
+from shared.search.jobs.compatibility import read_fields
 from shared.search.ranking.calibration import Calibration, Confidence
 from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results.highlights import MarkedText
@@ -107,16 +107,10 @@ class Hit:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Hit:
         """Read a whole hit back; fields of a newer release are left out."""
-        known = select_known_fields(cls, values)
-        happened = known["event_time"]
-        known["entry_time"] = datetime.fromisoformat(known["entry_time"])
-        known["event_time"] = happened and datetime.fromisoformat(happened)
-        for name in ("superseded_by", "replaces"):
-            known[name] = [OtherValue(**one) for one in known[name]]
         # Fields that the release before does not store.
         before = {"category": None, "source_removed": False}
         before |= {"validation_score": None, "validation": None}
-        return cls(**{**before, **known})
+        return read_fields(cls, {**before, **values})
 
 
 def make_hit(

@@ -10,6 +10,7 @@ import pytest
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.search.jobs.compatibility import read_fields
 from shared.search.retrieval.modules import match_sql
 
 ROOT = Path(__file__).parents[3]
@@ -69,4 +70,4 @@ OPEN = Scope("psi", "anna", groups=("rf",))
 )
 def test_who_sees_all_that_another_sees(reader, asked, sees_all):
     assert reader.sees_all_of(asked) is sees_all
-    assert Scope.from_values(asdict(asked)) == asked
+    assert read_fields(Scope, asdict(asked)) == asked

@@ -7,7 +7,7 @@ import math
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from shared import entry_fields, suggest
@@ -195,31 +195,6 @@ class Filters:
         ]
         return " & ".join(parts) or None
 
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Read filters back from the JSON of a plan."""
-        bounds = values.get("quantity")
-        return cls(
-            sources=_tuple(values["sources"]),
-            logbooks=_tuple(values["logbooks"]),
-            facts=tuple(
-                WantedFact(one["field"], tuple(one["any_of"]), tuple(one["none_of"]))
-                for one in values.get("facts") or ()
-            ),
-            people=_tuple(values.get("people")),
-            quantity=QuantityBounds(**bounds) if bounds else None,
-            ranges=tuple(QuantityBounds(**one) for one in values.get("ranges") or ()),
-            since=values.get("since"),
-            until=values.get("until"),
-            happened_since=values.get("happened_since"),
-            happened_until=values.get("happened_until"),
-            ids=_tuple(values.get("ids")),
-            not_ids=_tuple(values.get("not_ids")),
-            threads=_tuple(values.get("threads")),
-            fact_parts=tuple(Part(**one) for one in values.get("fact_parts") or ()),
-            **{name: _tuple(values.get(name)) for name in _PLAIN},
-        )
-
 
 _NOTHING = Filters()
 
@@ -357,10 +332,6 @@ def _anywhere(
     if parts is None:
         return None
     return [f"%{part.translate(_WILD).translate(folded)}%" for part in parts]
-
-
-def _tuple(listed: list[str] | None) -> tuple[str, ...] | None:
-    return None if listed is None else tuple(listed)
 
 
 def _keys(ids: tuple[str, ...]) -> list[str]:

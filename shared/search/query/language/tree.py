@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
+from shared.search.jobs.compatibility import read_fields
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.filters.filters import Filters
 
@@ -140,7 +141,7 @@ def from_values(values: Mapping[str, Any]) -> Node:
         case {"pattern": text, "start": start}:
             return Pattern(text, start)
         case {"field": name, "start": start, "written": written, "filters": filters}:
-            return Field(Filters.from_values(filters), start, name, written)
+            return Field(read_fields(Filters, filters), start, name, written)
         case {"not": part}:
             return Not(from_values(part))
         case {"and": parts, "is_written": is_written}:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from shared.search.jobs.compatibility import to_json_value
+from shared.search.jobs.compatibility import read_fields, to_json_value
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree
 from shared.search.query.language.tree import And, Field, Node, Or
@@ -46,6 +46,4 @@ class Elsewhen:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Read the question and its filters back from a plan's JSON."""
-        narrowed = Filters.from_values(values["filters"])
-        earlier = tuple((one, other) for one, other in values.get("earlier", ()))
-        return cls(tree.from_values(values["tree"]), narrowed, earlier)
+        return read_fields(cls, {**values, "tree": tree.from_values(values["tree"])})
