@@ -124,7 +124,12 @@ def load(
     for row in rows:
         version = version_of(epoch, row.doc_version)
         if row.deleted:
-            body = _tombstone(tenant, row)
+            body = {
+                "tenant": tenant,
+                "entry_id": str(row.entry_id),
+                "deleted": True,
+                "doc_version": row.doc_version,
+            }
         elif row.stream is not None:
             body = _body(tenant, row, row.stream.split("\n"))
             body |= _groups(likes.get(row.entry_id))
@@ -146,16 +151,6 @@ def current_epoch(conn: Connection[TupleRow]) -> int:
 def version_of(epoch: int, doc_version: int) -> int:
     """Return the version that the index holds of a document."""
     return epoch << _EPOCH_SHIFT | doc_version
-
-
-def _tombstone(tenant: str, row: _DocumentRow) -> dict[str, Any]:
-    """A deletion by the index itself is forgotten after a minute; this is not."""
-    return {
-        "tenant": tenant,
-        "entry_id": str(row.entry_id),
-        "deleted": True,
-        "doc_version": row.doc_version,
-    }
 
 
 def _body(tenant: str, row: _DocumentRow, stream: list[str]) -> dict[str, Any]:

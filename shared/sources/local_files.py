@@ -49,7 +49,7 @@ class PathFiles:
             found = [
                 name
                 for name in names
-                if all(_matches(name, one) for one in wanted)
+                if all(_fits(name.split("/"), one.split("/")) for one in wanted)
                 and self._may_be_read(folder, name)
             ]
         return sorted(found)
@@ -252,10 +252,6 @@ def _depth(patterns: list[str]) -> int | None:
     parts = [one.split("/") for one in patterns]
     bounded = [len(one) for one in parts if _ANY_DEPTH not in one]
     return min(bounded) if bounded else None
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return _fits(name.split("/"), pattern.split("/"))
 
 
 def _fits(parts: list[str], patterns: list[str]) -> bool:

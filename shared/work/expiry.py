@@ -49,7 +49,14 @@ def forget(
 
     How many there are to come is not known before they are gone.
     """
-    steps = _steps(idempotency_hours)
+    steps = {
+        "idempotency": lambda conn: idempotency.forget(
+            conn, hours=idempotency_hours, limit=STEP_ROWS
+        ),
+        "quarantine": _forget_messages,
+        "maintenance": lambda conn: chore_records.forget(conn, limit=STEP_ROWS),
+        "upkeep_loop": lambda conn: conn.execute(_LOOPS, {"limit": STEP_ROWS}).rowcount,
+    }
     names = list(steps)
     # A name of another release is none of ours: from the beginning, then.
     name = cursor["table"] if cursor and cursor["table"] in steps else names[0]
@@ -59,17 +66,6 @@ def forget(
     if later:
         return Progress({"table": later[0]}, done)
     return Progress(None, done, total=done)
-
-
-def _steps(idempotency_hours: int) -> dict[str, Forget]:
-    return {
-        "idempotency": lambda conn: idempotency.forget(
-            conn, hours=idempotency_hours, limit=STEP_ROWS
-        ),
-        "quarantine": _forget_messages,
-        "maintenance": lambda conn: chore_records.forget(conn, limit=STEP_ROWS),
-        "upkeep_loop": lambda conn: conn.execute(_LOOPS, {"limit": STEP_ROWS}).rowcount,
-    }
 
 
 def _forget_messages(conn: Connection[TupleRow]) -> int:

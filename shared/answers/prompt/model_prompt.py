@@ -104,7 +104,7 @@ def write_prompt(prepared: PreparedAnswer, rules: PromptRules) -> ModelPrompt | 
             marks[label if by_number else f"#{label}"] = Mark(entry)
     lines = []
     for one in sentences:
-        place = _place(one, given[one.entry])
+        place = [other.place for other in given[one.entry]].index(one.place) + 1
         mark = f"{numbers[one.entry.row.entry_id]}.{place}"
         marks[mark] = Mark(one.entry, one)
         lines.append(f"[{mark}] {as_data(' '.join(one.text.split()))}")
@@ -135,11 +135,6 @@ def _entry(
         title=as_data(" ".join(row.title.split())),
         content=as_data(row.text),
     )
-
-
-def _place(one: Candidate, among: Sequence[Candidate]) -> int:
-    """Return which sentence of its entry it is; the title is the first."""
-    return [other.place for other in among].index(one.place) + 1
 
 
 def _messages(

@@ -93,7 +93,7 @@ def fan_out(
     Each sub-query is asked of each module, and keeps the question's exclusions and
     times.
     """
-    beside = _beside(node)
+    beside = _others(node.parts) if isinstance(node, And) else ()
     asked = [SubQuery(found.question, node)]
     for part in found.parts:
         words = grammar.parse(part, clock).tree
@@ -129,10 +129,6 @@ def _typed(node: Node | None) -> list[str]:
             ]
         case _:
             return []
-
-
-def _beside(node: Node | None) -> tuple[Node, ...]:
-    return _others(node.parts) if isinstance(node, And) else ()
 
 
 def _others(parts: Sequence[Node]) -> tuple[Node, ...]:

@@ -141,7 +141,13 @@ def _scored(
         named = "linear_map"
     elif searched and (unit := _only_unit(plan, searched)):
         named = calibration.MAP_OF_UNIT.get(unit, "none")
-        before = _alone(fused, model, halves)
+        before = [
+            max(
+                calibration.of_branch(s, unit, model, halves[unit])
+                for unit, s in hit.scores.items()
+            )
+            for hit in fused
+        ]
     else:
         before, named = [hit.rrf for hit in fused], "fused_minmax"
     found = factors.of_all(fused, before, facts, plan.ordering)
@@ -199,19 +205,6 @@ def _only_unit(plan: Plan, searched: Sequence[Outcome]) -> str | None:
         return searched[-1].unit
     units = {one.unit for one in searched if one.hits}
     return units.pop() if len(units) == 1 else None
-
-
-def _alone(
-    fused: Sequence[Fused], model: str | None, halves: Mapping[str, float]
-) -> list[float]:
-    """Return the calibrated scores of hits that a single branch has found."""
-    return [
-        max(
-            calibration.of_branch(s, unit, model, halves[unit])
-            for unit, s in hit.scores.items()
-        )
-        for hit in fused
-    ]
 
 
 def _ranked(

@@ -261,7 +261,7 @@ def _unfilled(opened: Opened, drafts: list[EntryDraft], doubts: MapDoubts) -> li
         return []
     return [
         f"Of the first {len(drafts)} entries none has {name!r}: look at"
-        f" {_places(at)} in `args.map`."
+        f" {', '.join(map(repr, [at] if isinstance(at, str) else at))} in `args.map`."
         for name, at in args.map.items()
         if not any(one.setting == f"map.{name}" for one in doubts.absent)
         and not any(_has(one, args.name_of(name)) for one in drafts)
@@ -279,10 +279,6 @@ def _has(draft: EntryDraft, name: str) -> bool:
 def _is_absent(value: Any) -> bool:
     """Tell whether nothing is there; zero and False are something."""
     return value is None or (isinstance(value, Sized) and len(value) == 0)
-
-
-def _places(at: str | Sequence[str]) -> str:
-    return ", ".join(map(repr, [at] if isinstance(at, str) else at))
 
 
 def _read(

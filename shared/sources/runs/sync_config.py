@@ -203,7 +203,7 @@ def _arrange_one(
         schedule.arrange_resting(conn, name, run_records.RECONCILE, _DAY_SECONDS)
     schedule.arrange_resting(conn, name, run_records.REPARSE, _DAY_SECONDS)
     if before is not None and (
-        _reads_otherwise(before.parsed_by, descriptor.version)
+        (before.parsed_by is not None and before.parsed_by < descriptor.version)
         # Whoever lost a right would go on reading what they may not.
         or before.settings.args.get(_READERS) != source.args.get(_READERS)
     ):
@@ -216,10 +216,6 @@ def _arrange_one(
 def _is_told_otherwise(before: SourceSettings, now: SourceSettings) -> bool:
     """Tell whether stored texts are read anew by what their source says of them."""
     return any(getattr(before, name) != getattr(now, name) for name in _OF_TEXTS)
-
-
-def _reads_otherwise(before: int | None, now: int) -> bool:
-    return before is not None and before < now
 
 
 def _cron(

@@ -145,7 +145,7 @@ def _numeral(
 ) -> Numeral | None:
     parts = match.groupdict()
     power = parts.get("bare") or parts.get("power")
-    exponent = _exponent(power) if power else parts["exponent"]
+    exponent = power.removeprefix("10").strip("^*(){}") if power else parts["exponent"]
     digits = (parts["digits"] or "1").translate(_BLANKS)
     if mark == ",":
         plain = _with_point(digits, is_told=is_told, is_scaled=exponent is not None)
@@ -157,11 +157,6 @@ def _numeral(
     value = Decimal(written.translate(_PLAIN_DIGITS))
     start = match.start() if "sign" in parts else match.start("digits")
     return Numeral(value, start, match.end(), match[0].lstrip(f"+-\u2013{_MINUS}"))
-
-
-def _exponent(power: str) -> str:
-    """Return the exponent of a power of ten, however it is written."""
-    return power.removeprefix("10").strip("^*(){}")
 
 
 def _with_point(digits: str, *, is_told: bool, is_scaled: bool) -> str | None:

@@ -141,7 +141,7 @@ def _between(pattern: re.Pattern[str], text: str) -> list[_Span]:
 
 def _are_questions(parts: Sequence[str]) -> bool:
     return all(
-        _size(part) >= MIN_SUBQUERY_TOKENS and list_content_words(part)
+        len(_WORD.findall(part)) >= MIN_SUBQUERY_TOKENS and list_content_words(part)
         for part in parts
     )
 
@@ -195,10 +195,6 @@ def _distinct(parts: Iterable[str], whole: str) -> tuple[str, ...]:
     by_form = {part.casefold(): part for part in reversed([*parts])}
     by_form.pop(first, None)
     return tuple(reversed(by_form.values()))[: MAX_SUBQUERIES - 1]
-
-
-def _size(part: str) -> int:
-    return len(_WORD.findall(part))
 
 
 def list_content_words(part: str) -> list[str]:
