@@ -1,4 +1,4 @@
-"""Jobs are kept for hours: one partition an hour, made ahead, dropped whole.
+"""Tables in partitions by time, made ahead and dropped whole; jobs have one an hour.
 
 A job's id is a UUIDv7, so a range of ids is a range of time.
 """
@@ -6,74 +6,93 @@ A job's id is a UUIDv7, so a range of ids is a range of time.
 from __future__ import annotations
 
 import uuid
-from typing import LiteralString
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, LiteralString
 
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.ids import earliest
-
-_HOUR_MS = 3_600_000
-_AHEAD = 3
-_PREFIX = "job_h"
 
 _EXISTING: LiteralString = """
     SELECT c.relname
       FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-     WHERE i.inhparent = 'job'::regclass AND c.relname ~ '^job_h[0-9]+$'
+     WHERE i.inhparent = %(table)s::regclass AND c.relname ~ %(named)s
      ORDER BY c.relname"""
-_HOUR: LiteralString = """
-    SELECT floor(extract(epoch FROM clock_timestamp()) / 3600)::bigint"""
-# What arrived before its partition was made lies in the default one.
-_EXPIRE_DEFAULT: LiteralString = "DELETE FROM job_default WHERE id < %(before)s"
+# The database's clock: an upkeep whose clock runs ahead must not drop what is kept.
+_NUMBER: LiteralString = """
+    SELECT floor(extract(epoch FROM clock_timestamp()) / %(seconds)s)::bigint"""
 _DEFAULT_HOLDS: LiteralString = """
-    SELECT EXISTS (SELECT FROM job_default WHERE id >= %(low)s AND id < %(high)s)"""
+    SELECT EXISTS (SELECT FROM {default} WHERE {column} >= %(low)s
+                      AND {column} < %(high)s)"""
+# What arrived before its partition was made lies in the default one.
+_EXPIRE: LiteralString = "DELETE FROM {default} WHERE {column} < %(before)s"
+_MAKE: LiteralString = "CREATE TABLE {} PARTITION OF {} FOR VALUES FROM ({}) TO ({})"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedTable:
+    """A table with partitions of equal length, numbered by their beginnings."""
+
+    name: str
+    prefix: str
+    column: str
+    seconds: int
+    ahead: int
+    # Returns the column's least value from so many seconds after 1970 on.
+    first: Callable[[int], Any]
+
+    def rotate(
+        self, conn: Connection[Any], kept: int, number: int | None = None
+    ) -> int:
+        """Make the next partitions, drop all but so many; return the oldest kept."""
+        if number is None:
+            ((number,),) = conn.execute(_NUMBER, {"seconds": self.seconds}).fetchall()
+        listed = {"table": self.name, "named": f"^{self.prefix}[0-9]+$"}
+        existing = {row[0] for row in conn.execute(_EXISTING, listed).fetchall()}
+        for new in range(number, number + self.ahead):
+            if f"{self.prefix}{new}" not in existing:
+                self._make(conn, new)
+        oldest = number - kept
+        for name in sorted(existing):
+            if int(name.removeprefix(self.prefix)) < oldest:
+                conn.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
+        conn.execute(self._of_default(_EXPIRE), {"before": self.bound(oldest)})
+        return oldest
+
+    def bound(self, number: int) -> Any:
+        """Return the column's least value in a partition."""
+        return self.first(number * self.seconds)
+
+    def _make(self, conn: Connection[Any], number: int) -> None:
+        ends = {"low": self.bound(number), "high": self.bound(number + 1)}
+        ((is_held,),) = conn.execute(self._of_default(_DEFAULT_HOLDS), ends).fetchall()
+        if is_held:
+            # Postgres refuses a partition whose rows lie in the default one. They are
+            # dropped from there when their time is over.
+            return
+        names = (sql.Identifier(f"{self.prefix}{number}"), sql.Identifier(self.name))
+        bounds = (sql.Literal(str(end)) for end in ends.values())
+        conn.execute(sql.SQL(_MAKE).format(*names, *bounds))
+
+    def _of_default(self, statement: LiteralString) -> sql.Composed:
+        return sql.SQL(statement).format(
+            default=sql.Identifier(f"{self.name}_default"),
+            column=sql.Identifier(self.column),
+        )
+
+
+_JOBS = PartitionedTable(
+    "job", "job_h", "id", 3600, 3, lambda second: earliest(second * 1000)
+)
 
 
 def rotate_partitions(
-    conn: Connection[TupleRow], *, retention_hours: int, hour: int | None = None
+    conn: Connection[Any], *, retention_hours: int, hour: int | None = None
 ) -> uuid.UUID:
     """Make the next hours' partitions and drop those past the retention.
 
     Returns the first id that is kept.
     """
-    if hour is None:
-        hour = _current_hour(conn)
-    existing = {row[0] for row in conn.execute(_EXISTING).fetchall()}
-    for number in range(hour, hour + _AHEAD):
-        name = f"{_PREFIX}{number}"
-        if name not in existing:
-            _make(conn, name, number)
-    oldest = hour - retention_hours
-    for name in sorted(existing):
-        if int(name.removeprefix(_PREFIX)) < oldest:
-            conn.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
-    conn.execute(_EXPIRE_DEFAULT, {"before": _first_id(oldest)})
-    return _first_id(oldest)
-
-
-def _make(conn: Connection[TupleRow], name: str, hour: int) -> None:
-    bounds = {"low": _first_id(hour), "high": _first_id(hour + 1)}
-    row = conn.execute(_DEFAULT_HOLDS, bounds).fetchone()
-    if row is not None and row[0]:
-        # Postgres refuses a partition whose rows lie in the default one. They are
-        # dropped from there when their hour is over.
-        return
-    conn.execute(
-        sql.SQL("CREATE TABLE {} PARTITION OF job FOR VALUES FROM ({}) TO ({})").format(
-            sql.Identifier(name),
-            sql.Literal(str(bounds["low"])),
-            sql.Literal(str(bounds["high"])),
-        )
-    )
-
-
-def _current_hour(conn: Connection[TupleRow]) -> int:
-    # The database's clock: an upkeep whose clock runs ahead must not drop kept jobs.
-    row = conn.execute(_HOUR).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def _first_id(hour: int) -> uuid.UUID:
-    return earliest(hour * _HOUR_MS)
+    first: uuid.UUID = _JOBS.bound(_JOBS.rotate(conn, retention_hours, hour))
+    return first
