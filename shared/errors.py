@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 from shared.error_codes import CODES, Category, ErrorCode, Severity
 from shared.redact import redact
@@ -45,6 +45,17 @@ from shared.redact import redact
 __all__ = ["CODES", "Category", "ErrorCode", "Severity"]
 
 JsonObject = dict[str, Any]
+
+
+class ErrorFields(TypedDict, total=False):
+    """What any error may be told beside its message."""
+
+    code: str | None
+    technical: str | None
+    retriable: bool | None
+    severity: Severity | None
+    retry_after_seconds: int | None
+    details: JsonObject | None
 
 
 class LogchordError(Exception):
@@ -178,9 +189,9 @@ class DatabaseConnectionError(LogchordError):
     code = "database_unavailable"
 
     def __init__(
-        self, message: str | None = None, *, technical: str | None = None
+        self, message: str | None = None, **fields: Unpack[ErrorFields]
     ) -> None:
-        super().__init__(message, technical=technical)
+        super().__init__(message, **fields)
         self.connection_details = self.technical
 
 
@@ -193,13 +204,11 @@ class DatabaseQueryError(LogchordError):
         self,
         message: str | None = None,
         *,
-        code: str | None = None,
-        technical: str | None = None,
-        retriable: bool | None = None,
         query: str | None = None,
         out_of_time: bool = False,
+        **fields: Unpack[ErrorFields],
     ) -> None:
-        super().__init__(message, code=code, technical=technical, retriable=retriable)
+        super().__init__(message, **fields)
         # Ended by its own time limit: worth another try, and none at once.
         self.out_of_time = out_of_time
         self.query = redact(query)[:500] if query else None
@@ -214,29 +223,17 @@ class EmbeddingGenerationError(LogchordError):
         self,
         message: str | None = None,
         *,
-        technical: str | None = None,
         model_name: str | None = None,
         input_text: str | None = None,
-        retriable: bool | None = None,
+        **fields: Unpack[ErrorFields],
     ) -> None:
-        super().__init__(message, technical=technical, retriable=retriable)
+        super().__init__(message, **fields)
         self.model_name = model_name
         self.input_text = redact(input_text)[:100] if input_text else None
 
 
 class EmbeddingOutageError(EmbeddingGenerationError):
     """The embedding model does not answer just now; it is asked again."""
-
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        technical: str | None = None,
-        model_name: str | None = None,
-        retry_after_seconds: int | None = None,
-    ) -> None:
-        super().__init__(message, technical=technical, model_name=model_name)
-        self.retry_after_seconds = retry_after_seconds
 
 
 class LanguageModelError(LogchordError):
@@ -249,17 +246,10 @@ class LanguageModelError(LogchordError):
         message: str | None = None,
         *,
         reason: str = "error",
-        technical: str | None = None,
-        retriable: bool | None = None,
-        retry_after_seconds: int | None = None,
+        **fields: Unpack[ErrorFields],
     ) -> None:
-        super().__init__(
-            message,
-            technical=technical,
-            retriable=retriable,
-            retry_after_seconds=retry_after_seconds,
-            details={"reason": reason},
-        )
+        fields.setdefault("details", {"reason": reason})
+        super().__init__(message, **fields)
         self.reason = reason
 
 
@@ -289,15 +279,11 @@ class SearchExecutionError(LogchordError):
         self,
         message: str | None = None,
         *,
-        severity: Severity | None = None,
-        technical: str | None = None,
         query: str | None = None,
         search_mode: str | None = None,
-        details: JsonObject | None = None,
+        **fields: Unpack[ErrorFields],
     ) -> None:
-        super().__init__(
-            message, severity=severity, technical=technical, details=details
-        )
+        super().__init__(message, **fields)
         self.query = redact(query)[:200] if query else None
         self.search_mode = search_mode
 
@@ -313,9 +299,9 @@ class SearchTimeoutError(LogchordError):
         *,
         timeout_seconds: float | None = None,
         operation: str | None = None,
-        details: JsonObject | None = None,
+        **fields: Unpack[ErrorFields],
     ) -> None:
-        super().__init__(message, details=details)
+        super().__init__(message, **fields)
         self.timeout_seconds = timeout_seconds
         self.operation = operation
 
@@ -353,20 +339,13 @@ class IngestionError(LogchordError):
         self,
         message: str | None = None,
         *,
-        code: str | None = None,
-        technical: str | None = None,
         source: str | None = None,
         entries_affected: int | None = None,
         reason: str | None = None,
-        retry_after_seconds: int | None = None,
+        **fields: Unpack[ErrorFields],
     ) -> None:
-        super().__init__(
-            message,
-            code=code,
-            technical=technical,
-            retry_after_seconds=retry_after_seconds,
-            details={"reason": reason} if reason else None,
-        )
+        fields.setdefault("details", {"reason": reason} if reason else None)
+        super().__init__(message, **fields)
         self.source = source
         self.entries_affected = entries_affected
         self.reason = reason

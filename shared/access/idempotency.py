@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, LiteralString
 
 from psycopg import Connection
@@ -48,13 +48,7 @@ class Request:
     @property
     def params(self) -> dict[str, Any]:
         """Return the parameters of the statements."""
-        return {
-            "tenant": self.tenant,
-            "caller": self.caller,
-            "route": self.route,
-            "key": self.key,
-            "body_hash": self.body_hash,
-        }
+        return asdict(self)
 
 
 def request(tenant: str, caller: str, route: str, key: str, body: bytes) -> Request:

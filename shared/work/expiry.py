@@ -49,7 +49,7 @@ def forget(
 
     How many there are to come is not known before they are gone.
     """
-    steps = {
+    steps: dict[str, Forget] = {
         "idempotency": lambda conn: idempotency.forget(
             conn, hours=idempotency_hours, limit=STEP_ROWS
         ),

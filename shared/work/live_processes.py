@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
@@ -129,14 +129,7 @@ class Reporter:
 
     def _report_until_stopped(self) -> None:
         me = self._identity
-        values = {
-            "id": me.id,
-            "kind": me.kind,
-            "queues": list(me.queues),
-            "pid": me.pid,
-            "host": me.host,
-            "version": me.version,
-        }
+        values = {**asdict(me), "queues": list(me.queues)}
         with (
             translate_database_errors(),
             connect(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any, LiteralString, NamedTuple
@@ -170,7 +170,7 @@ def list_quarantined(
     messages: bool = True,
 ) -> list[Quarantined]:
     """Return the quarantined work, the newest first."""
-    values = {**_values(which), "after": after, "limit": limit, "messages": messages}
+    values = {**asdict(which), "after": after, "limit": limit, "messages": messages}
     with conn.cursor(row_factory=class_row(Quarantined)) as cur:
         return cur.execute(_MINE, values).fetchall()
 
@@ -214,13 +214,3 @@ def discard(conn: Connection[TupleRow], which: Which) -> Quarantined | None:
 
 def _forget(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> None:
     conn.execute(_FORGET, {"ids": sorted(ids), "tenant": tenant})
-
-
-def _values(which: Which) -> dict[str, object]:
-    return {
-        "tenant": which.tenant,
-        "id": which.id,
-        "source": which.source,
-        "stage": which.stage,
-        "code": which.code,
-    }

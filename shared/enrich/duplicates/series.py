@@ -6,7 +6,7 @@ series. A series that grows in the middle joins two, one that shrinks there part
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, LiteralString
 from uuid import UUID
@@ -104,13 +104,6 @@ def leave(conn: Connection[TupleRow], place: SeriesPlace) -> list[UUID]:
 def _next(
     conn: Connection[TupleRow], query: LiteralString, place: SeriesPlace
 ) -> _Next | None:
-    given = {
-        "tenant": place.tenant,
-        "source": place.source,
-        "pattern": place.pattern,
-        "at": place.at,
-        "entry_id": place.entry_id,
-        "gap": GAP,
-    }
+    given = {**asdict(place), "gap": GAP}
     with conn.cursor(row_factory=class_row(_Next)) as cur:
         return cur.execute(query, given).fetchone()

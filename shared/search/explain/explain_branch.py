@@ -76,7 +76,7 @@ _MATCHED: LiteralString = """
 class BranchReason:
     """Why a branch did not find an entry; without a gate it found the entry."""
 
-    branch: str
+    name: str
     gate: str | None
     explanation: str
     value: float | None = None

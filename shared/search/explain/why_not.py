@@ -6,7 +6,7 @@ An entry that the caller may not see is answered for as one that does not exist.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from math import ceil
 from typing import Any, LiteralString
@@ -74,25 +74,7 @@ class WhyNot:
 
     def body(self) -> dict[str, Any]:
         """Return the explanation as answers show it."""
-        return {
-            "entry_id": self.entry_id,
-            "returned": self.gate == "returned",
-            "rank": self.rank,
-            "gate": self.gate,
-            "value": self.value,
-            "limit": self.limit,
-            "explanation": self.explanation,
-            "branches": [
-                {
-                    "name": one.branch,
-                    "gate": one.gate,
-                    "value": one.value,
-                    "limit": one.limit,
-                    "explanation": one.explanation,
-                }
-                for one in self.branches
-            ],
-        }
+        return {**asdict(self), "returned": self.gate == "returned"}
 
 
 NOT_FOUND = WhyNot("not_found", "There is no such entry that you may see.")
