@@ -36,14 +36,12 @@ from shared.answers.choice.sentence_meaning import make_meanings
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.entries.reading import read_entries
 from shared.postgres.pool import connection
-from shared.search.absence.coverage import Coverage
-from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.response.answer import Answer, Evidence
-from shared.search.response.end_search import Beside
+from shared.search.response.end_search import Beside, FoundPage
 from shared.search.response.search import search
 from shared.search.response.search_answer import SearchAnswer
 from shared.search.results.conclude import Conclusion
-from shared.search.results.result_page import ResultPage
 from shared.search.retrieval.search_context import SearchContext
 
 LIMITS = PlanLimits(any_word=True)
@@ -58,21 +56,10 @@ class Keeping:
     prepared: PreparedAnswer | None = None
     conclusion: Conclusion | None = None
 
-    def __call__(
-        self,
-        context: SearchContext,
-        plan: Plan,
-        conclusion: Conclusion,
-        page: ResultPage,
-        timeout_ms: int,
-        covered: Coverage | None,
-        /,
-    ) -> Answer | None:
+    def __call__(self, found: FoundPage, timeout_ms: int) -> Answer | None:
         """Answer from a page of hits."""
-        self.prepared = prepare_answer(
-            context, plan, conclusion, page, timeout_ms, covered
-        )
-        self.conclusion = conclusion
+        self.prepared = prepare_answer(found, timeout_ms)
+        self.conclusion = found.conclusion
         return self.prepared.answer if self.prepared else None
 
 

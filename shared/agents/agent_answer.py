@@ -21,11 +21,9 @@ from shared.answers.prompt.model_prompt import ModelPrompt
 from shared.answers.worded.check_sentence import Checker
 from shared.answers.worded.model_text import Mark
 from shared.answers.worded.worded_answer import word_answer
-from shared.search.absence.coverage import Coverage
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, ModelShare, ModelStatus, Status
-from shared.search.results.conclude import Conclusion
-from shared.search.results.result_page import ResultPage
+from shared.search.response.end_search import FoundPage
 
 if TYPE_CHECKING:
     from shared.search.retrieval.search_context import SearchContext
@@ -73,23 +71,15 @@ class AgentAnswer:
         # The answer without a model, which comes out the same each time.
         self.twin_text: str | None = None
 
-    def answer_question(
-        self,
-        context: SearchContext,
-        plan: Plan,
-        conclusion: Conclusion,
-        page: ResultPage,
-        timeout_ms: int,
-        covered: Coverage | None,
-    ) -> Answer | None:
+    def answer_question(self, found: FoundPage, timeout_ms: int) -> Answer | None:
         """Return the answer over all entries that were seen; None: there were none."""
-        prepared = prepare_answer(context, plan, conclusion, page, timeout_ms, covered)
+        prepared = prepare_answer(found, timeout_ms)
         if prepared is None:
             return None
         answer = prepared.answer
         self.twin_text = answer.text
         self._asked.hear(tell_failures(answer, self._turns))
-        wanted = plan.detail.synthesis
+        wanted = found.plan.detail.synthesis
         if wanted is not None and wanted.by == "llm":
             answer = self.word(prepared)
         return tell_failures(answer, self._turns)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.answers import compose_answer
@@ -30,13 +29,9 @@ from shared.search.absence import absence
 from shared.search.absence.coverage import Coverage
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, ContextAnswer, Grade, Status
-from shared.search.results.conclude import Conclusion
-from shared.search.results.result_page import ResultPage
+from shared.search.response.end_search import FoundPage
 from shared.search.results.superseded import Other
 from shared.text.facility.facility import Facility
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.search_context import SearchContext
 
 # Shown beside a refusal.
 _NEAREST = 3
@@ -73,55 +68,31 @@ class Preparing:
 
     prepared: PreparedAnswer | None = None
 
-    def __call__(
-        self,
-        context: SearchContext,
-        plan: Plan,
-        conclusion: Conclusion,
-        page: ResultPage,
-        timeout_ms: int,
-        covered: Coverage | None,
-        /,
-    ) -> Answer | None:
+    def __call__(self, found: FoundPage, timeout_ms: int) -> Answer | None:
         """Answer from a page of hits; None: none is asked for, or there are no hits."""
-        self.prepared = prepare_answer(
-            context, plan, conclusion, page, timeout_ms, covered
-        )
+        self.prepared = prepare_answer(found, timeout_ms)
         return self.prepared.answer if self.prepared else None
 
 
 def answer_question(
-    context: SearchContext,
-    plan: Plan,
-    conclusion: Conclusion,
-    page: ResultPage,
-    timeout_ms: int,
-    covered: Coverage | None,
-    meanings: Meanings | None = None,
+    found: FoundPage, timeout_ms: int, meanings: Meanings | None = None
 ) -> Answer | None:
     """Answer from a page of hits; None: none is asked for, or there are no hits.
 
     Questions are compared by the model that was searched, unless by other `meanings`.
     """
-    prepared = prepare_answer(
-        context, plan, conclusion, page, timeout_ms, covered, meanings
-    )
+    prepared = prepare_answer(found, timeout_ms, meanings)
     return prepared.answer if prepared else None
 
 
 def prepare_answer(
-    context: SearchContext,
-    plan: Plan,
-    conclusion: Conclusion,
-    page: ResultPage,
-    timeout_ms: int,
-    covered: Coverage | None,
-    meanings: Meanings | None = None,
+    found: FoundPage, timeout_ms: int, meanings: Meanings | None = None
 ) -> PreparedAnswer | None:
     """Answer from a page, and keep what the answer was made of.
 
     What was searched and what is unknown is said of a refusal where it was measured.
     """
+    context, plan, page, covered = found.context, found.plan, found.page, found.covered
     asked = plan.detail.synthesis
     if asked is None or not page or not plan.asks_for_words:
         return None
@@ -137,7 +108,7 @@ def prepare_answer(
     labels = compose_answer.make_labels(entries, asked.style)
     marks = Marks(labels, asked.style, asked.marked)
     values = {one.row.entry_id: one.values.superseded_by for one in page}
-    unsearched = absence.say_unsearched(conclusion.branches)
+    unsearched = absence.say_unsearched(found.conclusion.branches)
     writer = _Writer(plan, entries, marks, values, unsearched, covered, facility)
     outside = question_scope.find_outside(plan.query)
     if outside is not None:
@@ -153,7 +124,7 @@ def prepare_answer(
     )
     compare: Meanings = no_meanings
     if plan.intent not in _BY_WORDS:
-        compare = meanings or make_meanings(context, plan, conclusion)
+        compare = meanings or make_meanings(context, plan, found.conclusion)
 
     def unwritten(one: Question, words: Sequence[str]) -> tuple[str, ...]:
         return find_unwritten_words(context.pool, one, words, plan.scope, left.left_ms)

@@ -19,6 +19,7 @@ from shared.postgres.pool import connection
 from shared.search.query.context import ranking_context
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
+from shared.search.response.end_search import FoundPage
 from shared.search.response.search import carry_out_branches
 from shared.search.results.conclude import conclude
 from shared.search.results.result_page import read_page
@@ -118,9 +119,8 @@ def evaluate_suggestion(
     if not page:
         return Suggestion(plan.query, "no_match", scope_ready=True)
     kinds = Counter(one.row.kind for one in page)
-    answer = answer_question(
-        context, plan, conclusion, page, TIMEOUT_MS, None, no_likeness
-    )
+    found = FoundPage(context, plan, conclusion, page)
+    answer = answer_question(found, TIMEOUT_MS, no_likeness)
     is_grounded = answer is not None and answer.context.status == "grounded"
     evidence = len(answer.context.evidence) if answer and is_grounded else 0
     state: ViabilityState = "grounded" if is_grounded else "needs_clarification"

@@ -18,6 +18,7 @@ from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.ranked_hits import Order, Ranked
 from shared.search.response import answer_events
+from shared.search.response.end_search import FoundPage
 from shared.search.response.job_answer import JobReader, read_hits
 from shared.search.results.conclude import Conclusion
 from shared.search.results.result_page import ResultPage, read_page
@@ -46,9 +47,8 @@ def synthesize(ctx: Context, job_id: UUID) -> None:
     plan = Plan.from_json(job.plan)
     audience = Audience(ctx.redis, job_id, ceil(job.deadline) + _KEPT_SECONDS)
     plan, conclusion, page = _read(ctx, plan, asked)
-    prepared = prepare_answer(
-        ctx.search_context, plan, conclusion, page, _READ_MS, None
-    )
+    found = FoundPage(ctx.search_context, plan, conclusion, page)
+    prepared = prepare_answer(found, _READ_MS)
     wanted = plan.detail.synthesis
     told: Mapping[str, Any] = answer_events.NO_ANSWER
     if prepared is not None and wanted is not None and wanted.by == "llm":

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import redis
 
@@ -58,33 +58,30 @@ LATE_READ_MS = 400
 FACTS_SHARE = 0.4
 
 
-class AnswerQuestion(Protocol):
-    """The fourth step: an answer made of the page, where the plan asks for one."""
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page of hits to make an answer of, and the search that found it."""
 
-    def __call__(
-        self,
-        context: SearchContext,
-        plan: Plan,
-        conclusion: Conclusion,
-        page: ResultPage,
-        timeout_ms: int,
-        covered: Coverage | None,
-        /,
-    ) -> Answer | None:
-        """Return the answer; None: the plan asks for none, or none can be made."""
+    context: SearchContext
+    plan: Plan
+    conclusion: Conclusion
+    page: ResultPage
+    # What was searched and what is unknown, where it was measured.
+    covered: Coverage | None = None
+
+
+# Makes the answer where the plan asks for one, in so many milliseconds.
+AnswerQuestion: TypeAlias = Callable[[FoundPage, int], Answer | None]
 
 
 def no_answer(*_: object) -> None:
     """Answer nothing: the hits speak for themselves."""
 
 
-class MakeCards(Protocol):
-    """Makes the cards about the things of a page."""
-
-    def __call__(
-        self, context: SearchContext, plan: Plan, page: ResultPage, timeout_ms: int, /
-    ) -> Sequence[Card]:
-        """Return the cards of a page; none where there is no time for them."""
+# Makes the cards about the things of a page; none where there is no time for them.
+MakeCards: TypeAlias = (
+    "Callable[[SearchContext, Plan, ResultPage, int], Sequence[Card]]"
+)
 
 
 def no_cards(*_: object) -> tuple[()]:
@@ -171,9 +168,8 @@ def end_search(
             context, plan, conclusion, hits, marker, _left_ms(context, job)
         )
         following = paging.following(context.signer, plan, job.job_id, runs, page)
-        answer = beside.answer_question(
-            context, plan, conclusion, page, _left_ms(context, job), parts.covered
-        )
+        found = FoundPage(context, plan, conclusion, page, parts.covered)
+        answer = beside.answer_question(found, _left_ms(context, job))
         cards_began = time.perf_counter()
         cards = beside.make_cards(context, plan, page, _left_ms(context, job))
         parts = parts._replace(cards=cards)

@@ -29,6 +29,7 @@ from shared.search.ranking.ranked_hits import Order, Ranked
 from shared.search.response import response_parts
 from shared.search.response.end_search import (
     AnswerQuestion,
+    FoundPage,
     MakeCards,
     no_answer,
     no_cards,
@@ -123,9 +124,8 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
         reader.context, plan, conclusion, hits, marker, READ_MS
     )
     if stored.ranked is None:
-        answer = reader.answer_question(
-            reader.context, plan, conclusion, page, READ_MS, parts.covered
-        )
+        found = FoundPage(reader.context, plan, conclusion, page, parts.covered)
+        answer = reader.answer_question(found, READ_MS)
     else:
         answer = read_pinned_answer(
             reader.context.pool, plan.scope, stored.ranked.get("answer"), READ_MS

@@ -22,6 +22,7 @@ from shared.search.query.plan import Plan
 from shared.search.query.result_detail import Synthesis
 from shared.search.ranking.ranked_hits import Order
 from shared.search.response.answer import Answer, ContextAnswer, Status
+from shared.search.response.end_search import FoundPage
 from shared.search.results.conclude import Conclusion
 from shared.search.results.hydrate import HitRow
 from tests.unit.agents.test_conversation import CONTEXT, plan_of, row
@@ -156,7 +157,7 @@ def test_a_model_words_what_it_is_to_word(
     detail = replace(plan_of().detail, synthesis=Synthesis(by=by))
     plan: Plan = replace(plan_of(), detail=detail)
     conclusion = Conclusion("done", (), Order(), degraded=False)
-    told = agent.answer_question(CONTEXT, plan, conclusion, [], 100, None)
+    told = agent.answer_question(FoundPage(CONTEXT, plan, conclusion, []), 100)
     assert told is not None
     assert told.source == by
     assert (told.model is not None) is (by == "llm")
