@@ -13,7 +13,7 @@ from opensearchpy import OpenSearch
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.entries.reading import entry_estimate
+from shared.entries.reading import entry_counts
 from shared.log import get_logger
 from shared.messaging.stage_names import INDEX_STAGE
 from shared.opensearch import aliases, compare_index, erase, mapping
@@ -73,7 +73,7 @@ def prepare(
 def count(pool: Pool) -> int:
     """Return about how many entries there are."""
     with connection(pool) as conn:
-        return entry_estimate.estimate_entries(conn)
+        return entry_counts.estimate_entries(conn)
 
 
 def remove(sides: Sides, found: Differences) -> None:

@@ -38,13 +38,12 @@ from shared.postgres.pool import Pool, connection
 from shared.stages import derived_data
 from shared.work import backlog, chore_records
 from shared.work import due_work as due
-from shared.work.chore_records import Chore, Progress
+from shared.work.chore_records import Chore, PhasedChore, Progress
 
 log = get_logger()
 
 STEP_ENTRIES = 1000
 _LOADED_AT_ONCE = 250
-_LOOK_SECONDS = 1.0
 # Longer than a search may take, which may just have begun in the old index.
 DRAIN_SECONDS = 15.0
 MAX_ROUNDS = 10
@@ -75,13 +74,12 @@ Effect = Callable[[Connection[TupleRow]], Progress]
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class _Site(PhasedChore):
     """One chore's index, and the servers on both sides."""
 
     client: OpenSearch
     base: str
     pool: Pool
-    chore: Chore
     tombstone_days: int
     # The stages that make what is derived in Postgres.
     knowledge: Sequence[str]
@@ -96,19 +94,17 @@ class _Site:
         """Return the name of the new index, by which any process finds it again."""
         return aliases.name_of(self.base, self.chore.id.hex)
 
-    @property
-    def came(self) -> dict[str, Any]:
-        return self.chore.cursor or {}
 
-    def goes_on(self, phase: str, **fields: Any) -> Progress:
-        """Return the cursor of the next step; values that are not named stay."""
-        cursor = {**self.came, "phase": phase, **fields}
-        return Progress(cursor, self.chore.done, self.chore.total)
+def ask(conn: Connection[TupleRow], *, full: bool = False) -> UUID:
+    """Make the chore due, and return its id; refuse if one is under way."""
+    refusal = "The index is being made anew already."
+    begins = FULL if full else None
+    return chore_records.ask(conn, chore_records.REBUILD_INDEX, begins, refusal)
 
-    def waits(self) -> Progress:
-        """Return the progress that repeats this step after a pause."""
-        done, total = self.chore.done, self.chore.total
-        return Progress(self.came, done, total, wait_seconds=_LOOK_SECONDS)
+
+def find_unfinished_rebuild(conn: Connection[TupleRow]) -> UUID | None:
+    """Return the rebuild that has not ended."""
+    return chore_records.find_unfinished(conn, chore_records.REBUILD_INDEX)
 
 
 def prepare(
@@ -124,7 +120,7 @@ def prepare(
 
     `made_by` names the stages that a full one has every entry pass first.
     """
-    site = _Site(client, base, pool, chore, tombstone_days, made_by)
+    site = _Site(chore, client, base, pool, tombstone_days, made_by)
     phase = site.came.get("phase", "create")
     if phase not in _BEFORE_THE_INDEX:
         indices = aliases.look(client, base)
@@ -152,7 +148,9 @@ def _create(site: _Site) -> Effect:
     with connection(site.pool) as conn:
         if derived_data.is_under_way(conn):
             # Asked for by itself: first that, then the index.
-            return lambda _: replace(site.goes_on("create"), wait_seconds=_LOOK_SECONDS)
+            return lambda _: replace(
+                site.goes_on("create"), wait_seconds=chore_records.LOOK_SECONDS
+            )
     fill_index.ensure_filled(site.client, site.base, site.pool)
     for name in aliases.look(site.client, site.base).bare:
         if name != site.name and aliases.is_left_over(site.base, name):
@@ -232,7 +230,10 @@ def _compare(site: _Site) -> Effect:
         log.info("rebuild_compared", index=site.name, differing=differing)
         if not differing:
             return site.goes_on("sample")
-        rounds, healed = site.came["rounds"] + 1, site.came["healed"] + differing
+        rounds, healed = (
+            site.came["rounds"] + 1,
+            site.came["healed"] + differing,
+        )
         if rounds >= MAX_ROUNDS:
             raise InternalError(technical=f"{differing} differ after {rounds} rounds")
         marked = chore_records.read_clock(conn).isoformat()

@@ -7,7 +7,7 @@ from datetime import datetime
 from opensearchpy import OpenSearch
 
 from shared.log import get_logger
-from shared.opensearch import aliases, fill_index, request_rebuild
+from shared.opensearch import aliases, fill_index, rebuild
 from shared.opensearch.aliases import Indices
 from shared.postgres.pool import Pool, connection
 from shared.work import chore_records
@@ -25,7 +25,7 @@ def tidy(client: OpenSearch, base: str, pool: Pool) -> None:
         return
     with connection(pool) as conn:
         # Looked at after the indices: what they hold is of no chore to come.
-        if request_rebuild.find_unfinished_rebuild(conn) is not None:
+        if rebuild.find_unfinished_rebuild(conn) is not None:
             return
         last = chore_records.last_of(conn, REBUILD_INDEX)
         # One that was given up is not begun again and again.

@@ -38,6 +38,8 @@ KEPT_DAYS = 30
 
 _BACKOFF_BASE_SECONDS = 2.0
 _OUTAGE_SECONDS = 5.0
+# How often a step looks whether what it waits for has come.
+LOOK_SECONDS = 1.0
 
 _COLUMNS: LiteralString = """
     id, kind, state, cursor, done, total, attempts, strikes, due_at, error, result,
@@ -217,6 +219,28 @@ class Progress:
     wait_seconds: float = 0.0
     # The outcome of the chore, set with its last step.
     result: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhasedChore:
+    """A chore whose steps have phases; subclasses add what the steps work with."""
+
+    chore: Chore
+
+    @property
+    def came(self) -> dict[str, Any]:
+        """Return how far the chore came; nothing where it has not begun."""
+        return self.chore.cursor or {}
+
+    def goes_on(self, phase: str, **fields: Any) -> Progress:
+        """Return the cursor of the next step; values that are not named stay."""
+        cursor = {**self.came, "phase": phase, **fields}
+        return Progress(cursor, self.chore.done, self.chore.total)
+
+    def waits(self) -> Progress:
+        """Return the progress that repeats this step after a pause."""
+        done, total = self.chore.done, self.chore.total
+        return Progress(self.came, done, total, wait_seconds=LOOK_SECONDS)
 
 
 def open_chore(

@@ -12,7 +12,7 @@ from api.cli import follow_chore, output
 from api.cli.output import CommandError
 from api.operations.schemas.chores import maintenance_out
 from shared.errors import DatabaseConnectionError
-from shared.opensearch import request_rebuild
+from shared.opensearch import rebuild as rebuild_chore
 from shared.opensearch.client import make_client
 from shared.postgres.pool import connection, make_pool
 from shared.settings.settings import Settings
@@ -62,7 +62,7 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
     with make_pool(url, application="rebuild", size=1) as pool:
         if stop:
             return _stop(pool, out)
-        chore = follow_chore.begun(pool, out, partial(request_rebuild.ask, full=full))
+        chore = follow_chore.begun(pool, out, partial(rebuild_chore.ask, full=full))
         if no_wait:
             return _tell(out, follow_chore.fetch_chore(pool, chore))
         try:
@@ -76,7 +76,7 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
 
 def _stop(pool: Pool, out: Output) -> int:
     with connection(pool) as conn:
-        chore = request_rebuild.find_unfinished_rebuild(conn)
+        chore = rebuild_chore.find_unfinished_rebuild(conn)
         if chore is None:
             message = "No rebuild is under way."
             raise CommandError(message, exit_code=output.NOT_FOUND)

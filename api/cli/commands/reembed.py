@@ -15,7 +15,8 @@ from api.cli.output import CommandError
 from api.operations.schemas.chores import maintenance_out
 from api.operations.schemas.embed_models import embed_model_out
 from shared.embedding.models import model_names
-from shared.embedding.switch import request_reembed, switch_model
+from shared.embedding.switch import reembed as reembed_chore
+from shared.embedding.switch import switch_model
 from shared.embedding.vectors import model_registry
 from shared.errors import DatabaseConnectionError
 from shared.postgres.pool import connection, make_pool
@@ -91,7 +92,7 @@ def reembed(
             return _drop(pool, out, model_names.resolve_alias(model))
         name = model_names.check_model_name(model, settings)
         ask = partial(
-            request_reembed.ask, model=name, batch=batch, activate=activate, force=force
+            reembed_chore.ask, model=name, batch=batch, activate=activate, force=force
         )
         chore = follow_chore.begun(pool, out, ask)
         if no_wait:
@@ -119,7 +120,7 @@ def _opened(settings: Settings) -> Iterator[Pool]:
 
 def _stop(pool: Pool, out: Output) -> int:
     with connection(pool) as conn:
-        chore = request_reembed.under_way(conn)
+        chore = reembed_chore.find_unfinished_reembedding(conn)
         if chore is None:
             message = "No entries are being embedded for another model."
             raise CommandError(message, exit_code=output.NOT_FOUND)

@@ -18,7 +18,7 @@ from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import StrictRoute
 from shared.embedding.models import model_names
-from shared.embedding.switch import request_reembed
+from shared.embedding.switch import reembed
 from shared.embedding.vectors import model_registry
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -79,7 +79,7 @@ def _ask(
         if body.dry_run:
             missing = model_registry.missing(conn, model)
             return as_json({"model": model, "missing": missing}, 200)
-        maintenance_id = request_reembed.ask(
+        maintenance_id = reembed.ask(
             conn, model, batch=body.batch, activate=activate, force=body.force
         )
     log.info(

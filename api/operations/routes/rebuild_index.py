@@ -11,7 +11,7 @@ from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import StrictRoute
 from shared.log import get_logger
-from shared.opensearch import request_rebuild
+from shared.opensearch import rebuild
 from shared.postgres.pool import connection
 
 log = get_logger()
@@ -34,7 +34,7 @@ router = APIRouter(
 def rebuild_index(body: RebuildIn, caller: Caller, ctx: Ctx) -> Response:
     """Searches go on in the old index until the new one equals Postgres."""
     with connection(ctx.pool) as conn:
-        maintenance_id = request_rebuild.ask(conn, full=body.full)
+        maintenance_id = rebuild.ask(conn, full=body.full)
     log.info(
         "rebuild_asked_for",
         maintenance_id=str(maintenance_id),

@@ -39,7 +39,7 @@ from shared.embedding.vectors.semantic_preconditions import (
     EmbeddingCounts,
     Preconditions,
 )
-from shared.entries.reading import read_entries, unindexed_count
+from shared.entries.reading import entry_counts, read_entries
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.messaging import stage_names, task_names
@@ -166,7 +166,7 @@ def _index(
         key,
         lambda: (
             read_entries.count_entries(conn, scope, read_entries.ListingFilter()),
-            unindexed_count.lacking(conn, scope),
+            entry_counts.count_unindexed(conn, scope),
         ),
     )
     return {

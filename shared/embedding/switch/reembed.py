@@ -21,12 +21,12 @@ from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
 from shared.embedding.switch import switch_model
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.vector_tables import EmbeddingModel
-from shared.entries.reading import entry_estimate
+from shared.entries.reading import entry_counts
 from shared.errors import ConfigurationError, InternalError
 from shared.messaging.stage_names import embed_stage
 from shared.postgres.pool import Pool, connection
 from shared.work import backlog, chore_records, live_processes
-from shared.work.chore_records import Chore, Progress
+from shared.work.chore_records import Chore, PhasedChore, Progress
 
 STEP_ENTRIES = 128
 # What any model can embed; what takes over must be able to.
@@ -34,7 +34,6 @@ _HARMLESS = "beam"
 # No row of work for each entry: the walk goes on when fewer than these are left.
 AHEAD_ENTRIES = 1000
 MAX_ROUNDS = 3
-_LOOK_SECONDS = 1.0
 # Processes report every 5 s; one that cannot load the model says so in its log.
 WARM_SECONDS = 120.0
 _SEARCH_QUEUES = frozenset({"search", "search.bulk"})
@@ -72,12 +71,24 @@ _PAGE: LiteralString = """
 Effect = Callable[[Connection[TupleRow]], Progress]
 
 
-def begins(
-    model: str, *, batch: int = STEP_ENTRIES, activate: bool, force: bool
-) -> dict[str, Any]:
-    """Return the cursor that such a chore begins with."""
+def ask(
+    conn: Connection[TupleRow],
+    model: str,
+    *,
+    batch: int = STEP_ENTRIES,
+    activate: bool = False,
+    force: bool = False,
+) -> UUID:
+    """Make the chore due, and return its id; refuse if one is under way."""
     asked = {"model": model, "batch": batch, "activate": activate, "force": force}
-    return {"phase": "open", **asked}
+    refusal = "Entries are being embedded for another model already."
+    begins = {"phase": "open", **asked}
+    return chore_records.ask(conn, chore_records.REEMBED_MODEL, begins, refusal)
+
+
+def find_unfinished_reembedding(conn: Connection[TupleRow]) -> UUID | None:
+    """Return the re-embedding that has not ended."""
+    return chore_records.find_unfinished(conn, chore_records.REEMBED_MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +101,12 @@ class _ReembedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class _Site(PhasedChore):
     """A chore, and what its steps work with."""
 
     pool: Pool
     prefix: str
     encoder: Callable[[str], Encoder]
-    chore: Chore
-
-    @property
-    def came(self) -> dict[str, Any]:
-        return self.chore.cursor or {}
 
     @property
     def model(self) -> str:
@@ -110,22 +116,12 @@ class _Site:
     def stage(self) -> str:
         return embed_stage(self.model)
 
-    def goes_on(self, phase: str, **fields: Any) -> Progress:
-        """Return the cursor of the next step; values that are not named stay."""
-        done, total = self.chore.done, self.chore.total
-        return Progress({**self.came, "phase": phase, **fields}, done, total)
-
-    def waits(self) -> Progress:
-        """Return the progress that repeats this step after a pause."""
-        done, total = self.chore.done, self.chore.total
-        return Progress(self.came, done, total, wait_seconds=_LOOK_SECONDS)
-
 
 def prepare(
     pool: Pool, prefix: str, encoder: Callable[[str], Encoder], chore: Chore
 ) -> Effect:
     """Do the next step outside every transaction; return the commit of its effect."""
-    site = _Site(pool, prefix, encoder, chore)
+    site = _Site(chore, pool, prefix, encoder)
     return _PHASES[site.came["phase"]](site)
 
 
@@ -139,7 +135,7 @@ def _open(site: _Site) -> Effect:
         vector_tables.ensure_table(conn, site.prefix, site.model, dimension)
         vector_tables.activate(conn, site.model)
         begun = site.goes_on("mark", after=None, round=0, missing=0)
-        return Progress(begun.cursor, 0, entry_estimate.estimate_entries(conn))
+        return Progress(begun.cursor, 0, entry_counts.estimate_entries(conn))
 
     return commit
 

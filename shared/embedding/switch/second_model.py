@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, LiteralString
 
 from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
-from shared.embedding.switch import request_reembed, switch_model
+from shared.embedding.switch import reembed, switch_model
 from shared.embedding.vectors import not_embedded, vector_tables
 from shared.errors import ConflictError
 from shared.log import get_logger
@@ -45,7 +45,7 @@ def begin_if_needed(pool: Pool, settings: Settings) -> bool:
             prefix = settings.vector_table_prefix
             vector_tables.ensure_table(conn, prefix, SECOND, SECOND_DIMENSION)
             switch_model.want_warm(conn, SECOND)
-            request_reembed.ask(conn, SECOND)
+            reembed.ask(conn, SECOND)
     except ConflictError:
         # Another model is being filled: the next entry of that kind asks again.
         return False

@@ -12,7 +12,7 @@ from psycopg.rows import TupleRow
 from shared.embedding.models.model_names import LANGUAGES
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.vector_tables import EmbeddingModel
-from shared.entries.reading import entry_estimate
+from shared.entries.reading import entry_counts
 from shared.work import chore_records
 from shared.work.chore_records import REEMBED_MODEL
 
@@ -47,7 +47,7 @@ def list_models(conn: Connection[TupleRow]) -> list[ModelStatus]:
         if one.kind == REEMBED_MODEL
     }
     live = vector_tables.find_live_model(conn)
-    whole = entry_estimate.undeleted(conn)
+    whole = entry_counts.count_undeleted(conn)
     found = []
     for model in vector_tables.list_models(conn):
         rows, entries = _counts(conn, model.table_name)
@@ -66,7 +66,7 @@ def missing(conn: Connection[TupleRow], model: str) -> int:
     """Return about how many entries a model would have to embed."""
     found = vector_tables.find_model(conn, model)
     has = 0 if found is None else _counts(conn, found.table_name)[1]
-    return max(0, entry_estimate.undeleted(conn) - has - _skipped(conn, model))
+    return max(0, entry_counts.count_undeleted(conn) - has - _skipped(conn, model))
 
 
 def _skipped(conn: Connection[TupleRow], model: str) -> int:

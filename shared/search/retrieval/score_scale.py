@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.entries.reading import entry_estimate
+from shared.entries.reading import entry_counts
 from shared.opensearch.client import translate_engine_errors
 from shared.opensearch.mapping import read_alias
 from shared.postgres.pool import Pool, connection
@@ -101,7 +101,7 @@ def _half(scores: Sequence[float]) -> float:
 
 def _sample_words(conn: Connection[TupleRow], chance: Random) -> list[str]:
     """Return a word from each of some random entries, so common words come often."""
-    about = max(1, entry_estimate.estimate_entries(conn))
+    about = max(1, entry_counts.estimate_entries(conn))
     percent = min(100.0, 100.0 * _ROWS_LOOKED_AT / about)
     given = {"percent": percent, "limit": SAMPLES}
     found: list[str] = []

@@ -9,7 +9,7 @@ from functools import partial
 import psycopg
 import pytest
 
-from shared.opensearch import aliases, request_rebuild
+from shared.opensearch import aliases, rebuild
 from shared.opensearch.client import make_client
 from shared.settings.settings import Settings
 from shared.work import chore_records
@@ -82,7 +82,7 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system, logc
     begun = logchord("rebuild", "--no-wait")
     again = logchord("rebuild", "--no-wait")
     with psycopg.connect(system.database, autocommit=True) as conn:
-        chore = request_rebuild.find_unfinished_rebuild(conn)
+        chore = rebuild.find_unfinished_rebuild(conn)
         assert chore is not None
         assert begun.stdout == again.stdout == f"rebuild {chore}: queued\n"
         assert "One is under way already" in again.stderr

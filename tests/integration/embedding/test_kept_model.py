@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 
 from local.server import StackFolders
 from shared.embedding.models.model_names import BGE, DEFAULT_MODEL, MINILM
-from shared.embedding.switch import reembed, request_reembed
+from shared.embedding.switch import reembed
 from shared.embedding.vectors import live_models, vector_tables, vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -83,7 +83,7 @@ def test_minilm_is_kept_until_it_is_reembedded_and_bge_is_what_follows(
             if vector_tables.find_model(committing, model):
                 embed_entries(after, model)
 
-    chore = request_reembed.ask(committing, BGE, activate=True)
+    chore = reembed.ask(committing, BGE, activate=True)
     result = watched_chores.finish(committing, chore, turn)
 
     assert (result["live"], result["missing"]) == (True, 0)

@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from shared.embedding.models.hashing_encoder import HashingEncoder
-from shared.embedding.switch import reembed, request_reembed, switch_model
+from shared.embedding.switch import reembed, switch_model
 from shared.embedding.vectors import embed_entry, vector_tables
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
@@ -76,7 +76,7 @@ def work(ctx: Watched, conn, models: tuple[str, ...] = (OLD, NEW)) -> None:
 
 
 def ask(conn, *, activate: bool = True, **asked: Any) -> UUID:
-    return request_reembed.ask(conn, NEW, batch=7, activate=activate, **asked)
+    return reembed.ask(conn, NEW, batch=7, activate=activate, **asked)
 
 
 def step(ctx: Watched, conn) -> None:
@@ -308,7 +308,7 @@ def test_a_model_is_dropped_with_its_work_once_nobody_reads_it(
 def test_two_are_not_filled_at_once(ctx, committing, filled):
     chore = ask(committing)
     with pytest.raises(ConflictError) as told:
-        request_reembed.ask(committing, "hashing-64")
+        reembed.ask(committing, "hashing-64")
     assert told.value.details == {"maintenance_id": str(chore)}
     vector_tables.ensure_table(committing, "test", NEW, 128)
     with pytest.raises(ConflictError, match="stop that first"):

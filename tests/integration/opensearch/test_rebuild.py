@@ -19,7 +19,6 @@ from shared.opensearch import (
     documents,
     mapping,
     rebuild,
-    request_rebuild,
     tidy_indices,
 )
 from shared.opensearch.compare_index import Sides
@@ -141,7 +140,7 @@ def test_an_index_is_made_anew_under_edits_and_deletions_and_holds_the_same(
             assert held(ctx, read), phase
 
     ctx.at["before_step"] = live
-    chore = request_rebuild.ask(committing)
+    chore = rebuild.ask(committing)
 
     result = finish(ctx, committing, chore)
 
@@ -162,7 +161,7 @@ def test_an_index_is_made_anew_under_edits_and_deletions_and_holds_the_same(
 
 @pytest.mark.requirement("C47")
 def test_killed_once_in_each_step_the_next_worker_goes_on(ctx, committing, filled):
-    chore = request_rebuild.ask(committing)
+    chore = rebuild.ask(committing)
     died = finish_though_killed(ctx, committing, chore, lambda: turn(ctx, committing))
 
     ended = chore_records.find(committing, chore)
@@ -179,7 +178,7 @@ def test_stopped_in_a_step_the_old_index_stays_whole_and_nothing_is_left(
     ctx, committing, save, filled, phase
 ):
     before = aliases.look(ctx.opensearch, base_of(ctx)).read
-    chore = request_rebuild.ask(committing)
+    chore = rebuild.ask(committing)
 
     def stop(now: str) -> None:
         if now == phase:
@@ -204,13 +203,13 @@ def test_stopped_in_a_step_the_old_index_stays_whole_and_nothing_is_left(
         assert (found.read, found.write, found.bare) == (before, before, ())
     assert held(ctx, str(found.read)) == wanted(committing)
     # And another may begin.
-    finish(ctx, committing, request_rebuild.ask(committing))
+    finish(ctx, committing, rebuild.ask(committing))
     assert held(ctx, mapping.read_alias(base_of(ctx))) == wanted(committing)
     assert aliases.look(ctx.opensearch, base_of(ctx)).bare == ()
 
 
 def test_a_rebuild_in_hand_is_left_alone_by_upkeep(ctx, committing, filled):
-    chore = request_rebuild.ask(committing)
+    chore = rebuild.ask(committing)
     seen = []
 
     def tidy(phase: str) -> None:
@@ -237,7 +236,7 @@ def test_what_is_put_in_its_place_is_what_began_again_after_a_loss(
 
     ctx.at["before_step"] = lose
 
-    finish(ctx, committing, request_rebuild.ask(committing))
+    finish(ctx, committing, rebuild.ask(committing))
 
     assert lost
     assert ctx.done.count("create") == 2
@@ -261,7 +260,7 @@ def test_with_the_old_index_lost_midway_searches_fail_until_the_new_one_is_whole
 
     ctx.at["before_step"] = lose
 
-    finish(ctx, committing, request_rebuild.ask(committing))
+    finish(ctx, committing, rebuild.ask(committing))
 
     assert missing[0]
     assert not missing[-1]
@@ -271,7 +270,7 @@ def test_with_the_old_index_lost_midway_searches_fail_until_the_new_one_is_whole
 def test_with_the_old_index_lost_and_the_rebuild_given_up_what_there_is_is_completed(
     ctx, committing, filled
 ):
-    chore = request_rebuild.ask(committing)
+    chore = rebuild.ask(committing)
 
     def lose(phase: str) -> None:
         if phase == "copy":
@@ -295,7 +294,7 @@ def test_with_the_old_index_lost_and_the_rebuild_given_up_what_there_is_is_compl
 def test_whoever_claimed_before_the_write_alias_moved_is_waited_for(
     ctx, committing, filled
 ):
-    chore = request_rebuild.ask(committing)
+    chore = rebuild.ask(committing)
     committing.execute(
         "INSERT INTO work (entry_id, stage, tenant, claim, claimed_at, leased_until)"
         " VALUES (%s, 'index', %s, uuidv7(), now(), now() + interval '1 h')",
@@ -333,7 +332,7 @@ def test_what_was_missed_on_the_way_is_found_and_written_before_the_swap(
 
     ctx.at["before_step"] = harm
 
-    result = finish(ctx, committing, request_rebuild.ask(committing))
+    result = finish(ctx, committing, rebuild.ask(committing))
 
     assert (result["rounds"], result["healed"]) == (1, 2)
     assert "drain" in ctx.done
@@ -342,7 +341,7 @@ def test_what_was_missed_on_the_way_is_found_and_written_before_the_swap(
 
 def test_a_full_one_has_every_text_read_anew_first(ctx, committing, filled):
     committing.execute("UPDATE entry_text SET analyser_version = 0")
-    chore = request_rebuild.ask(committing, full=True)
+    chore = rebuild.ask(committing, full=True)
     finish(ctx, committing, chore)
     left = committing.execute(
         "SELECT count(*) FROM entry_text WHERE analyser_version = 0"
@@ -363,11 +362,11 @@ def test_an_index_of_an_older_release_is_made_anew_by_itself_but_not_in_a_loop(
 
     tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
 
-    chore = request_rebuild.find_unfinished_rebuild(committing)
+    chore = rebuild.find_unfinished_rebuild(committing)
     assert chore is not None
     chore_records.cancel(committing, chore)
     tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
-    assert request_rebuild.find_unfinished_rebuild(committing) is None
+    assert rebuild.find_unfinished_rebuild(committing) is None
 
 
 def test_days_that_are_equal_are_not_looked_into(ctx, committing, filled):
@@ -429,7 +428,7 @@ def test_a_tombstone_older_than_its_days_is_in_no_index_made_anew(
     alias = mapping.read_alias(base_of(ctx))
     assert str(filled[3]) in held(ctx, alias)
 
-    result = finish(ctx, committing, request_rebuild.ask(committing))
+    result = finish(ctx, committing, rebuild.ask(committing))
 
     # Left out, not taken along and found to be too many.
     assert (result["rounds"], result["healed"]) == (0, 0)

@@ -12,7 +12,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import ConflictError
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
-from shared.opensearch import aliases, mapping, request_rebuild
+from shared.opensearch import aliases, mapping, rebuild
 from shared.stages import derived_data
 from shared.work import chore_records, due_work
 from shared.work.chore_records import REBUILD_INDEX, REBUILD_KNOWLEDGE
@@ -97,7 +97,7 @@ def test_texts_are_read_and_vectors_made_anew_and_the_index_asked_for_waits(
     first: UUID = derived_data.ask(committing)
     with pytest.raises(ConflictError):
         derived_data.ask(committing)
-    then = request_rebuild.ask(committing)
+    then = rebuild.ask(committing)
 
     step(ctx, committing)
     assert committing.execute(DUE).fetchall() == everything()
@@ -129,7 +129,7 @@ def test_texts_are_read_and_vectors_made_anew_and_the_index_asked_for_waits(
 @pytest.mark.requirement("S4-71")
 @pytest.mark.usefixtures("filled")
 def test_a_full_rebuild_makes_vectors_too_before_it_makes_the_index(ctx, committing):
-    chore = request_rebuild.ask(committing, full=True)
+    chore = rebuild.ask(committing, full=True)
     old = aliases.look(ctx.opensearch, ctx.settings.opensearch_index).read
 
     step(ctx, committing)

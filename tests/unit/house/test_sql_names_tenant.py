@@ -26,7 +26,7 @@ FOR_EVERY_TENANT = {
     ("shared/opensearch/compare_index.py", "_DAYS"),
     ("shared/opensearch/compare_index.py", "_ROWS"),
     ("shared/opensearch/compare_index.py", "_NEXT"),
-    ("shared/entries/reading/entry_estimate.py", "_COUNT"),
+    ("shared/entries/reading/entry_counts.py", "_COUNT"),
     ("shared/opensearch/fill_index.py", "_WAS_INDEXED"),
     # One index holds every entry, and is made anew for all of them.
     ("shared/opensearch/rebuild.py", "_EARLIER_CLAIMS"),
@@ -48,7 +48,7 @@ FOR_EVERY_TENANT = {
     ("shared/embedding/vectors/model_registry.py", "_SKIPPED"),
     ("shared/embedding/switch/second_model.py", "_IS_NEEDED"),
     ("shared/embedding/switch/reembed.py", "_DUE"),
-    ("shared/entries/reading/entry_estimate.py", "_UNDELETED"),
+    ("shared/entries/reading/entry_counts.py", "_UNDELETED"),
     # A model is dropped for everybody.
     ("shared/embedding/switch/switch_model.py", "_END_WORK"),
     ("shared/embedding/switch/switch_model.py", "_END_ASIDE"),

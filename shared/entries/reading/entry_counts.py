@@ -1,0 +1,54 @@
+"""How many entries there are, or about so many, and how many the index lacks."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access import rights
+from shared.access.scope import Scope
+
+# Up to here entries are counted; above it, what the planner thinks is near enough.
+_COUNTED = 100_000
+_COUNT: LiteralString = """
+    SELECT greatest(
+        (SELECT count(*) FROM (SELECT FROM entry LIMIT %(counted)s) AS few),
+        (SELECT reltuples::bigint FROM pg_class WHERE oid = 'entry'::regclass))"""
+
+
+def estimate_entries(conn: Connection[TupleRow]) -> int:
+    """Return about how many entries there are, of everybody."""
+    row = conn.execute(_COUNT, {"counted": _COUNTED}).fetchone()
+    return int(row[0]) if row else 0
+
+
+_UNDELETED: LiteralString = "SELECT count(*) FROM entry WHERE deleted_at IS NULL"
+
+
+def count_undeleted(conn: Connection[TupleRow]) -> int:
+    """Return how many entries there are that nobody has deleted, of everybody."""
+    row = conn.execute(_UNDELETED).fetchone()
+    return int(row[0]) if row else 0
+
+
+# From what is due and quarantined, so it costs what waits and not what there is.
+_LACKING: LiteralString = (
+    """
+    SELECT count(*)
+      FROM (SELECT entry_id FROM work
+             WHERE stage IN ('metadata', 'index') AND tenant = %(tenant)s
+             UNION
+            SELECT entry_id FROM quarantine
+             WHERE stage = 'index' AND tenant = %(tenant)s) AS lacking
+      JOIN entry e ON e.id = lacking.entry_id
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+    + rights.SEEN
+)
+
+
+def count_unindexed(conn: Connection[TupleRow], scope: Scope) -> int:
+    """Return how many of the caller's entries the index has not, or not as they are."""
+    row = conn.execute(_LACKING, scope.params).fetchone()
+    return int(row[0]) if row else 0
