@@ -21,9 +21,14 @@ from shared.answers.compose_answer import Marks
 from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.evidence.load_evidence import load_evidence
 from shared.answers.evidence.unwritten_words import find_unwritten_words
-from shared.answers.question import question_parts, question_scope
+from shared.answers.question import question_scope
 from shared.answers.question.answer_kinds import AnswerKind
-from shared.answers.question.question import Question, read_part, read_question
+from shared.answers.question.question import (
+    Question,
+    list_parts,
+    read_part,
+    read_question,
+)
 from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import absence
 from shared.search.absence.coverage import Coverage
@@ -116,12 +121,10 @@ def prepare_answer(
             compose_answer.say_outside(outside), "not_a_logbook_question", began
         )
         return PreparedAnswer(refused, plan, entries, marks)
-    parts = question_parts.list_parts(plan, facility)
-    read = (
-        [read_question(plan, facility)]
-        if len(parts) == 1
-        else [read_part(one, one, facility) for one in parts]
-    )
+    parts = list_parts(plan, facility)
+    read = [read_part(one, one, facility) for one in parts]
+    if len(parts) == 1:
+        read = [read_question(plan, facility)]
     compare: Meanings = no_meanings
     if plan.intent not in _BY_WORDS:
         compare = meanings or make_meanings(context, plan, found.conclusion)
@@ -157,26 +160,17 @@ def prepare_answer(
     )
 
 
+@dataclass(slots=True)
 class _Writer:
     """Writes the answer of one search from the chosen sentences."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        entries: Sequence[EvidenceEntry],
-        marks: Marks,
-        values: Mapping[UUID, Sequence[Other]],
-        unsearched: str,
-        covered: Coverage | None,
-        facility: Facility,
-    ) -> None:
-        self._plan = plan
-        self._entries = entries
-        self._marks = marks
-        self._values = values
-        self._unsearched = unsearched
-        self._covered = covered
-        self._facility = facility
+    _plan: Plan
+    _entries: Sequence[EvidenceEntry]
+    _marks: Marks
+    _values: Mapping[UUID, Sequence[Other]]
+    _unsearched: str
+    _covered: Coverage | None
+    _facility: Facility
 
     def write(
         self, parts: Sequence[PartAnswer], refusals: Sequence[str], began: float

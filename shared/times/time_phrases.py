@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from dateutil.relativedelta import relativedelta
+
 from shared.times import date_expressions, day_words, german_times, period_words
 from shared.times.calendar import Clock, Span
 
@@ -395,3 +397,21 @@ def _wall(day: str, at: time, width: timedelta, clock: Clock) -> datetime | None
     latest = datetime.combine(today, at)
     begun = clock.moment(latest) - width <= now.astimezone(UTC)
     return latest if begun else latest - _DAY
+
+
+# Further back nobody means a date without its year.
+MOST_YEARS = 10
+_MONTH = re.compile(rf"(?<!last )\b(?:{'|'.join(sorted(MONTHS))})\b")
+_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
+
+
+def list_earlier_years(text: str, clock: Clock) -> list[TimePhrase]:
+    """Return the phrase's interval in each earlier year; none if it names a year."""
+    if clock.now is None or _YEAR.search(text) or not _MONTH.search(text):
+        return []
+    clocks = (
+        replace(clock, now=clock.now - relativedelta(years=back))
+        for back in range(1, MOST_YEARS + 1)
+    )
+    read = (parse_time_phrase(text, one) for one in clocks)
+    return [one for one in read if one is not None]

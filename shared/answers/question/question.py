@@ -10,7 +10,7 @@ from shared.answers.question import answer_kinds, numbered_things
 from shared.answers.question.answer_kinds import AnswerKind
 from shared.answers.question.empty_words import is_empty
 from shared.answers.question.numbered_things import NumberedThing
-from shared.search.query import name_query
+from shared.search.query import modes, name_query, sub_queries
 from shared.search.query.language.tree import Node, Pattern
 from shared.search.query.plan import Plan
 from shared.text.analysis.tokens import scan
@@ -84,6 +84,21 @@ class Question:
     def words(self) -> tuple[str, ...]:
         """Return the content words as they are written."""
         return tuple(self.terms[UNSTEMMED])
+
+
+# What is asked for in one breath is answered in one, unless each was searched. Each
+# side of a comparison has its paragraph, however far its hits score below the other's:
+# one that is left out for its score would pass for one of which nothing is written.
+_ASKED_APART = frozenset({"multi_question", "comparison"})
+
+
+def list_parts(plan: Plan, facility: Facility) -> list[str]:
+    """Return the parts in order; of a question that asks one thing, itself alone."""
+    found = sub_queries.take_apart(plan.tree, plan.query, facility)
+    is_apart = found.strategy in _ASKED_APART
+    if is_apart or (plan.method == modes.AGENTIC and found.has_parts):
+        return list(found.parts)
+    return [plan.query]
 
 
 def read_question(plan: Plan, facility: Facility) -> Question:

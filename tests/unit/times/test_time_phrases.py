@@ -19,9 +19,9 @@ from shared.search.query.times import extract_times
 from shared.search.response.respond import nothing_asked
 from shared.text.facility import facility
 from shared.times.calendar import NO_CLOCK, Clock
-from shared.times.earlier_years import MOST_YEARS
 from shared.times.operating_periods import Period
 from shared.times.shifts import NO_SHIFTS
+from shared.times.time_phrases import MOST_YEARS
 from tests.support.linear_cost import assert_linear
 from tests.unit.times.test_date_expressions import CLOCK as WITHOUT_CALENDAR
 from tests.unit.times.test_date_expressions import ZONE

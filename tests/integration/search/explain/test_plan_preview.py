@@ -15,7 +15,6 @@ import pytest
 from local.server import free_port
 from shared.entries.draft import EntryDraft
 from shared.search.explain import plan_preview
-from shared.search.jobs import circuits_seen
 from shared.search.jobs.outcome import Outcome
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE
 from tests.support.fixtures.system import System
@@ -283,5 +282,5 @@ def test_a_circuit_is_told_as_the_last_searches_met_it(
     ends(status="skipped", reason="empty_query")
     assert met() == "open"
     assert met(ELSEWHERE) is None
-    monkeypatch.setattr(circuits_seen, "LATELY_SECONDS", -1)
+    monkeypatch.setattr(plan_preview, "LATELY_SECONDS", -1)
     assert met() is None

@@ -6,8 +6,7 @@ import pytest
 
 from shared.answers.question.answer_kinds import find_kind
 from shared.answers.question.numbered_things import find_things, is_named
-from shared.answers.question.question import read_part
-from shared.answers.question.question_parts import list_parts
+from shared.answers.question.question import list_parts, read_part
 from shared.answers.question.question_scope import find_outside
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.text.facility.facility import PLAIN
