@@ -51,25 +51,18 @@ class AskedModel:
     hear: Callable[[Answer], None] = hear_nothing
 
 
+@dataclass(slots=True)
 class AgentAnswer:
     """Words the answer of one agent's job."""
 
-    def __init__(
-        self,
-        context: SearchContext,
-        plan: Plan,
-        turns: Sequence[TurnRow],
-        reason: ExitReason,
-        asked: AskedModel,
-    ) -> None:
-        self._context = context
-        # As the model's turns were taken: by it entries have their numbers.
-        self._plan = plan
-        self._turns = turns
-        self._reason = reason
-        self._asked = asked
-        # The answer without a model, which comes out the same each time.
-        self.twin_text: str | None = None
+    _context: SearchContext
+    # As the model's turns were taken: by it entries have their numbers.
+    _plan: Plan
+    _turns: Sequence[TurnRow]
+    _reason: ExitReason
+    _asked: AskedModel
+    # The answer without a model, which comes out the same each time.
+    twin_text: str | None = None
 
     def answer_question(self, found: FoundPage, timeout_ms: int) -> Answer | None:
         """Return the answer over all entries that were seen; None: there were none."""

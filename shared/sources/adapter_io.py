@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -20,25 +21,16 @@ from shared.sources.local_files import PathFiles
 _HURRIED_RATE = 20.0
 
 
+@dataclass(slots=True)
 class RealIO:
     """One source's server, files, memory, clock and secrets; closed after use."""
 
-    def __init__(
-        self,
-        *,
-        http: SourceClient,
-        files: PathFiles,
-        memory: Memory,
-        secrets: Secrets,
-        clock: Callable[[], datetime],
-        cancelled: Callable[[], bool],
-    ) -> None:
-        self.http = http
-        self.files = files
-        self.memory = memory
-        self._secrets = secrets
-        self._clock = clock
-        self._cancelled = cancelled
+    http: SourceClient
+    files: PathFiles
+    memory: Memory
+    _secrets: Secrets
+    _clock: Callable[[], datetime]
+    _cancelled: Callable[[], bool]
 
     def now(self) -> datetime:
         """Return the time, aware, by the clock of the runtime."""
@@ -117,14 +109,8 @@ def make_io(  # noqa: PLR0913 - what a run has, a check and a test leave out
         pace=pace or LocalPace(settings.rate_per_second, settings.concurrency),
         run=Run(clock, cancelled, budget_seconds, ends, may_try_again or _always),
     )
-    return RealIO(
-        http=client,
-        files=PathFiles(source_name, settings.path),
-        memory=memory,
-        secrets=secrets,
-        clock=clock,
-        cancelled=cancelled,
-    )
+    files = PathFiles(source_name, settings.path)
+    return RealIO(client, files, memory, secrets, clock, cancelled)
 
 
 def _now() -> datetime:

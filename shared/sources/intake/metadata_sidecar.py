@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shared.adapter_contract.contract import RawItem
@@ -40,26 +40,18 @@ Pair = tuple[RawItem, Entry]
 Reach = Callable[[float], AbstractContextManager[Opened]]
 
 
+@dataclass(slots=True)
 class Beside:
     """Merges what lies beside the entries of one run; without `reach` it asks nobody.
 
     Of two values of one name that of the entry stands.
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        tenant: str,
-        source: str,
-        *,
-        reach: Reach | None,
-        page_seconds: float = PAGE_SECONDS,
-    ) -> None:
-        self._pool = pool
-        self._tenant = tenant
-        self._source = source
-        self._reach = reach
-        self._page_seconds = page_seconds
+    _pool: Pool
+    _tenant: str
+    _source: str
+    _reach: Reach | None
+    _page_seconds: float = PAGE_SECONDS
 
     def merge(self, pairs: Sequence[Pair]) -> list[Pair]:
         """Return the pairs with their files; the first ones, if the time is over."""

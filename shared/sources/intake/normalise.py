@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import chain
@@ -47,16 +47,14 @@ _SEVERAL = ("authors", "logbooks", "tags", "readers", "related", "flags")
 _singles, _severals = attrgetter(*_SINGLE), attrgetter(*_SEVERAL)
 
 
+@dataclass(slots=True)
 class PullRules:
     """The limits and rules for every entry that is pulled from a source."""
 
-    def __init__(
-        self, settings: Settings, name: str, source: SourceSettings, version: int
-    ) -> None:
-        self._settings = settings
-        self._name = name
-        self._source = source
-        self._version = version
+    _settings: Settings
+    _name: str
+    _source: SourceSettings
+    _version: int
 
     def draft(self, entry: Entry, raw: RawItem, *, now: datetime) -> EntryDraft:
         """Return the draft of one entry; what cannot be stored costs itself."""

@@ -287,8 +287,8 @@ class SourceRun:
             self._means.pool,
             self._tenant,
             wanted.source,
-            reach=reach if asks else None,
-            page_seconds=self._means.files_seconds,
+            reach if asks else None,
+            self._means.files_seconds,
         )
 
     def _end(self, conn: Connection[TupleRow]) -> None:
