@@ -22,7 +22,7 @@ from shared.answers.prompt.fence import as_data, gives_orders
 from shared.answers.prompt.pseudonyms import Pseudonyms
 from shared.answers.question.question import read_part
 from shared.postgres.pool import connection
-from shared.search.jobs import outcome
+from shared.search.jobs.compatibility import read_fields
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
 from shared.search.ranking.candidate_facts import Facts
@@ -80,7 +80,7 @@ class Seen:
 
 def read_outcomes(kept: Mapping[str, Any]) -> list[Outcome]:
     """Return the outcomes of a call as they were stored with its turn."""
-    return outcome.from_json(json.dumps(kept.get("outcomes", [])))
+    return [read_fields(Outcome, one) for one in kept.get("outcomes", ())]
 
 
 def hits_of(plan: Plan, kept: Mapping[str, Any]) -> tuple[Ranked, ...]:
@@ -181,16 +181,14 @@ def _kept(turns: Sequence[TurnRow]) -> Iterator[dict[str, Any]]:
                 yield turn.outcomes[str(number)]
 
 
+@dataclass(slots=True)
 class _Teller:
     """Puts what calls have come to into words for a model."""
 
-    def __init__(
-        self, context: SearchContext, plan: Plan, seen: Seen, pseudonyms: Pseudonyms
-    ) -> None:
-        self._context = context
-        self._plan = plan
-        self._seen = seen
-        self._pseudonyms = pseudonyms
+    _context: SearchContext
+    _plan: Plan
+    _seen: Seen
+    _pseudonyms: Pseudonyms
 
     def tell(self, turn: TurnRow, *, native: bool) -> list[dict[str, Any]]:
         """Return a turn as messages: the model's words, and its calls' results."""

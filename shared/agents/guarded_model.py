@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from shared.agents.ask_model import ChatModel
-from shared.answers.worded.model_tier import SILENT
-from shared.errors import LanguageModelError, ModelOutageError
+from shared.answers.worded.model_tier import counted_by, refuse_silent
 from shared.language_models.completion import ChatRequest, Completion
 from shared.search.retrieval.circuit import Circuit
 
@@ -31,17 +30,9 @@ class GuardedModel:
         is_cancelled: Callable[[], bool],
     ) -> Completion:
         """Return the completion with its tokens; raise at once while it rests."""
-        if not self.circuit.allows():
-            raise ModelOutageError(
-                reason="circuit_open", technical="it was silent before"
-            )
-        try:
+        refuse_silent(self.circuit)
+        with counted_by(self.circuit):
             said = self.client.complete(request, seconds, is_cancelled=is_cancelled)
-        except LanguageModelError as exc:
-            if exc.reason in SILENT:
-                self.circuit.failed()
-            raise
-        self.circuit.succeeded()
         return count_tokens(request, said)
 
 

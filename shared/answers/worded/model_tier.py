@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ _LEAST_SECONDS = 0.5
 # What another try a moment later may mend.
 _PASSES = frozenset({"unreachable", "overloaded", "rate_limited", "cut", "error"})
 # Who is silent, and not wrong, is left alone for a while.
-SILENT = frozenset({"unreachable", "timeout", "overloaded"})
+_SILENT = frozenset({"unreachable", "timeout", "overloaded"})
 
 
 def hear_nothing(_: Mapping[str, Any]) -> None:
@@ -165,22 +166,31 @@ class ModelTier:
             raise ModelOutageError(
                 reason="timeout", technical="no time was left to ask"
             )
-        if not circuit.allows():
-            raise ModelOutageError(
-                reason="circuit_open", technical="it was silent before"
-            )
+        refuse_silent(circuit)
         if not self.take_answer(tenant).is_allowed:
             raise _QuotaSpentError
         client = make_client(self.settings, chosen)
         request = ChatRequest(prompt.messages, chosen.max_tokens, chosen.temperature)
-        try:
-            told = _asked(client, request, streamed, ends_at, is_cancelled)
-        except LanguageModelError as exc:
-            if exc.reason in SILENT:
-                circuit.failed()
-            raise
-        circuit.succeeded()
-        return told
+        with counted_by(circuit):
+            return _asked(client, request, streamed, ends_at, is_cancelled)
+
+
+def refuse_silent(circuit: Circuit) -> None:
+    """Raise while a provider rests that was silent several times."""
+    if not circuit.allows():
+        raise ModelOutageError(reason="circuit_open", technical="it was silent before")
+
+
+@contextmanager
+def counted_by(circuit: Circuit) -> Iterator[None]:
+    """Tell the circuit of a provider whether it is silent."""
+    try:
+        yield
+    except LanguageModelError as exc:
+        if exc.reason in _SILENT:
+            circuit.failed()
+        raise
+    circuit.succeeded()
 
 
 def circuit_of(circuits: Circuits, provider: str) -> Circuit:

@@ -26,7 +26,7 @@ from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.modes import AGENT
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
-from shared.times.rfc3339 import on_clock, timestamp
+from shared.times.rfc3339 import on_clock
 
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
@@ -108,23 +108,8 @@ def build_absence(
         body["nearest"] = near.items(plan.scope.tenant)
     relaxation = None
     if near.outside is not None:
-        ends = near.wider and [timestamp(one) for one in near.wider]
-        relaxation = {
-            "count_outside": near.outside,
-            "widen_to": ends and dict(zip(("from", "to"), ends, strict=True)),
-        }
-    answer = {
-        "status": "insufficient",
-        "code": code,
-        "summary": " ".join(said),
-        "reason": plan.reasoning,
-        "grade": "D",
-        "evidence": [],
-        "citations": [],
-        "questions": list(plan.time.asks),
-        "unsupported": [],
-        "slots": {},
-    }
+        relaxation = {"count_outside": near.outside, "widen_to": near.wider}
+    answer = _unanswered(plan, "insufficient", code, " ".join(said))
     return Absence(body, relaxation, answer)
 
 
@@ -132,10 +117,15 @@ def asked_back(plan: Plan) -> dict[str, Any] | None:
     """Ask the reader which of two times is meant; None where no time comes twice."""
     if not plan.time.asks:
         return None
+    said = "The time of the question comes twice; both are searched."
+    return _unanswered(plan, "clarify", "ambiguous_time", said)
+
+
+def _unanswered(plan: Plan, status: str, code: str, summary: str) -> dict[str, Any]:
     return {
-        "status": "clarify",
-        "code": "ambiguous_time",
-        "summary": "The time of the question comes twice; both are searched.",
+        "status": status,
+        "code": code,
+        "summary": summary,
         "reason": plan.reasoning,
         "grade": "D",
         "evidence": [],

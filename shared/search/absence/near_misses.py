@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from shared.entries import identity
 from shared.entries.reading.filter_sql import ANYTHING
 from shared.postgres import statement_deadline
 from shared.postgres.statement_deadline import Deadline
-from shared.search.absence import failed_filter, gates
+from shared.search.absence import failed_filter, gates, outside_time_range
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import Plan
 from shared.search.ranking.ranked_hits import Ranked
@@ -32,8 +32,6 @@ MOST = 3
 MOST_OUTSIDE = 1000
 # More are read than shown, for the question may exclude some of them.
 MOST_LOOKED_AT = 4 * MOST
-# The smallest step by which filters tell times apart.
-_STEP = timedelta(milliseconds=1)
 
 # Matches the question without its filters; rights always hold.
 _OUTSIDE: LiteralString = (
@@ -61,8 +59,8 @@ class NearMisses:
     missed: tuple[tuple[Missed, HitRow], ...] = ()
     # How many answer the question and are kept out by filters alone; None: no filters.
     outside: int | None = None
-    # An interval that takes in the nearest of these: from, and before.
-    wider: tuple[datetime | None, datetime | None] | None = None
+    # An interval that takes in the nearest of these.
+    wider: dict[str, str | None] | None = None
 
     def items(self, tenant: str) -> list[dict[str, Any]]:
         """Return the near misses as answers show them."""
@@ -103,7 +101,7 @@ def find_near_misses(
     wider = None
     if not missed and plan.filters:
         found = _outside(conn, plan, question, left)
-        outside, wider = len(found), _wider(plan, [time for _, time in found])
+        outside, wider = len(found), _widen(plan, [time for _, time in found])
         for entry_id, _ in found[:MOST]:
             left.limit_time(conn)
             gate = failed_filter.gate(conn, plan.scope, plan.filters, entry_id)
@@ -149,35 +147,15 @@ def _outside(
     return []
 
 
-def _wider(
-    plan: Plan, times: list[datetime]
-) -> tuple[datetime | None, datetime | None] | None:
-    """Return the interval of the request, stretched to the nearest match outside.
-
-    An end that was open stays open: it is never narrower than what was asked for.
-    """
+def _widen(plan: Plan, times: list[datetime]) -> dict[str, str | None] | None:
+    """Return the interval of the request, stretched to the nearest match outside."""
     ends = (plan.filters.since, plan.filters.until)
     since, until = (end and datetime.fromisoformat(end) for end in ends)
-
-    beyond = [
-        time for time in times if (since and time < since) or (until and time >= until)
-    ]
+    before = max((one for one in times if since and one < since), default=None)
+    after = min((one for one in times if until and one >= until), default=None)
     # A longer interval does not find what other filters alone keep out.
-    if not beyond:
-        return None
-
-    def off(time: datetime) -> float:
-        before = (since - time).total_seconds() if since else 0.0
-        after = (time - until).total_seconds() if until else 0.0
-        return max(before, after)
-
-    nearest = min(beyond, key=lambda time: (off(time), time))
-    # Filters write times in milliseconds, and the end of an interval is outside of it.
-    first = nearest.replace(microsecond=nearest.microsecond // 1000 * 1000)
-    behind = first + _STEP
-    return (
-        min(since, first) if since else None,
-        max(until, behind) if until else None,
+    return outside_time_range.stretch_interval(
+        since or None, until or None, before, after
     )
 
 

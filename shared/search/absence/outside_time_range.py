@@ -93,7 +93,7 @@ def _counted(ask: Ask, lexicon: Lexicon, plan: Plan) -> dict[str, Any] | None:
         count, before, after = row
         if count:
             break
-    ends = _wider(since, until, before, after)
+    ends = stretch_interval(since, until, before, after)
     return {"count_outside": count, "widen_to": ends}
 
 
@@ -110,13 +110,16 @@ def _ranges(times: Sequence[Applied]) -> str | None:
     return "{" + ",".join(told) + "}"
 
 
-def _wider(
+def stretch_interval(
     since: datetime | None,
     until: datetime | None,
     before: datetime | None,
     after: datetime | None,
 ) -> dict[str, str | None] | None:
-    """Return the interval stretched to the nearest match outside; None without one."""
+    """Return an interval stretched to the nearest match outside; None without one.
+
+    An end that was open stays open: it is never narrower than what was asked for.
+    """
     if since and before and (not (after and until) or since - before <= after - until):
         # Filters write times in milliseconds.
         first = before.replace(microsecond=before.microsecond // 1000 * 1000)

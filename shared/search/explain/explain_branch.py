@@ -106,10 +106,8 @@ def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> BranchR
     try:
         if used.unit == COSINE:
             return _by_meaning(asking, used)
-        if not load_module(used.name).is_ours:
-            return _by_another(asking, used.name)
-        if used.name in modes.EVIDENCE:
-            return _by_evidence(asking, used.name)
+        if used.name in modes.EVIDENCE or not load_module(used.name).is_ours:
+            return _by_module(asking, used.name)
         return _by_words(asking, used)
     except LogchordError as exc:
         said = f"{used.name} cannot be asked again: {exc.message}"
@@ -146,33 +144,26 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
     return _placed(asking, name, every, score)
 
 
-def _by_evidence(asking: Asking, name: str) -> BranchReason:
-    """Explain what a module of evidence (tags, threads, files) makes of the entry."""
-    ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
-    hits = find_module(name).execute(ask, asking.context).hits
-    entry_id = str(asking.entry_id)
-    score = next((one.score for one in hits if one.entry_id == entry_id), None)
-    if score is None:
-        return BranchReason(name, "no_match", f"{name} does not find it.")
-    return _placed(asking, name, hits, score)
+def _by_module(asking: Asking, name: str) -> BranchReason:
+    """Explain what a module that gives no reason makes of the entry.
 
-
-def _by_another(asking: Asking, name: str) -> BranchReason:
-    """Explain what a module of another package makes of the entry.
-
-    Such a module gives no reason, so only the entry's place and score are known.
+    It is one of evidence (tags, threads, files) or of another package: only the entry's
+    place and score are known.
     """
     ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
-    found = plugin_module.execute(find_module(name), ask, asking.context)
+    module = find_module(name)
+    if load_module(name).is_ours:
+        found = module.execute(ask, asking.context)
+    else:
+        found = plugin_module.execute(module, ask, asking.context)
     if found.skipped:
         said = f"{name} cannot be asked again: {found.skipped}."
         return BranchReason(name, f"branch_failed:{name}", said)
-    hits = found.hits
-    scores = (one.score for one in hits if one.entry_id == str(asking.entry_id))
-    score = next(scores, None)
+    entry_id = str(asking.entry_id)
+    score = next((one.score for one in found.hits if one.entry_id == entry_id), None)
     if score is None:
-        return BranchReason(name, "no_match", f"{name} does not name it.")
-    return _placed(asking, name, hits, score)
+        return BranchReason(name, "no_match", f"{name} does not find it.")
+    return _placed(asking, name, found.hits, score)
 
 
 def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:

@@ -8,7 +8,7 @@ from math import prod
 
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
 from shared.search.ranking.candidate_facts import Facts, Kin
-from shared.search.ranking.fusion import Fused
+from shared.search.ranking.fusion import Fused, best_first
 
 LEAST, MOST = 0.5, 1.5
 LEAST_PRODUCT, MOST_PRODUCT = 0.5, 2.0
@@ -148,10 +148,7 @@ def _pulls(
     threads = [kin.get(hit.shown.entry_id, _ALONE).thread_id for hit in fused]
     if most == 1.0 or not any(threads):
         return [1.0] * len(fused)
-    order = sorted(
-        range(len(fused)),
-        key=lambda n: (-scores[n], fused[n].shown.kind, fused[n].shown.chunk_id),
-    )[:STRONG]
+    order = best_first(fused, scores)[:STRONG]
     best = scores[order[0]] if order else 0.0
     if best <= 0:
         return [1.0] * len(fused)

@@ -83,6 +83,14 @@ def fuse(
     return fused
 
 
+def best_first(fused: Sequence[Fused], scores: Sequence[float]) -> list[int]:
+    """Return the numbers of hits by their scores; equal ones in one order."""
+    return sorted(
+        range(len(fused)),
+        key=lambda n: (-scores[n], fused[n].shown.kind, fused[n].shown.chunk_id),
+    )
+
+
 def _best(branch: Outcome, ordering: Ordering) -> float:
     scores = (hit.score for hit in branch.hits)
     most = max(scores, default=0.0)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from shared.embedding.models.model_names import BGE, SIMILARITY_FLOORS
 from shared.search.query.modes import EVIDENCE
-from shared.search.ranking.fusion import Fused
+from shared.search.ranking.fusion import Fused, best_first
 
 COSINE = "cosine"
 # The scores of these say nothing of how many of the words an entry has.
@@ -89,11 +89,7 @@ def list_best_human_entries(
 ) -> list[str]:
     """Return so many entries that people wrote, best first by meaning and words."""
     scores = linear(fused, cosines, model=model)
-    order = sorted(
-        range(len(fused)),
-        key=lambda n: (-scores[n], fused[n].shown.kind, fused[n].shown.chunk_id),
-    )
-    shown = (fused[number].shown for number in order)
+    shown = (fused[number].shown for number in best_first(fused, scores))
     return [one.entry_id for one in shown if one.origin != "machine"][:count]
 
 

@@ -180,26 +180,23 @@ def _beyond(
     within = {one.entry_id for one in window}
     found: dict[str, Beyond] = {}
     for one in rejected:
-        found[one.entry_id] = Beyond(
-            one.entry_id,
-            one.relevance_score,
-            one.confidence,
-            validation_score=one.validation_score,
+        found[one.entry_id] = replace(
+            _outside(one), validation_score=one.validation_score
         )
     for place, one in enumerate(left_out, 1):
-        found[one.entry_id] = Beyond(
-            one.entry_id, one.relevance_score, one.confidence, place
-        )
+        found[one.entry_id] = _outside(one, place)
     for order in orders:
         for place, one in enumerate(order.items, 1):
             unread = bool(facts.logits) and one.entry_id not in facts.logits
-            later = Beyond(
-                one.entry_id, one.relevance_score, one.confidence, place, unread
-            )
-            found.setdefault(one.entry_id, later)
+            found.setdefault(one.entry_id, _outside(one, place, unread=unread))
         for behind in order.beyond:
             found.setdefault(behind.entry_id, behind)
     return tuple(one for one in found.values() if one.entry_id not in within)
+
+
+def _outside(item: Ranked, place: int | None = None, *, unread: bool = False) -> Beyond:
+    scored = (item.relevance_score, item.confidence)
+    return Beyond(item.entry_id, *scored, place, unread)
 
 
 def _notes(orders: Sequence[Order], facts: Facts, plan: Plan) -> list[Diagnostic]:

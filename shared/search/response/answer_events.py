@@ -29,32 +29,23 @@ def of_body(response: Mapping[str, Any]) -> list[Told]:
     """Return the events of a whole response, as it is stored and read again."""
     told = [("results", without_answer(response))]
     worth = {name: response[name] for name in _OF_ANSWER}
+    status = response["llm_status"]
     if response["answer_source"] == "llm":
         # An answer by a model replaced the one by rules, which is not kept.
-        told.append(("llm_status", {"status": "ok", **worth, **_of_model(response)}))
+        status = "ok"
     elif response["context_answer"] is not None:
         told.append(("deterministic", worth))
-        if response["llm_status"]:
-            status = response["llm_status"]
-            told.append(
-                ("llm_status", {"status": status, **worth, **_of_model(response)})
-            )
+    else:
+        status = None
+    if status:
+        told.append(("llm_status", {"status": status, **worth, **_of_model(response)}))
     told.append(("actions", {"actions": suggest_actions(response)}))
     return told
 
 
 def without_answer(response: Mapping[str, Any]) -> dict[str, Any]:
     """Return a response with empty answer fields, as before there is an answer."""
-    return {
-        **response,
-        "answer": None,
-        "answer_source": None,
-        "citations": [],
-        "sources": [],
-        "citation_mode": "none",
-        "context_answer": None,
-        "llm_status": None,
-    }
+    return {**response, **NO_ANSWER, "answer_source": None, "llm_status": None}
 
 
 def of_answer(plan: Plan, answer: Answer) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +12,7 @@ from shared.access.scope import Scope
 from shared.entries.reading.read_entries import ListingPosition
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.search.jobs import outcome, verdict
+from shared.search.jobs import verdict
 from shared.search.jobs.compatibility import read_fields
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import FACETS, Outcome
@@ -180,28 +179,46 @@ def results(
     if limit is not None:
         # A page by time is cut to the window, however long it may be.
         plan = replace(plan, limit=limit, window=max(plan.window, limit))
-    branches = branches_of(stored)
     if plan.is_listing and stored.state in _ANSWERED:
         return _listed(reader, stored, plan, after)
     place = int(after[0])
     runs, at, page = [], place, []
     if stored.state in _ANSWERED:
-        runs = fold.group_runs(order_of(reader, stored, plan, branches).items)
+        order = order_of(reader, stored, plan, branches_of(stored))
+        runs = fold.group_runs(order.items)
         page = read_page(reader.context.pool, plan, runs[place:], READ_MS)
         at = paging.place_after(runs, page)
-    marker = highlights.make_highlighter(reader.context, plan, branches)
     more = stored.ended_at is None or at < len(runs)
-    owned = paging.binding(reader.scope, stored.id, plan.limit)
+    # How many hits of the page the caller could see then and cannot see now.
+    removed = max(0, at - place - len(page)) if stored.ended_at else 0
+    following = [at] if more else None
+    return _page_body(reader, stored, plan, page, place, removed, following)
+
+
+def _page_body(
+    reader: JobReader,
+    stored: StoredJob,
+    plan: Plan,
+    page: ResultPage,
+    place: int,
+    removed: int,
+    following: list[Any] | None,
+) -> dict[str, Any]:
+    """Return a page from a place on, and the cursor for the place that follows it."""
+    marker = highlights.make_highlighter(reader.context, plan, branches_of(stored))
     hits = mark_passages(reader.context, plan.scope.tenant, page, marker, place + 1)
     items, cut = trimmed(hits, plan.detail.amount)
+    cursor = None
+    if following is not None:
+        owned = paging.binding(reader.scope, stored.id, plan.limit)
+        cursor = reader.context.signer().make(following, owned)
     return {
         "job_id": str(stored.id),
         "state": stored.state if stored.ended_at else "running",
         "items": items,
         "cut": cut,
-        # How many hits of the page the caller could see then and cannot see now.
-        "removed": max(0, at - place - len(page)) if stored.ended_at else 0,
-        "next_cursor": reader.context.signer().make([at], owned) if more else None,
+        "removed": removed,
+        "next_cursor": cursor,
         "error": stored.error,
     }
 
@@ -242,26 +259,12 @@ def _listed(
     items = order_hits([found], Facts(), plan).items
     further = [_further(one, n, plan) for n, one in enumerate(items, first + 1)]
     page = read_page(reader.context.pool, plan, fold.group_runs(further), READ_MS)
-    branches = branches_of(stored)
-    marker = highlights.make_highlighter(reader.context, plan, branches)
     following = None
     if len(rows) > len(shown):
-        behind_last = paging.behind(shown[-1].entry_time, str(shown[-1].id))
-        owned = paging.binding(reader.scope, stored.id, plan.limit)
-        following = reader.context.signer().make(
-            [first + len(shown), *behind_last], owned
-        )
-    hits = mark_passages(reader.context, plan.scope.tenant, page, marker, first + 1)
-    told, cut = trimmed(hits, plan.detail.amount)
-    return {
-        "job_id": str(stored.id),
-        "state": stored.state,
-        "items": told,
-        "cut": cut,
-        "removed": len(shown) - len(page),
-        "next_cursor": following,
-        "error": stored.error,
-    }
+        last = paging.behind(shown[-1].entry_time, str(shown[-1].id))
+        following = [first + len(shown), *last]
+    removed = len(shown) - len(page)
+    return _page_body(reader, stored, plan, page, first, removed, following)
 
 
 def _further(item: Ranked, place: int, plan: Plan) -> Ranked:
@@ -274,7 +277,7 @@ def _further(item: Ranked, place: int, plan: Plan) -> Ranked:
 
 def branches_of(stored: StoredJob) -> list[Outcome]:
     """Return the stored outcomes of a job's branches."""
-    return outcome.from_json(json.dumps(stored.branches or []))
+    return [read_fields(Outcome, one) for one in stored.branches or ()]
 
 
 def order_of(

@@ -129,14 +129,9 @@ def _meta(plan: Plan, order: Order, hits: Sequence[Hit]) -> dict[str, int]:
 
 def reword(plan: Plan, response: SearchAnswer, answer: Answer) -> SearchAnswer:
     """Return a response with a model's answer to the same hits in place of its own."""
-    told = {
-        **response.timings_ms,
-        **(
-            {"assemble": one.assemble_ms, "generate": one.generate_ms}
-            if (one := answer.model)
-            else {}
-        ),
-    }
+    timings_ms = dict(response.timings_ms)
+    if share := answer.model:
+        timings_ms |= {"assemble": share.assemble_ms, "generate": share.generate_ms}
     return replace(
         response,
         **answer_fields(plan, answer),
@@ -145,7 +140,7 @@ def reword(plan: Plan, response: SearchAnswer, answer: Answer) -> SearchAnswer:
             *(one for one in response.diagnostics if not is_of_model(one)),
             *model_notes(plan, answer),
         ],
-        timings_ms=told,
+        timings_ms=timings_ms,
     )
 
 
