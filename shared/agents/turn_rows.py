@@ -115,15 +115,11 @@ _END: LiteralString = """
      WHERE job_id = %(job_id)s AND tenant = %(tenant)s AND state <> 'ended'
        AND turn_no = (SELECT max(l.turn_no) FROM agent_turn l
                        WHERE l.job_id = %(job_id)s AND l.tenant = %(tenant)s)"""
-_OF_JOB: LiteralString = (
-    "SELECT "
-    + _COLUMNS
-    + """
+_OF_JOB: LiteralString = f"""SELECT {_COLUMNS}
       FROM agent_turn
      WHERE job_id = %(job_id)s AND tenant = %(tenant)s
      ORDER BY turn_no
      LIMIT 1000"""
-)
 # A turn behind which another one stands has been settled, or will be by that one.
 _LEFT_ALONE: LiteralString = """
     SELECT t.job_id, t.turn_no

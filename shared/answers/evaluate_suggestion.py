@@ -38,19 +38,15 @@ TIMEOUT_MS = 1_000
 _READY_MS = 200
 
 # Read by the index of times, the newest first: of most callers it is the first entry.
-_READY: LiteralString = (
-    """
+_READY: LiteralString = f"""
     SELECT EXISTS (
         SELECT FROM entry e
           JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
-         WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+         WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}
            AND (%(kinds)s::text[] IS NULL OR e.kind = ANY (%(kinds)s))
            AND (%(books)s::text[] IS NULL OR e.logbooks && %(books)s)
            AND (%(sources)s::text[] IS NULL OR e.source = ANY (%(sources)s))
            AND (%(devices)s::text IS NULL OR t.tsv @@ %(devices)s::tsquery))"""
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,21 +22,16 @@ MOST_COUNTED, MOST_READ, MOST_OF_THREAD = 1000, 40, 60
 MAX_CHARS, MAX_CHARS_IN_ALL = 4_000, 20_000
 MOST_VALUES = 5
 
-_NAMED: LiteralString = (
-    """
+_NAMED: LiteralString = f"""
     SELECT m.entry_id, m.entities
       FROM entry_metadata m
       JOIN entry e ON e.id = m.entry_id AND e.revision = m.revision
      WHERE m.tenant = %(tenant)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND m.entry_id = ANY (%(ids)s::uuid[])"""
-    + rights.SEEN
-    + """
+       AND m.entry_id = ANY (%(ids)s::uuid[]){rights.SEEN}
      LIMIT 100"""
-)
 # A reply tells of what its thread is about, and need not name it again. By the index of
 # words first: left to join as it likes, the database walks back through time instead.
-OF_THING: LiteralString = (
-    """
+OF_THING: LiteralString = f"""
     WITH written AS MATERIALIZED (
         SELECT t.entry_id, t.revision
           FROM entry_text t
@@ -45,9 +40,7 @@ OF_THING: LiteralString = (
         SELECT e.id, e.entry_time, e.thread_id, e.kind
           FROM written t
           JOIN entry e ON e.id = t.entry_id AND e.revision = t.revision
-         WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+         WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(most_counted)s),
     newest AS (
@@ -56,9 +49,7 @@ OF_THING: LiteralString = (
     replies AS (
         SELECT e.id
           FROM entry e
-         WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+         WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}
            AND e.thread_id IN (SELECT w.thread_id FROM newest w)
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(most_read)s),
@@ -87,9 +78,7 @@ OF_THING: LiteralString = (
      CROSS JOIN counted c
      ORDER BY e.entry_time DESC, e.id DESC
      LIMIT 100"""
-)
-_OF_THREAD: LiteralString = (
-    """
+_OF_THREAD: LiteralString = f"""
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.entry_time,
            e.event_time, e.thread_id, r.title, e.kind,
            left(coalesce(r.plain, r.text), %(chars)s) AS text,
@@ -99,15 +88,11 @@ _OF_THREAD: LiteralString = (
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND e.thread_id = %(thread)s"""
-    + rights.SEEN
-    + """
+       AND e.thread_id = %(thread)s{rights.SEEN}
      ORDER BY e.entry_time DESC, e.id DESC
      LIMIT %(most)s"""
-)
 # The newest of each parameter that stands in a newest revision; by now, as elsewhere.
-_VALUES: LiteralString = (
-    """
+_VALUES: LiteralString = f"""
     SELECT DISTINCT ON (q.parameter, q.dimension)
            q.parameter, q.dimension, q.value, q.said_at, e.id AS entry_id, e.source,
            e.external_id, e.revision
@@ -116,12 +101,9 @@ _VALUES: LiteralString = (
       JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
      WHERE q.tenant = %(tenant)s AND m.tenant = %(tenant)s AND e.tenant = %(tenant)s
        AND q.device = ANY (%(devices)s::text[]) AND q.said_at <= now()
-       AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+       AND e.deleted_at IS NULL{rights.SEEN}
      ORDER BY q.parameter, q.dimension, q.said_at DESC, q.entry_id DESC, q.place DESC
      LIMIT 100"""
-)
 
 
 @dataclass(frozen=True, slots=True)

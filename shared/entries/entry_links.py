@@ -93,19 +93,15 @@ _REPLACED: LiteralString = (
      ORDER BY t.source, t.external_id, n.id
      LIMIT 1000"""
 )
-_VISIBLE: LiteralString = (
-    """
+_VISIBLE: LiteralString = f"""
     SELECT t.source, t.external_id
       FROM (SELECT DISTINCT n.source, n.external_id
               FROM unnest(%(sources)s::text[], %(external_ids)s::text[])
                    AS n (source, external_id)) AS named
       JOIN entry t ON t.source = named.source AND t.external_id = named.external_id
-     WHERE t.tenant = %(tenant)s"""
-    + rights.seen("t")
-    + """
+     WHERE t.tenant = %(tenant)s{rights.seen("t")}
      ORDER BY t.source, t.external_id
      LIMIT 10000"""
-)
 
 
 class _EntryLink(NamedTuple):

@@ -29,22 +29,15 @@ MOST_FORMS, MOST_READ = 20_000, 2000
 _KEY_CHARS = 200
 
 # The present entries that explain a form `g`, from their evidence `v`.
-SAID: LiteralString = (
-    """
+SAID: LiteralString = f"""
       FROM glossary_evidence v
       JOIN entry e ON e.id = v.entry_id AND e.revision = v.revision
      WHERE v.tenant = %(tenant)s AND v.term_key = g.term_key
        AND v.form_key = g.form_key AND e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL"""
-    + rights.SEEN
-)
+       AND e.deleted_at IS NULL{rights.SEEN}"""
 # What the caller may be told of.
-TOLD: LiteralString = (
-    """
-       AND (g.by_hand OR g.state = 'approved' OR EXISTS (SELECT"""
-    + SAID
-    + "))"
-)
+TOLD: LiteralString = f"""
+       AND (g.by_hand OR g.state = 'approved' OR EXISTS (SELECT{SAID}))"""
 
 _COUNT: LiteralString = """
     SELECT count(*)
@@ -61,17 +54,13 @@ _PROPOSE: LiteralString = """
         ON CONFLICT (tenant, term_key, form_key) DO UPDATE
        SET by_hand = true,
            state = CASE g.state WHEN 'rejected' THEN 'proposed' ELSE g.state END"""
-_OF_TERM: LiteralString = (
-    """
+_OF_TERM: LiteralString = f"""
     SELECT g.form_key, g.form, g.state
       FROM glossary_form g
-     WHERE g.tenant = %(tenant)s AND g.term_key = %(term_key)s"""
-    + TOLD
-    + """
+     WHERE g.tenant = %(tenant)s AND g.term_key = %(term_key)s{TOLD}
      ORDER BY g.form_key
      LIMIT 20000
        FOR UPDATE OF g"""
-)
 _DECIDE: LiteralString = """
     UPDATE glossary_form
        SET state = %(state)s, decided_at = now()

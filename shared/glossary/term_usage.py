@@ -51,8 +51,7 @@ _PAGE: LiteralString = (
      ORDER BY g.term_key, g.state, g.form_key
      LIMIT 20000"""
 )
-_QUOTES: LiteralString = (
-    """
+_QUOTES: LiteralString = f"""
     SELECT g.term_key, g.state, g.form, e.id AS entry_id, e.source, e.external_id,
            substr(r.text, greatest(1, v.place - %(before)s), %(quote)s) AS quote
       FROM glossary_form g
@@ -62,12 +61,9 @@ _QUOTES: LiteralString = (
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
      WHERE g.tenant = %(tenant)s AND g.term_key = ANY(%(keys)s::text[])
        AND e.id = ANY(%(ids)s::uuid[]) AND e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+       AND e.deleted_at IS NULL{rights.SEEN}
      ORDER BY g.term_key, g.form_key, e.id DESC
      LIMIT 20000"""
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,13 +59,10 @@ _ROWS: LiteralString = """
                        WHERE q.entry_id = e.id
                          AND q.stage IN (%(metadata)s, %(index)s)) AS is_known
       FROM entry e"""
-_PAGE: LiteralString = (
-    _ROWS
-    + """
+_PAGE: LiteralString = f"""{_ROWS}
      WHERE e.id >= %(first)s AND e.id <= %(last)s
      ORDER BY e.id
      LIMIT %(limit)s"""
-)
 _THESE: LiteralString = _ROWS + " WHERE e.id = ANY(%(ids)s) ORDER BY e.id LIMIT 10000"
 _PATIENTLY: LiteralString = "SELECT set_config('statement_timeout', '30000', true)"
 _NEXT: LiteralString = """

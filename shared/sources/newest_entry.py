@@ -16,16 +16,12 @@ _OF: LiteralString = """
               FROM entry e
              WHERE e.tenant = %(tenant)s AND e.source = """
 # Whoever may see none of a source's entries would else have them all looked through.
-_AMONG_THE_LAST: LiteralString = (
-    """ AND e.entry_time <= statement_timestamp()
+_AMONG_THE_LAST: LiteralString = f""" AND e.entry_time <= statement_timestamp()
              ORDER BY e.entry_time DESC, e.id DESC
              LIMIT %(looked_through)s) AS n
-     WHERE n.deleted_at IS NULL"""
-    + rights.seen("n")
-    + """
+     WHERE n.deleted_at IS NULL{rights.seen("n")}
      ORDER BY n.entry_time DESC, n.id DESC
      LIMIT 1"""
-)
 
 
 def newest_entry_sql(source: LiteralString) -> LiteralString:

@@ -25,22 +25,16 @@ _COLUMNS: LiteralString = """
            deleted, rejected, quarantined, expected, cursor_before, cursor_after, error
       FROM ingestion_run
      WHERE tenant = %(tenant)s"""
-_OPEN: LiteralString = (
-    _COLUMNS
-    + """
+_OPEN: LiteralString = f"""{_COLUMNS}
        AND source = %(source)s AND kind = %(kind)s AND ended_at IS NULL
        FOR UPDATE"""
-)
 _ONE: LiteralString = _COLUMNS + " AND id = %(id)s"
-_LISTING: LiteralString = (
-    _COLUMNS
-    + """
+_LISTING: LiteralString = f"""{_COLUMNS}
        AND (%(source)s::text IS NULL OR source = %(source)s)
        AND (%(state)s::text IS NULL OR state = %(state)s)
        AND (%(after)s::uuid IS NULL OR id < %(after)s)
      ORDER BY id DESC
      LIMIT %(limit)s"""
-)
 _INSERT: LiteralString = """
     INSERT INTO ingestion_run (id, tenant, source, kind, asked, window_from, window_to)
     VALUES (%(id)s, %(tenant)s, %(source)s, %(kind)s, %(asked)s, %(from)s, %(to)s)

@@ -118,19 +118,15 @@ _GIVE_UP: LiteralString = """
      WHERE tenant = %(tenant)s AND id = ANY (%(ids)s)"""
 _FORGET: LiteralString = """
     DELETE FROM alert WHERE tenant = %(tenant)s AND id = ANY (%(ids)s)"""
-_PAGE: LiteralString = (
-    """
+_PAGE: LiteralString = f"""
     SELECT a.id, a.tenant, a.saved_search_id, a.entry_id, a.at, a.matched_by,
            a.attempts, a.delivered_at, a.last_error
       FROM alert a JOIN entry e ON e.id = a.entry_id
      WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND a.saved_search_id = %(saved_id)s"""
-    + rights.SEEN
-    + """
+       AND a.saved_search_id = %(saved_id)s{rights.SEEN}
        AND (%(after)s::uuid IS NULL OR a.id < %(after)s)
      ORDER BY a.id DESC
      LIMIT %(limit)s"""
-)
 
 
 @dataclass(frozen=True, slots=True)

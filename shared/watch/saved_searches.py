@@ -24,23 +24,15 @@ Digest = Literal["none", "shift", "day"]
 _COLUMNS: LiteralString = """
     id, tenant, subject, key_id, name, request, semantic, similarity_threshold, alert,
     alerts_since, vector_model, vector, created_at, updated_at"""
-_LIST: LiteralString = (
-    "SELECT "
-    + _COLUMNS
-    + """
+_LIST: LiteralString = f"""SELECT {_COLUMNS}
       FROM saved_search
      WHERE tenant = %(tenant)s AND subject = %(subject)s
        AND (%(after)s::uuid IS NULL OR id < %(after)s)
      ORDER BY id DESC
      LIMIT %(limit)s"""
-)
-_FIND: LiteralString = (
-    "SELECT "
-    + _COLUMNS
-    + """
+_FIND: LiteralString = f"""SELECT {_COLUMNS}
       FROM saved_search
      WHERE tenant = %(tenant)s AND subject = %(subject)s AND id = %(id)s"""
-)
 _FIND_ANY: LiteralString = (
     "SELECT "
     + _COLUMNS
@@ -53,20 +45,16 @@ _COUNT: LiteralString = """
     SELECT count(*) FILTER (WHERE subject = %(subject)s), count(*)
       FROM saved_search
      WHERE tenant = %(tenant)s"""
-_CREATE: LiteralString = (
-    """
+_CREATE: LiteralString = f"""
     INSERT INTO saved_search (id, tenant, subject, key_id, name, request, semantic,
                               similarity_threshold, alert, alerts_since)
     VALUES (%(id)s, %(tenant)s, %(subject)s, %(key_id)s, %(name)s, %(request)s,
             %(semantic)s, %(threshold)s, %(alert)s,
             CASE WHEN %(enabled)s THEN date_trunc('minute', clock_timestamp()) END)
-    RETURNING """
-    + _COLUMNS
-)
+    RETURNING {_COLUMNS}"""
 # What is asked for from now on is told of what comes from now on. Many a logbook writes
 # down the minute alone.
-_REPLACE: LiteralString = (
-    """
+_REPLACE: LiteralString = f"""
     UPDATE saved_search
        SET key_id = %(key_id)s, name = %(name)s, request = %(request)s,
            semantic = %(semantic)s, similarity_threshold = %(threshold)s,
@@ -78,34 +66,24 @@ _REPLACE: LiteralString = (
            vector_model = CASE WHEN request = %(request)s THEN vector_model END,
            vector = CASE WHEN request = %(request)s THEN vector END
      WHERE tenant = %(tenant)s AND subject = %(subject)s AND id = %(id)s
-    RETURNING """
-    + _COLUMNS
-)
+    RETURNING {_COLUMNS}"""
 _REMOVE: LiteralString = """
     DELETE FROM saved_search
      WHERE tenant = %(tenant)s AND subject = %(subject)s AND id = %(id)s"""
-_WATCHING: LiteralString = (
-    "SELECT "
-    + _COLUMNS
-    + """
+_WATCHING: LiteralString = f"""SELECT {_COLUMNS}
       FROM saved_search
      WHERE tenant = %(tenant)s AND alerts_since IS NOT NULL
      ORDER BY id
      LIMIT %(most)s"""
-)
 # Made of this question still: it may have been replaced meanwhile.
 _KEEP_VECTOR: LiteralString = """
     UPDATE saved_search SET vector_model = %(model)s, vector = %(vector)s
      WHERE tenant = %(tenant)s AND id = %(id)s AND request = %(request)s"""
-_WITHOUT_VECTOR: LiteralString = (
-    "SELECT "
-    + _COLUMNS
-    + """
+_WITHOUT_VECTOR: LiteralString = f"""SELECT {_COLUMNS}
       FROM saved_search
      WHERE semantic AND vector_model IS DISTINCT FROM %(model)s
      ORDER BY id
      LIMIT %(most)s"""
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,19 +124,11 @@ _FORGET: LiteralString = """
          ORDER BY ended_at
          LIMIT %(limit)s))"""
 _ONE: LiteralString = "SELECT" + _COLUMNS + " FROM maintenance WHERE id = %(id)s"
-_LAST_DONE: LiteralString = (
-    "SELECT"
-    + _COLUMNS
-    + """ FROM maintenance
+_LAST_DONE: LiteralString = f"""SELECT{_COLUMNS} FROM maintenance
      WHERE kind = ANY(%(kinds)s) AND state = 'done' AND result IS NOT NULL
      ORDER BY ended_at DESC, id DESC LIMIT 1"""
-)
-_LAST_OF: LiteralString = (
-    "SELECT"
-    + _COLUMNS
-    + """ FROM maintenance WHERE kind = %(kind)s
+_LAST_OF: LiteralString = f"""SELECT{_COLUMNS} FROM maintenance WHERE kind = %(kind)s
      ORDER BY created_at DESC, id DESC LIMIT 1"""
-)
 _NOW: LiteralString = "SELECT clock_timestamp()"
 _UNFINISHED: LiteralString = (
     "SELECT"

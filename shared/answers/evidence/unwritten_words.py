@@ -21,8 +21,7 @@ log = get_logger()
 
 # Each word by the index of words, then its entries until the caller may see one. Left
 # to join as it likes, the database walks through all entries of a large logbook.
-WRITTEN: LiteralString = (
-    """
+WRITTEN: LiteralString = f"""
     SELECT w.place
       FROM unnest(%(asked)s::text[]) WITH ORDINALITY AS w (asked, place)
      WHERE EXISTS (
@@ -32,11 +31,8 @@ WRITTEN: LiteralString = (
                  WHERE t.tenant = %(tenant)s AND t.tsv @@ w.asked::tsquery)
            SELECT FROM held
              JOIN entry e ON e.id = held.entry_id
-            WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """)
+            WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN})
      LIMIT 64"""
-)
 
 
 def find_unwritten_words(

@@ -34,12 +34,9 @@ _COUNT_TENANT: LiteralString = """
              LIMIT %(cap)s) AS capped"""
 
 # Never run: the planner is asked how many rows there would be.
-_PASSING: LiteralString = (
-    """
+_PASSING: LiteralString = f"""
     SELECT FROM entry AS e
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-)
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}"""
 _EVERYBODYS: LiteralString = """
     SELECT FROM {table}"""
 

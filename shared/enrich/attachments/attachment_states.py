@@ -73,15 +73,12 @@ _ONE: LiteralString = (
      WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s"""
     + rights.SEEN
 )
-_THUMBNAIL: LiteralString = (
-    """
+_THUMBNAIL: LiteralString = f"""
     SELECT a.thumbnail, e.deleted_at IS NOT NULL
       FROM attachment a
       JOIN entry e ON e.id = a.entry_id
      WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s
-       AND a.state = 'stored' AND a.thumbnail IS NOT NULL"""
-    + rights.SEEN
-)
+       AND a.state = 'stored' AND a.thumbnail IS NOT NULL{rights.SEEN}"""
 _COUNT: LiteralString = """
     SELECT count(*) FROM attachment
      WHERE tenant = %(tenant)s AND entry_id = %(entry_id)s"""
@@ -95,13 +92,10 @@ _ADD: LiteralString = """
            %(filename)s, %(declared_type)s, %(bytes)s, 'stored', %(error)s::jsonb,
            %(media_type)s, %(bytes)s, %(sha256)s, %(text)s, %(thumbnail)s, now()
         ON CONFLICT (entry_id, external_id) DO NOTHING"""
-_UPLOADED: LiteralString = (
-    COLUMNS
-    + """
+_UPLOADED: LiteralString = f"""{COLUMNS}
       FROM attachment a
      WHERE a.tenant = %(tenant)s AND a.entry_id = %(entry_id)s
        AND a.external_id = %(external_id)s"""
-)
 
 _LOCK_CONTENT: LiteralString = "SELECT pg_advisory_xact_lock(%(key)s)"
 _IS_USED: LiteralString = """

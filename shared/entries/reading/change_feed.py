@@ -70,8 +70,7 @@ _UNVEILED: LiteralString = (
      FETCH FIRST %(limit)s ROWS WITH TIES"""
 )
 
-_SINCE: LiteralString = (
-    """
+_SINCE: LiteralString = f"""
     WITH looked_at AS MATERIALIZED (
         (SELECT e.changed_xid AS xid, e.id
            FROM entry e
@@ -94,13 +93,9 @@ _SINCE: LiteralString = (
            t.change, t.changed_at, t.visible, t.was_visible
       FROM (
     SELECT l.xid, e.id, e.source, e.external_id, e.revision, e.change, e.modified_at,
-           e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """,
+           e.deleted_at IS NULL{rights.SEEN},
            -- Until it was deleted, or until it was closed to the caller.
-           (e.deleted_at IS NOT NULL"""
-    + rights.SEEN
-    + """)
+           (e.deleted_at IS NOT NULL{rights.SEEN})
            OR ((%(logbooks)s::text[] IS NULL OR e.past_logbooks && %(logbooks)s)
                AND ('*' = ANY(e.past_readers)
                     OR e.past_readers && %(principals)s::text[]))
@@ -118,7 +113,6 @@ _SINCE: LiteralString = (
               was_visible)
      ORDER BY t.xid, t.entry_id
      LIMIT %(looked_at)s"""
-)
 
 
 class FeedPosition(NamedTuple):

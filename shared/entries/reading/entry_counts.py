@@ -34,8 +34,7 @@ def count_undeleted(conn: Connection[TupleRow]) -> int:
 
 
 # From what is due and quarantined, so it costs what waits and not what there is.
-_LACKING: LiteralString = (
-    """
+_LACKING: LiteralString = f"""
     SELECT count(*)
       FROM (SELECT entry_id FROM work
              WHERE stage IN ('metadata', 'index') AND tenant = %(tenant)s
@@ -43,9 +42,7 @@ _LACKING: LiteralString = (
             SELECT entry_id FROM quarantine
              WHERE stage = 'index' AND tenant = %(tenant)s) AS lacking
       JOIN entry e ON e.id = lacking.entry_id
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-)
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}"""
 
 
 def count_unindexed(conn: Connection[TupleRow], scope: Scope) -> int:

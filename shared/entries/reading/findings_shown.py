@@ -31,20 +31,16 @@ _DIGESTS: LiteralString = """
        AND f.stage = %(digest)s
      LIMIT 1000"""
 
-_MEANT: LiteralString = (
-    """
+_MEANT: LiteralString = f"""
     SELECT t.source, t.external_id, t.id
       FROM (SELECT DISTINCT n.source, n.external_id
               FROM unnest(%(sources)s::text[], %(external_ids)s::text[])
                    AS n (source, external_id)) AS named
       JOIN entry t ON t.tenant = %(tenant)s AND t.source = named.source
                   AND t.external_id = named.external_id
-     WHERE t.deleted_at IS NULL"""
-    + rights.seen("t")
-    + """
+     WHERE t.deleted_at IS NULL{rights.seen("t")}
      ORDER BY t.source, t.external_id
      LIMIT 1000"""
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from shared.access import rights
 
 # The excerpt is embedded with the reply, so a parent that some reader of the reply
 # may not see gives none: search would find the reply by the parent's words.
-_ANSWERED: LiteralString = (
-    """
+_ANSWERED: LiteralString = f"""
     SELECT r.title, left(coalesce(r.plain, r.text), 400)
       FROM entry e
       JOIN entry_link l ON l.entry_id = e.id AND l.kind = 'reply'
@@ -21,12 +20,9 @@ _ANSWERED: LiteralString = (
                   AND p.external_id = l.target
       JOIN revision r ON r.entry_id = p.id AND r.number = p.revision
      WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s
-       AND p.tenant = %(tenant)s AND p.deleted_at IS NULL"""
-    + rights.as_open("p", "e")
-    + """
+       AND p.tenant = %(tenant)s AND p.deleted_at IS NULL{rights.as_open("p", "e")}
      ORDER BY p.id
      LIMIT 1"""
-)
 
 
 def to(

@@ -73,14 +73,10 @@ _THESE: LiteralString = " AND e.id = ANY(%(ids)s) ORDER BY e.id LIMIT 1000"
 _SOME: LiteralString = _BRIEF + _CURRENT + _THESE
 _SOME_WHOLE: LiteralString = _WHOLE + _CURRENT + _THESE
 
-_OF_THREAD: LiteralString = (
-    _BRIEF
-    + _CURRENT
-    + """
+_OF_THREAD: LiteralString = f"""{_BRIEF}{_CURRENT}
        AND e.thread_id = %(thread_id)s AND e.deleted_at IS NULL
      ORDER BY e.entry_time, e.id
      LIMIT %(limit)s"""
-)
 
 _FILTERS: LiteralString = """
        AND (%(sources)s::text[] IS NULL OR e.source = ANY(%(sources)s))
@@ -115,27 +111,20 @@ _ORDERS: dict[Sort, tuple[LiteralString, ...]] = {
     "received": (_RECEIVED,),
 }
 
-_TOTAL: LiteralString = (
-    """
+_TOTAL: LiteralString = f"""
     SELECT count(*)
       FROM entry e
-     WHERE e.tenant = %(tenant)s"""
-    + rights.SEEN
-    + _FILTERS
-)
+     WHERE e.tenant = %(tenant)s{rights.SEEN}{_FILTERS}"""
 
 # A file that was not fetched is known by its name alone.
 _PICTURES = r"\.(png|jpe?g|gif|webp|bmp|tiff?|svg)$"
-_CONTENTS: LiteralString = (
-    """
+_CONTENTS: LiteralString = f"""
     SELECT e.id AS entry_id, e.tenant, e.source, e.external_id, e.revision,
            e.doc_version, r.title, coalesce(r.plain, r.text) AS text,
            CASE WHEN r.plain IS NULL THEN r.text_format ELSE 'plain' END AS text_format,
            CASE WHEN r.plain IS NOT NULL THEN r.text END AS marked,
            e.language AS said_language, e.authors, e.tags,
-           e.logbooks, e.kind, e.origin, """
-    + entry_fields.columns("e.")
-    + """, e.metadata,
+           e.logbooks, e.kind, e.origin, {entry_fields.columns("e.")}, e.metadata,
            e.entry_time, e.event_time, e.thread_id, e.readers, e.visible_from,
            e.deleted_at IS NOT NULL AS deleted,
            files.bytes IS NOT NULL AS has_attachments,
@@ -157,7 +146,6 @@ _CONTENTS: LiteralString = (
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
      ORDER BY e.id
      LIMIT 1000"""
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,14 @@ from psycopg.rows import TupleRow
 from shared.access import rights
 from shared.access.scope import Scope
 
-_TEXTS: LiteralString = (
-    """
+_TEXTS: LiteralString = f"""
     SELECT e.id, r.number, coalesce(r.plain, r.text)
       FROM unnest(%(ids)s::uuid[], %(numbers)s::int[]) AS w (id, number)
       JOIN entry e ON e.id = w.id
       JOIN revision r ON r.entry_id = e.id AND r.number = w.number
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}
      ORDER BY e.id, r.number
      LIMIT 100"""
-)
 
 
 def load_readable_texts(

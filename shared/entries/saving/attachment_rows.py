@@ -66,14 +66,11 @@ COLUMNS: LiteralString = """
            a.error, a.media_type, a.bytes AS size, a.sha256,
            coalesce(a.text <> '', false) AS text_extracted,
            a.thumbnail IS NOT NULL AND a.state = 'stored' AS has_thumbnail"""
-_OF_ENTRIES: LiteralString = (
-    COLUMNS
-    + """
+_OF_ENTRIES: LiteralString = f"""{COLUMNS}
       FROM attachment a
      WHERE a.tenant = %(tenant)s AND a.entry_id = ANY(%(entry_ids)s)
      ORDER BY a.entry_id, a.position, a.id
      LIMIT 10000"""
-)
 
 # More of a file than this is not searched: its positions would be no one's any more.
 _TEXT_CHARS = 200_000

@@ -24,20 +24,14 @@ _COLUMNS: LiteralString = """
       FROM entry e
       JOIN raw_payload p ON p.entry_id = e.id AND p.revision = e.revision
      WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND p.tenant = %(tenant)s"""
-_KEPT: LiteralString = (
-    _COLUMNS
-    + """
+_KEPT: LiteralString = f"""{_COLUMNS}
        AND e.deleted_at IS NULL AND (%(after)s::uuid IS NULL OR e.id > %(after)s)
      ORDER BY e.id
      LIMIT %(limit)s"""
-)
-_WITH_FILE: LiteralString = (
-    _COLUMNS
-    + """
+_WITH_FILE: LiteralString = f"""{_COLUMNS}
        AND e.external_id = ANY(%(external_ids)s) AND p.beside IS NOT NULL
      ORDER BY e.id
      LIMIT 10000"""
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,13 +49,10 @@ BESIDE_HITS_MS, COUNT_BESIDE_HITS_MS = 30, 10
 # a source's entries would have them all read.
 LOOKED_THROUGH = 500
 
-_OF_ALL: LiteralString = (
-    """
+_OF_ALL: LiteralString = f"""
     SELECT e.source, e.kind, count(*) AS entries
       FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-)
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}"""
 _BY_SOURCE: LiteralString = """
      GROUP BY e.source, e.kind
      ORDER BY e.source, e.kind

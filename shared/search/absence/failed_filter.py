@@ -35,14 +35,10 @@ _NAMES = {
 }
 _WINDOW = ("since", "until")
 
-_PASSES: LiteralString = (
-    """
+_PASSES: LiteralString = f"""
     SELECT EXISTS (
            SELECT FROM entry e
-            WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s"""
-    + NARROWED
-    + ")"
-)
+            WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s{NARROWED})"""
 
 
 def gate(

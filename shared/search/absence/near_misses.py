@@ -34,13 +34,9 @@ MOST_OUTSIDE = 1000
 MOST_LOOKED_AT = 4 * MOST
 
 # Matches the question without its filters; rights always hold.
-_OUTSIDE: LiteralString = (
-    "SELECT e.id, e.entry_time"
-    + with_words()
-    + """
+_OUTSIDE: LiteralString = f"""SELECT e.id, e.entry_time{with_words()}
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(most)s"""
-)
 
 
 class Missed(NamedTuple):

@@ -32,20 +32,16 @@ MS, SHARE = 200, 0.2
 # The finest that filters tell times apart.
 _STEP = timedelta(milliseconds=1)
 
-_COUNT: LiteralString = (
-    """
+_COUNT: LiteralString = f"""
     SELECT count(*), max(entry_time) FILTER (WHERE entry_time < %(since)s),
            min(entry_time) FILTER (WHERE entry_time >= %(until)s)
-      FROM (SELECT e.entry_time"""
-    + with_words()
-    + """
+      FROM (SELECT e.entry_time{with_words()}
                AND NOT (e.entry_time <@ %(written)s::tstzmultirange
                         AND (%(happened)s::tstzmultirange IS NULL
                              OR e.entry_time <@ %(happened)s::tstzmultirange
                              OR coalesce(
                                 e.event_time <@ %(happened)s::tstzmultirange, false)))
              LIMIT %(most)s) AS outside"""
-)
 
 
 def count_outside_time_range(

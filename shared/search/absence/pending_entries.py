@@ -19,30 +19,21 @@ from shared.search.retrieval.installed_modules import stages_of
 # How many waiting entries are counted at most.
 MOST = 1000
 
-_SEEN: LiteralString = (
-    """
-           AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-)
+_SEEN: LiteralString = f"""
+           AND e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}"""
 # Entries that are due for a stage or quarantined in it; one may wait for two stages.
-_DUE: LiteralString = (
-    """
+_DUE: LiteralString = f"""
     SELECT count(DISTINCT entry_id)
       FROM ((SELECT w.entry_id
                FROM work w
                JOIN entry e ON e.id = w.entry_id
-              WHERE w.tenant = %(tenant)s AND w.stage = ANY (%(stages)s)"""
-    + _SEEN
-)
-_PUT_ASIDE: LiteralString = (
-    """ LIMIT %(most_rows)s)
+              WHERE w.tenant = %(tenant)s AND w.stage = ANY (%(stages)s){_SEEN}"""
+_PUT_ASIDE: LiteralString = f""" LIMIT %(most_rows)s)
              UNION ALL
             (SELECT q.entry_id
                FROM quarantine q
                JOIN entry e ON e.id = q.entry_id
-              WHERE q.tenant = %(tenant)s AND q.stage = ANY (%(stages)s)"""
-    + _SEEN
-)
+              WHERE q.tenant = %(tenant)s AND q.stage = ANY (%(stages)s){_SEEN}"""
 _END: LiteralString = " LIMIT %(most_rows)s)) AS waiting"
 _WAITING: LiteralString = _DUE + _PUT_ASIDE + _END
 _WAITING_NARROWED: LiteralString = _DUE + NARROWED + _PUT_ASIDE + NARROWED + _END

@@ -32,17 +32,13 @@ _WRITTEN: LiteralString = """
                          ORDER BY e.changed_xid DESC, e.id DESC
                          LIMIT 1000) AS last
             WHERE last.modified_at >= %(since)s)"""
-_SEEN: LiteralString = (
-    """
+_SEEN: LiteralString = f"""
     SELECT e.id::text, e.revision,
            greatest(e.modified_at, e.visible_from) >= %(since)s
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s::uuid[])
-       AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+       AND e.deleted_at IS NULL{rights.SEEN}
      LIMIT 1000"""
-)
 
 
 def compare(

@@ -41,17 +41,13 @@ _FURTHEST = ("outside_candidates", gates.BELOW_SIMILARITY, "no_match")
 # The units of scores that a model gives to hits that it has read.
 _READ = frozenset({LOGIT, LIKENESS})
 
-_SEEN: LiteralString = (
-    """
+_SEEN: LiteralString = f"""
     SELECT e.id, e.source, e.external_id, e.modified_at, e.entry_time, e.deleted_at,
            e.delete_reason
       FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s)"""
-    + rights.SEEN
-    + """
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s){rights.SEEN}
      ORDER BY e.source, e.external_id
      LIMIT 5000"""
-)
 
 _ARE_THERE: LiteralString = """
     SELECT EXISTS (

@@ -21,18 +21,14 @@ from shared.times.rfc3339 import timestamp
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
 
-_CITED: LiteralString = (
-    """
+_CITED: LiteralString = f"""
     SELECT e.id, e.deleted_at,
            (SELECT min(r.seen_at) FROM revision r
              WHERE r.entry_id = e.id AND r.number > c.revision) AS changed
       FROM unnest(%(ids)s::uuid[], %(revisions)s::int[]) AS c (id, revision)
       JOIN entry e ON e.id = c.id
-     WHERE e.tenant = %(tenant)s"""
-    + rights.SEEN
-    + """
+     WHERE e.tenant = %(tenant)s{rights.SEEN}
      LIMIT 100"""
-)
 
 
 def read_pinned_answer(

@@ -58,22 +58,14 @@ _SHOWN: LiteralString = """
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-_ROWS: LiteralString = (
-    _SHOWN
-    + rights.SEEN
-    + """
+_ROWS: LiteralString = f"""{_SHOWN}{rights.SEEN}
        AND e.id = ANY (%(ids)s::uuid[])
      LIMIT 1000"""
-)
 # Reads the first entries of a thread, for some threads never end.
-_THREADS: LiteralString = (
-    _SHOWN
-    + rights.SEEN
-    + """
+_THREADS: LiteralString = f"""{_SHOWN}{rights.SEEN}
        AND e.thread_id = ANY (%(ids)s::uuid[])
      ORDER BY e.entry_time, e.id
      LIMIT 60"""
-)
 
 
 def hydrate(

@@ -36,8 +36,7 @@ _MOST_SIMILAR = 1000
 SIMILAR_TIMEOUT_MS = 100
 
 # Counts only entries that the caller may see and that pass the filters.
-_OF_EACH: LiteralString = (
-    """
+_OF_EACH: LiteralString = f"""
     SELECT p.entry_id, m.others
       FROM unnest(%(ids)s::uuid[], %(groups)s::uuid[], %(series)s::uuid[])
            AS p (entry_id, group_id, series_id)
@@ -56,9 +55,7 @@ _OF_EACH: LiteralString = (
                              LIMIT %(most)s)) AS alike
                      JOIN entry e ON e.id = alike.entry_id
                     WHERE e.tenant = %(tenant)s AND e.id <> p.entry_id
-                      AND e.deleted_at IS NULL"""
-    + rights.SEEN
-)
+                      AND e.deleted_at IS NULL{rights.SEEN}"""
 _COUNTED: LiteralString = """
                     LIMIT %(most)s) AS visible) AS m
      LIMIT 1000"""

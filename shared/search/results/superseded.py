@@ -41,19 +41,15 @@ _NEWEST_FIRST: LiteralString = """
 _SINCE: LiteralString = _OF_THE_SAME + " AND q.said_at > s.said_at" + _NEWEST_FIRST
 _BEFORE: LiteralString = _OF_THE_SAME + " AND q.said_at < s.said_at" + _NEWEST_FIRST
 # Keeps entries that the caller may see and whose newest revision states the value.
-_SEEN: LiteralString = (
-    """
+_SEEN: LiteralString = f"""
              JOIN entry e ON e.id = c.entry_id
              JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
             WHERE e.tenant = %(tenant)s AND m.tenant = %(tenant)s
-              AND e.deleted_at IS NULL"""
-    + rights.SEEN
-)
+              AND e.deleted_at IS NULL{rights.SEEN}"""
 # The last of several values that an entry states of the same thing counts. Where none
 # of the entries looked through may be seen, there may be a newer value still: then
 # nothing is said to be replaced.
-_VALUES: LiteralString = (
-    """
+_VALUES: LiteralString = f"""
     SELECT s.entry_id, s.device, s.parameter, s.dimension, s.value AS stated,
            n.id IS NOT NULL AS is_older, o.value, o.said_at, o.id AS other_id, o.source,
            o.external_id
@@ -68,27 +64,17 @@ _VALUES: LiteralString = (
              ORDER BY q.entry_id, q.device, q.parameter, q.dimension, q.place DESC) AS s
       LEFT JOIN LATERAL (
            SELECT c.value, c.said_at, e.id, e.source, e.external_id
-             FROM ("""
-    + _SINCE
-    + """) AS c"""
-    + _SEEN
-    + """
+             FROM ({_SINCE}) AS c{_SEEN}
             ORDER BY c.said_at DESC, c.entry_id DESC, c.place DESC
             LIMIT 1) AS n ON true
       LEFT JOIN LATERAL (
            SELECT c.value, c.said_at, e.id, e.source, e.external_id
              FROM (SELECT DISTINCT ON (l.said_at, l.entry_id)
                           l.entry_id, l.value, l.said_at
-                     FROM ("""
-    + _BEFORE
-    + """) AS l
-                    ORDER BY l.said_at DESC, l.entry_id DESC, l.place DESC) AS c"""
-    + _SEEN
-    + """
+                     FROM ({_BEFORE}) AS l
+                    ORDER BY l.said_at DESC, l.entry_id DESC, l.place DESC) AS c{_SEEN}
               AND n.id IS NULL AND c.value <> s.value
-              AND (SELECT count(*) FROM ("""
-    + _SINCE
-    + """) AS since) < %(most)s
+              AND (SELECT count(*) FROM ({_SINCE}) AS since) < %(most)s
             ORDER BY c.said_at DESC, c.entry_id DESC
             LIMIT 1) AS p ON true
      CROSS JOIN LATERAL (
@@ -100,7 +86,6 @@ _VALUES: LiteralString = (
      WHERE o.value <> s.value
      ORDER BY s.entry_id, s.device, s.parameter, s.dimension
      LIMIT 10000"""
-)
 
 
 @dataclass(frozen=True, slots=True)

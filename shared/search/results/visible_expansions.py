@@ -40,8 +40,7 @@ _LOOK_UP_MS = 100
 
 How = Literal["pattern", "spelling", "glossary"]
 
-_TERMS: LiteralString = (
-    """
+_TERMS: LiteralString = f"""
     SELECT t.language,
            ARRAY(SELECT term
                    FROM unnest(tsvector_to_array(t.tsv)) AS term
@@ -49,11 +48,8 @@ _TERMS: LiteralString = (
       FROM entry e
       JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
      WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+       AND e.deleted_at IS NULL{rights.SEEN}
      LIMIT 1000"""
-)
 
 
 class Way(NamedTuple):
