@@ -154,8 +154,7 @@ def _rooms() -> dict[str, str]:
 def _index(files: dict[str, list[str]]) -> str:
     where = {name: file for file, names in files.items() for name in names}
     imports = [
-        f"    from api.client.models.{file} import {', '.join(names)}"
-        for file, names in files.items()
+        f"    from api.client.models.{file} import *  # noqa: F403" for file in files
     ]
     return "\n".join(
         [
@@ -165,8 +164,9 @@ def _index(files: dict[str, list[str]]) -> str:
             "from typing import TYPE_CHECKING, Any",
             "if TYPE_CHECKING:",
             *imports,
-            f"_FILES = {where!r}",
-            f"__all__ = {sorted(where)!r}",
+            "",
+            f"_FILES = {dict(sorted(where.items()))!r}",
+            "__all__ = list(_FILES)",
             "def __getattr__(name: str) -> Any:",
             '    """Import the file that has a model."""',
             "    if name not in _FILES:",
