@@ -65,12 +65,6 @@ _DAY_OF_MONTH = re.compile(
 )
 _DAY_AT_END = re.compile(rf"(?:{_DAY_OF_MONTH.pattern})$", re.ASCII)
 _DIGIT = re.compile(r"\d", re.ASCII)
-_A_YEAR = re.compile(
-    rf"(?<!last )\b(?:{_MONTHS})\b(?! of \d)|\b\d{{1,2}}(?:{_NUMBER}) (?:{_MONTHS})\b",
-    re.ASCII,
-)
-# Further back nobody means a date without its year.
-MOST_YEARS = 10
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
 _AROUND = re.compile(
@@ -402,12 +396,11 @@ def _wall(day: str, at: time, width: timedelta, clock: Clock) -> datetime | None
 # Further back nobody means a date without its year.
 MOST_YEARS = 10
 _MONTH = re.compile(rf"(?<!last )\b(?:{'|'.join(sorted(MONTHS))})\b")
-_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 
 
 def list_earlier_years(text: str, clock: Clock) -> list[TimePhrase]:
     """Return the phrase's interval in each earlier year; none if it names a year."""
-    if clock.now is None or _YEAR.search(text) or not _MONTH.search(text):
+    if clock.now is None or _A_YEAR.search(text) or not _MONTH.search(text):
         return []
     clocks = (
         replace(clock, now=clock.now - relativedelta(years=back))
