@@ -187,8 +187,7 @@ def list_keys(conn: Connection[TupleRow], tenant: str) -> list[KeyRow]:
 
 def revoke(conn: Connection[TupleRow], tenant: str, key_id: str) -> bool:
     """Revoke a key of the tenant, or of any with `*`; false if there was none."""
-    values = {"key_id": key_id, "tenant": tenant}
-    return conn.execute(_REVOKE, values).rowcount > 0
+    return conn.execute(_REVOKE, {"key_id": key_id, "tenant": tenant}).rowcount > 0
 
 
 def note_use(conn: Connection[TupleRow], key_ids: Iterable[str]) -> None:

@@ -229,8 +229,7 @@ def keep_spent_tokens(
     conn: Connection[TupleRow], one: Claim, tokens: tuple[int, int]
 ) -> None:
     """Count what a call cost that said nothing of use."""
-    given = {**one.key, "tokens_in": tokens[0], "tokens_out": tokens[1]}
-    conn.execute(_SPENT, given)
+    conn.execute(_SPENT, {**one.key, "tokens_in": tokens[0], "tokens_out": tokens[1]})
 
 
 def keep_outcomes(
@@ -253,8 +252,7 @@ def end(
     conn: Connection[TupleRow], job_id: UUID, tenant: str, exit_reason: str
 ) -> None:
     """Store why no turn follows the last one."""
-    given = {"job_id": job_id, "tenant": tenant, "exit_reason": exit_reason}
-    conn.execute(_END, given)
+    conn.execute(_END, {"job_id": job_id, "tenant": tenant, "exit_reason": exit_reason})
 
 
 def list_turns(conn: Connection[TupleRow], job_id: UUID, tenant: str) -> list[TurnRow]:

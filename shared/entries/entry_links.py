@@ -66,33 +66,26 @@ _SAID: LiteralString = """
        AND l.kind <> 'reply'
      ORDER BY l.kind, l.target
      LIMIT 1000"""
-_OF_ENTRIES: LiteralString = (
-    """
+_OF_ENTRIES: LiteralString = f"""
     SELECT l.entry_id, l.kind, t.id
       FROM entry_link l
       JOIN entry t ON t.tenant = l.tenant AND t.source = l.source
                   AND t.external_id = l.target
-     WHERE (l.tenant = %(tenant)s) IS TRUE AND l.entry_id = ANY(%(entry_ids)s)"""
-    + rights.seen("t")
-    + """
+     WHERE (l.tenant = %(tenant)s) IS TRUE AND l.entry_id = ANY(%(entry_ids)s)
+           {rights.seen("t")}
      ORDER BY l.entry_id, l.kind, t.id
      LIMIT 10000"""
-)
 # Both ends may be gone by now: an edit of an edit.
-_REPLACED: LiteralString = (
-    """
+_REPLACED: LiteralString = f"""
     SELECT t.source, t.external_id, n.external_id
       FROM entry n
       JOIN entry_link l ON l.entry_id = n.id AND l.kind = 'supersedes'
       JOIN entry t ON t.tenant = l.tenant AND t.source = l.source
                   AND t.external_id = l.target
-     WHERE n.tenant = %(tenant)s AND n.thread_id = %(thread_id)s"""
-    + rights.seen("n")
-    + rights.seen("t")
-    + """
+     WHERE n.tenant = %(tenant)s AND n.thread_id = %(thread_id)s
+           {rights.seen("n")}{rights.seen("t")}
      ORDER BY t.source, t.external_id, n.id
      LIMIT 1000"""
-)
 _VISIBLE: LiteralString = f"""
     SELECT t.source, t.external_id
       FROM (SELECT DISTINCT n.source, n.external_id
@@ -228,8 +221,7 @@ def replaced(
     conn: Connection[TupleRow], scope: Scope, thread_id: UUID
 ) -> dict[tuple[str, str], str]:
     """Return the successors of replaced entries of a thread, by the old names."""
-    values = {**scope.params, "thread_id": thread_id}
-    rows = conn.execute(_REPLACED, values).fetchall()
+    rows = conn.execute(_REPLACED, {**scope.params, "thread_id": thread_id}).fetchall()
     return {(source, old): new for source, old, new in rows}
 
 

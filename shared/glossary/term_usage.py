@@ -20,8 +20,7 @@ from shared.glossary.glossary_terms import State
 MOST_QUOTED = 3
 _BEFORE, _QUOTE = 40, 200
 
-_PAGE: LiteralString = (
-    """
+_PAGE: LiteralString = f"""
     WITH page AS (
         SELECT g.term_key, g.state
           FROM glossary_form g
@@ -29,9 +28,8 @@ _PAGE: LiteralString = (
            AND (%(state)s::text IS NULL OR g.state = %(state)s)
            AND (%(term_key)s::text IS NULL OR g.term_key = %(term_key)s)
            AND (%(after_key)s::text IS NULL
-                OR (g.term_key, g.state) > (%(after_key)s, %(after_state)s))"""
-    + glossary_terms.TOLD
-    + """
+                OR (g.term_key, g.state) > (%(after_key)s, %(after_state)s))
+           {glossary_terms.TOLD}
          GROUP BY g.term_key, g.state
          ORDER BY g.term_key, g.state
          LIMIT %(limit)s)
@@ -42,15 +40,10 @@ _PAGE: LiteralString = (
      CROSS JOIN LATERAL (
         SELECT count(*) AS entries,
                (array_agg(v.entry_id ORDER BY v.entry_id DESC))[:%(quoted)s]
-                   AS quotes"""
-    + glossary_terms.SAID
-    + """) AS s
-     WHERE g.tenant = %(tenant)s"""
-    + glossary_terms.TOLD
-    + """
+                   AS quotes{glossary_terms.SAID}) AS s
+     WHERE g.tenant = %(tenant)s{glossary_terms.TOLD}
      ORDER BY g.term_key, g.state, g.form_key
      LIMIT 20000"""
-)
 _QUOTES: LiteralString = f"""
     SELECT g.term_key, g.state, g.form, e.id AS entry_id, e.source, e.external_id,
            substr(r.text, greatest(1, v.place - %(before)s), %(quote)s) AS quote

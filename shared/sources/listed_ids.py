@@ -140,8 +140,7 @@ class Listed:
 
     def mark(self, conn: Connection[TupleRow], external_ids: Sequence[str]) -> None:
         """Mark ids as absent for the first time."""
-        values = {**self._values, "ids": sorted(external_ids)}
-        conn.execute(_MARK, values)
+        conn.execute(_MARK, {**self._values, "ids": sorted(external_ids)})
 
 
 def add(conn: Connection[TupleRow], run_id: UUID, ids: Sequence[IdStamp]) -> None:

@@ -215,8 +215,7 @@ def begin(
     if run is None:
         # Whoever cancelled it had it locked: it was in the way, and is no more.
         return None
-    values = {"id": run.id, "tenant": tenant, "cursor": _json(cursor)}
-    conn.execute(_BEGIN, values)
+    conn.execute(_BEGIN, {"id": run.id, "tenant": tenant, "cursor": _json(cursor)})
     return run
 
 

@@ -218,8 +218,7 @@ def serve_snapshot(conn: Connection[TupleRow], tenant: str, source: str) -> None
 
 def pause(conn: Connection[TupleRow], tenant: str, source: str, reason: str) -> bool:
     """Ask a source no more until it is resumed; false if it was paused already."""
-    values = {**_key(tenant, source), "reason": reason}
-    return conn.execute(_PAUSE, values).rowcount > 0
+    return conn.execute(_PAUSE, {**_key(tenant, source), "reason": reason}).rowcount > 0
 
 
 def resume(conn: Connection[TupleRow], tenant: str, source: str) -> None:
@@ -293,8 +292,7 @@ def _read(
     conn: Connection[TupleRow], tenant: str, source: str | None
 ) -> list[SourceState]:
     with conn.cursor(row_factory=class_row(SourceState)) as cur:
-        values = {"tenant": tenant, "source": source}
-        return cur.execute(_READ, values).fetchall()
+        return cur.execute(_READ, {"tenant": tenant, "source": source}).fetchall()
 
 
 def _key(tenant: str, source: str) -> dict[str, str]:

@@ -290,8 +290,7 @@ def renew(
     conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
 ) -> int:
     """Extend the lease of a chore; return 0 when it is no longer ours."""
-    values = {"claim": claim_id, "lease": lease_seconds}
-    return conn.execute(_RENEW, values).rowcount
+    return conn.execute(_RENEW, {"claim": claim_id, "lease": lease_seconds}).rowcount
 
 
 def hold(conn: Connection[TupleRow], chore: Chore) -> bool:
@@ -340,8 +339,7 @@ def retry_chore_later(
 def fail(conn: Connection[TupleRow], chore: Chore, error: LogchordError) -> None:
     """End a chore with the reason why it cannot be done."""
     told = error.as_json(admin=True)
-    ended = {**chore.key, "state": "failed", "error": told, "result": None}
-    conn.execute(_END, ended)
+    conn.execute(_END, {**chore.key, "state": "failed", "error": told, "result": None})
 
 
 def fail_lost(conn: Connection[TupleRow]) -> list[str]:

@@ -69,5 +69,4 @@ def forget(
 
 
 def _forget_messages(conn: Connection[TupleRow]) -> int:
-    values = {"kept": MESSAGES_KEPT, "limit": STEP_ROWS}
-    return conn.execute(_MESSAGES, values).rowcount
+    return conn.execute(_MESSAGES, {"kept": MESSAGES_KEPT, "limit": STEP_ROWS}).rowcount

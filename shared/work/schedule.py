@@ -236,14 +236,12 @@ def renew(
     conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
 ) -> int:
     """Extend the lease of a run; return 0 when it is no longer ours."""
-    values = {"claim": claim_id, "lease": lease_seconds}
-    return conn.execute(_RENEW, values).rowcount
+    return conn.execute(_RENEW, {"claim": claim_id, "lease": lease_seconds}).rowcount
 
 
 def store_cursor(conn: Connection[TupleRow], run: Run, cursor: dict[str, Any]) -> bool:
     """Keep how far the run has come, in the commit of its page; false if not ours."""
-    values = {**run.key, "cursor": json.dumps(cursor)}
-    return conn.execute(_KEEP, values).rowcount > 0
+    return conn.execute(_KEEP, {**run.key, "cursor": json.dumps(cursor)}).rowcount > 0
 
 
 def finish(
@@ -335,8 +333,7 @@ def hand_over(
 
 def keep_only(conn: Connection[TupleRow], source: str, kinds: Sequence[str]) -> int:
     """Delete all runs of a source but these kinds; return how many were deleted."""
-    values = {"source": source, "kept": list(kinds)}
-    return conn.execute(_FORGET, values).rowcount
+    return conn.execute(_FORGET, {"source": source, "kept": list(kinds)}).rowcount
 
 
 def _jittered(seconds: float) -> float:

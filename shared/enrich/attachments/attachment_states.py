@@ -65,14 +65,11 @@ _READ_ANEW: LiteralString = """
      WHERE id = %(id)s AND tenant = %(tenant)s AND state = 'stored'
        AND sha256 = %(of)s"""
 
-_ONE: LiteralString = (
-    COLUMNS
-    + """, e.deleted_at IS NOT NULL AS is_deleted
+_ONE: LiteralString = f"""{COLUMNS}, e.deleted_at IS NOT NULL AS is_deleted
       FROM attachment a
       JOIN entry e ON e.id = a.entry_id
-     WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s"""
-    + rights.SEEN
-)
+     WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s
+           {rights.SEEN}"""
 _THUMBNAIL: LiteralString = f"""
     SELECT a.thumbnail, e.deleted_at IS NOT NULL
       FROM attachment a
@@ -234,8 +231,7 @@ def _found_in(
 
 def record_failure(conn: Connection[TupleRow], one: Due, error: LogchordError) -> None:
     """Keep why a file was not fetched this time."""
-    values = {"id": one.id, "tenant": one.tenant, "error": error.as_json()}
-    conn.execute(_NOTE, values)
+    conn.execute(_NOTE, {"id": one.id, "tenant": one.tenant, "error": error.as_json()})
 
 
 def one(
@@ -255,15 +251,13 @@ def thumbnail(
     conn: Connection[TupleRow], scope: Scope, attachment_id: UUID
 ) -> tuple[bytes, bool] | None:
     """Return the small picture of a file, and if its entry is deleted; None: none."""
-    values = {"id": attachment_id, **scope.params}
-    row = conn.execute(_THUMBNAIL, values).fetchone()
+    row = conn.execute(_THUMBNAIL, {"id": attachment_id, **scope.params}).fetchone()
     return None if row is None else (bytes(row[0]), bool(row[1]))
 
 
 def count(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> int:
     """Return how many files an entry has."""
-    values = {"tenant": tenant, "entry_id": entry_id}
-    row = conn.execute(_COUNT, values).fetchone()
+    row = conn.execute(_COUNT, {"tenant": tenant, "entry_id": entry_id}).fetchone()
     return int(row[0]) if row else 0
 
 

@@ -151,8 +151,7 @@ def place(
     if former is not None:
         was_shown = _left(conn, tenant, entry_id, former, moved)
     if moved.entries or moved.shapes:
-        given = {**key, "entries": moved.entries, "shapes": moved.shapes}
-        conn.execute(_MOVED, given)
+        conn.execute(_MOVED, {**key, "entries": moved.entries, "shapes": moved.shapes})
     if shown != was_shown:
         _show(conn, tenant, [entry_id], work_class)
     return Placed(shown != was_shown, bool(moved.entries or moved.shapes))

@@ -40,17 +40,14 @@ _UNTIL: LiteralString = """
 # What the caller was not told because its time had not come; nobody writes when it has.
 # Those of one moment come together, so that the moment is a place. Their replies show
 # them as parents from then on.
-_UNVEILED: LiteralString = (
-    """
+_UNVEILED: LiteralString = f"""
     SELECT e.changed_xid::text AS xid, e.id AS entry_id, e.source, e.external_id,
            e.revision, 'access' AS change, e.visible_from AS changed_at,
            true AS visible, false AS was_visible
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
        AND e.visible_from > %(at)s AND e.visible_from <= %(until)s
-       AND (e.changed_xid, e.id) <= (%(xid)s::text::xid8, %(id)s::uuid)"""
-    + rights.SEEN
-    + """
+       AND (e.changed_xid, e.id) <= (%(xid)s::text::xid8, %(id)s::uuid){rights.SEEN}
      UNION
     SELECT r.changed_xid::text, r.id, r.source, r.external_id, r.revision, 'access',
            e.visible_from, true, false
@@ -59,16 +56,12 @@ _UNVEILED: LiteralString = (
                        AND l.target = e.external_id AND l.kind = 'reply'
       JOIN entry r ON r.id = l.entry_id
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND e.visible_from > %(at)s AND e.visible_from <= %(until)s"""
-    + rights.SEEN
-    + """
+       AND e.visible_from > %(at)s AND e.visible_from <= %(until)s{rights.SEEN}
        AND r.tenant = %(tenant)s AND r.deleted_at IS NULL
-       AND (r.changed_xid, r.id) <= (%(xid)s::text::xid8, %(id)s::uuid)"""
-    + rights.seen("r")
-    + """
+       AND (r.changed_xid, r.id) <= (%(xid)s::text::xid8, %(id)s::uuid)
+           {rights.seen("r")}
      ORDER BY changed_at
      FETCH FIRST %(limit)s ROWS WITH TIES"""
-)
 
 _SINCE: LiteralString = f"""
     WITH looked_at AS MATERIALIZED (

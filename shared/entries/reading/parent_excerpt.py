@@ -29,6 +29,5 @@ def to(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID
 ) -> tuple[str, str] | None:
     """Return title and beginning of the parent; None: not open to all readers."""
-    given = {"tenant": tenant, "entry_id": entry_id}
-    row = conn.execute(_ANSWERED, given).fetchone()
+    row = conn.execute(_ANSWERED, {"tenant": tenant, "entry_id": entry_id}).fetchone()
     return None if row is None else (str(row[0]), str(row[1]))

@@ -15,6 +15,14 @@ from shared import entry_fields
 from shared.entries.saving.change_detection import News, Step
 
 _TYPED: LiteralString = ", ".join([name + " text" for name in entry_fields.NAMES])
+# The fields of a draft, as both statements read them.
+_FIELDS: LiteralString = f"""
+        content_hash text, aside_hash text, kind text, origin text, logbooks text[],
+        authors text[], tags text[], {_TYPED}, metadata jsonb,
+        entry_time timestamptz, event_time timestamptz, reply_to text, thread_key text,
+        language text, url text, flags text[], text_flags text[], readers text[],
+        visible_from timestamptz, version text, modified_at timestamptz, stamp text,
+        parsed_by integer"""
 # The look at what was purged is part of the statement: the page holds the source's
 # lock by now, and a purge takes it alone.
 _INSERT: LiteralString = (
@@ -33,15 +41,9 @@ _INSERT: LiteralString = (
            r.language, r.url, r.flags, r.text_flags, r.readers, r.visible_from,
            r.version, r.modified_at, r.stamp, r.parsed_by
       FROM json_to_recordset(%(rows)s::json) AS r (
-        id uuid, source text, external_id text, content_hash text, aside_hash text,
-        kind text, origin text, logbooks text[], authors text[], tags text[],
-        """
-    + _TYPED
-    + """, metadata jsonb, entry_time timestamptz,
-        event_time timestamptz, reply_to text, thread_key text, language text,
-        url text, flags text[], text_flags text[], readers text[],
-        visible_from timestamptz, version text, modified_at timestamptz, stamp text,
-        parsed_by integer)
+        id uuid, source text, external_id text,"""
+    + _FIELDS
+    + """)
      WHERE NOT EXISTS (
            SELECT FROM purged p
             WHERE p.tenant = %(tenant)s AND p.source = r.source
@@ -93,14 +95,9 @@ _UPDATE: LiteralString = (
                           e.past_logbooks || e.logbooks) AS one
                            ORDER BY one) END
       FROM json_to_recordset(%(rows)s::json) AS r (
-        id uuid, step integer, content_hash text, aside_hash text, kind text,
-        origin text, logbooks text[], authors text[], tags text[], """
-    + _TYPED
-    + """, metadata jsonb, entry_time timestamptz,
-        event_time timestamptz, reply_to text, thread_key text, language text,
-        url text, flags text[], text_flags text[], readers text[],
-        visible_from timestamptz, version text, modified_at timestamptz, stamp text,
-        parsed_by integer)
+        id uuid, step integer,"""
+    + _FIELDS
+    + """)
      WHERE e.id = r.id AND e.tenant = %(tenant)s"""
 )
 _FACTS: LiteralString = """

@@ -61,23 +61,20 @@ _COUNTS: LiteralString = _OF_ALL + _BY_SOURCE
 _COUNTS_NARROWED: LiteralString = _OF_ALL + NARROWED + _BY_SOURCE
 # A source that is read by itself says how far it has come; its history is on its way
 # as long as that kind of run is due or at work.
-_STANDINGS: LiteralString = (
-    """
+_STANDINGS: LiteralString = f"""
     SELECT s.source, s.complete_from, s.complete_to, s.gaps,
            EXISTS (SELECT FROM source_schedule c
                     WHERE c.source = s.source AND c.kind = 'backfill'
                       AND (isfinite(c.next_run_at)
                            OR c.leased_until > statement_timestamp())) AS is_loading,
-           CASE WHEN row_number() OVER (ORDER BY s.source) <= %(shown)s THEN ("""
-    + newest_entry.newest_entry_sql("s.source")
-    + """) END AS newest,
+           CASE WHEN row_number() OVER (ORDER BY s.source) <= %(shown)s THEN (
+           {newest_entry.newest_entry_sql("s.source")}) END AS newest,
            statement_timestamp() AS now
       FROM source_state s
      WHERE s.tenant = %(tenant)s
        AND (%(only_sources)s::text[] IS NULL OR s.source = ANY (%(only_sources)s))
      ORDER BY s.source
      LIMIT %(most)s"""
-)
 
 
 # The last count of a large logbook serves for a moment, for no search waits for it.

@@ -199,8 +199,7 @@ def find_own_job(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob
 
 def before(conn: Connection[Any], found: StoredJob) -> int:
     """Return how many earlier jobs of the same tenant have not ended."""
-    given = {"id": found.id, "tenant": found.tenant}
-    row = conn.execute(_BEFORE, given).fetchone()
+    row = conn.execute(_BEFORE, {"id": found.id, "tenant": found.tenant}).fetchone()
     return int(row[0]) if row else 0
 
 

@@ -100,8 +100,7 @@ def forget(
     if not external_ids:
         return 0
     # Mostly there are none, and to look takes less time than a thousand keys.
-    values = {"tenant": tenant, "source": source}
-    row = conn.execute(_HAS_ANY, values).fetchone()
+    row = conn.execute(_HAS_ANY, {"tenant": tenant, "source": source}).fetchone()
     if row is None or not row[0]:
         return 0
     keys = sorted(_key(source, one) for one in external_ids)
