@@ -25,18 +25,18 @@ def entry(number: int, **fields: Any) -> bytes:
 RUN = str(uuid7())
 
 
-def push(client: httpx2.Client, body: Any, **headers: str) -> list[dict[str, Any]]:
-    answer = client.post("/v1/entries", content=body, headers={**LINES, **headers})
+def push(caller: httpx2.Client, body: Any, **headers: str) -> list[dict[str, Any]]:
+    answer = caller.post("/v1/entries", content=body, headers={**LINES, **headers})
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("application/x-ndjson")
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-def test_every_line_gets_its_verdict_in_order_and_counts_come_last(client):
+def test_every_line_gets_its_verdict_in_order_and_counts_come_last(caller):
     body = entry(1) + b"\n" + b"{not json}\n" + entry(2) + b'{"text": 5}\n[]\n'
     body += entry(1)
 
-    *verdicts, last = push(client, body.rstrip(b"\n"))
+    *verdicts, last = push(caller, body.rstrip(b"\n"))
 
     assert [one["index"] for one in verdicts] == list(range(6))
     assert [one["status"] for one in verdicts] == [
@@ -48,17 +48,17 @@ def test_every_line_gets_its_verdict_in_order_and_counts_come_last(client):
     }
 
 
-def test_thousands_come_in_one_request_and_a_second_time_change_nothing(client):
+def test_thousands_come_in_one_request_and_a_second_time_change_nothing(caller):
     count = 2_300
     body = b"".join(entry(n) for n in range(10, 10 + count))
 
-    first, second = push(client, body)[-1], push(client, body)[-1]
+    first, second = push(caller, body)[-1], push(caller, body)[-1]
 
     assert first["counts"]["created"] == count
     assert second["counts"]["unchanged"] == count
 
 
-def test_a_line_that_is_too_long_costs_itself_and_no_memory(client):
+def test_a_line_that_is_too_long_costs_itself_and_no_memory(caller):
     longest = 8_000_000
 
     def body() -> Iterator[bytes]:
@@ -69,7 +69,7 @@ def test_a_line_that_is_too_long_costs_itself_and_no_memory(client):
         yield b'"}\n'
         yield entry(5_002)
 
-    verdicts = push(client, body())
+    verdicts = push(caller, body())
 
     assert [one.get("status") for one in verdicts] == [
         *("created", "rejected", "created"),
@@ -78,9 +78,9 @@ def test_a_line_that_is_too_long_costs_itself_and_no_memory(client):
     assert verdicts[1]["error"]["code"] == "body_too_large"
 
 
-def test_what_was_answered_stays_when_the_line_is_cut(running, tenant):
-    key = running.key(tenant=tenant)
-    address = httpx2.URL(running.url)
+def test_what_was_answered_stays_when_the_line_is_cut(api, tenant):
+    key = api.key(tenant=tenant)
+    address = httpx2.URL(api.url)
     lines = b"".join(entry(n) for n in range(6_000, 6_600))
     head = (
         "POST /v1/entries HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -95,7 +95,7 @@ def test_what_was_answered_stays_when_the_line_is_cut(running, tenant):
             answered += link.recv(65_536)
 
     assert b"200 OK" in answered
-    with running.client(key) as client:
+    with api.client(key) as client:
         for number in (6_000, 6_499):
             params = {"external_id": f"{RUN}-{number}"}
             assert client.get("/v1/entries", params=params).json()["total"] == 1
@@ -114,29 +114,29 @@ def test_what_was_answered_stays_when_the_line_is_cut(running, tenant):
         ),
     ],
 )
-def test_what_lines_cannot_have_is_refused(client, query, headers, code):
-    answer = client.post(
+def test_what_lines_cannot_have_is_refused(caller, query, headers, code):
+    answer = caller.post(
         f"/v1/entries{query}", content=entry(1), headers={**LINES, **headers}
     )
     assert answer.json()["error"]["code"] == code
 
 
-def test_whoever_may_not_write_sends_no_line(running, tenant):
-    with running.client(running.key(tenant=tenant, scopes=("read",))) as reader:
+def test_whoever_may_not_write_sends_no_line(api, tenant):
+    with api.client(api.key(tenant=tenant, scopes=("read",))) as reader:
         answer = reader.post("/v1/entries", content=entry(1), headers=LINES)
     assert answer.status_code == 403
-    with running.client("") as nobody:
+    with api.client("") as nobody:
         assert nobody.post("/v1/entries", content=b"", headers=LINES).status_code == 401
 
 
-def test_the_description_names_lines_and_its_example_is_answered_as_it_says(client):
-    document = client.get("/openapi.json").json()
+def test_the_description_names_lines_and_its_example_is_answered_as_it_says(caller):
+    document = caller.get("/openapi.json").json()
     described = document["paths"]["/v1/entries"]["post"]
     body = described["requestBody"]["content"][LINES["Content-Type"]]
     answer = described["responses"]["200"]["content"][LINES["Content-Type"]]
     schemas = document["components"]["schemas"]
 
-    *items, last = push(client, body["example"])
+    *items, last = push(caller, body["example"])
 
     assert name_of(body["schema"]["contentSchema"]) == "EntryIn"
     for line in body["example"].splitlines():
