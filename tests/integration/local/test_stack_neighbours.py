@@ -13,9 +13,6 @@ import pytest
 from local import neighbours
 from tests.support.waiting import until
 
-# It looks at every process of the machine.
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def person() -> pwd.struct_passwd:
@@ -39,6 +36,8 @@ def working(person: pwd.struct_passwd) -> Iterator[psutil.Process]:
     child.wait()
 
 
+# It looks at every process of the machine, and others look at its own.
+@pytest.mark.alone
 def test_another_person_with_a_process_is_a_neighbour(
     person: pwd.struct_passwd, working: psutil.Process
 ) -> None:
