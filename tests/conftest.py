@@ -35,7 +35,8 @@ settings.register_profile("untimed", settings.default, deadline=None)
 settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
-LAYERS = ("unit", "contract", "integration", "acceptance", "web", "faults")
+# Few long files before many short ones: no lane works on one when the others are done.
+LAYERS = ("unit", "contract", "acceptance", "web", "integration", "faults")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -57,14 +58,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the layers one after the other, each in its random order.
 
     Unit tests block sockets, which would cut what a server's fixture has opened.
-    What is patient comes right behind them: it mostly waits, beside what keeps the
-    other lane's processor busy, and not beside experiments that go one at a time.
-    Those are last: no lane has a file of its own left when the others are done.
+    Patient experiments are spread over what comes behind them: seldom more than one
+    works at a time. Those that go alone are last.
     """
-    patient = {item.path for item in items if item.get_closest_marker("patient")}
 
-    def turn(item: pytest.Item) -> tuple[bool, bool, int]:
-        layer = item.path.relative_to(TESTS).parts[0]
-        return layer != "unit", item.path not in patient, LAYERS.index(layer)
+    def layer(item: pytest.Item) -> str:
+        return item.path.relative_to(TESTS).parts[0]
 
-    items.sort(key=turn)
+    items.sort(key=lambda item: LAYERS.index(layer(item)))
+    patient = dict.fromkeys(
+        item.path for item in items if item.get_closest_marker("patient")
+    )
+    others = dict.fromkeys(
+        item.path for item in items if layer(item) not in {"unit", "faults"}
+    )
+    places: dict[Path, float] = {path: place for place, path in enumerate(others)}
+    apart = len(others) / (len(patient) + 1)
+    places |= {path: place * apart for place, path in enumerate(patient)}
+    ends = {"unit": -1, "faults": len(others)}
+    items.sort(key=lambda item: places.get(item.path, ends.get(layer(item), 0.0)))

@@ -26,6 +26,7 @@ SEARCHES = 20
 
 
 @pytest.mark.smoke
+@pytest.mark.patient
 @pytest.mark.requirement("F28", "P1", "P2", "I17")
 @pytest.mark.timeout(300)
 def test_wrong_clocks_of_workers_steal_no_lease_and_expire_no_search(make_system):

@@ -76,6 +76,7 @@ class _Doubling:
 
 
 @pytest.mark.smoke
+@pytest.mark.patient
 @pytest.mark.requirement("F16", "P2")
 @pytest.mark.timeout(300)
 def test_a_message_that_comes_three_times_has_its_effect_once(make_system, opensearch):

@@ -34,6 +34,7 @@ FEW = 4
 
 
 @pytest.mark.smoke
+@pytest.mark.patient
 @pytest.mark.requirement("F2", "P1", "P2", "P3")
 @pytest.mark.timeout(600)
 def test_no_entry_is_lost_when_workers_are_killed_in_the_middle_of_their_work(
