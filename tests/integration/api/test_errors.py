@@ -219,7 +219,7 @@ def test_no_secret_gets_into_an_answer_or_a_log_when_every_backend_is_away(
             return answer.text + str(answer.headers)
 
         # Each waits for a database that does not come.
-        with ThreadPoolExecutor(16) as pool:
+        with ThreadPoolExecutor(40) as pool:
             bodies = list(pool.map(ask, OPERATIONS))
         me = client.get("/v1/me", headers={"X-Request-ID": REQUEST_ID})
         health = client.get("/health")
