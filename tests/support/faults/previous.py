@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import subprocess
+import sys
 import tarfile
 import tomllib
 from dataclasses import dataclass
@@ -42,10 +43,10 @@ def find() -> str | None:
 
 
 def unpack(name: str, folder: Path) -> Release:
-    """Write the code of a release, and what Python knows of an installed one.
+    """Write the code of a release, with what it depends on in a `.venv` of its own.
 
     Its entry points and version are its own, too: in the folder of the code they are
-    found before those that are installed here.
+    found before those that are installed.
     """
     packed = _git("archive", "--format=tar", name)
     commit = _git("rev-parse", "--short=12", f"{name}^{{commit}}")
@@ -53,6 +54,7 @@ def unpack(name: str, folder: Path) -> Release:
     assert commit is not None
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")
+    subprocess.run([sys.executable, ".ci/make_venv.py"], cwd=folder, check=True)
     project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     version = f"{project['version']}+{commit.decode().strip()}"
     known = folder / f"logchord-{version}.dist-info"
