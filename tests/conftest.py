@@ -36,7 +36,8 @@ settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
 # Few long files before many short ones: no lane works on one when the others are done.
-LAYERS = ("unit", "contract", "acceptance", "web", "integration", "faults")
+# But those of browsers leave a loop running, beside which `asyncio.run` makes none.
+LAYERS = ("unit", "contract", "acceptance", "integration", "web", "faults")
 
 
 @pytest.hookimpl(wrapper=True)

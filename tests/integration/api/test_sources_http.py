@@ -249,8 +249,11 @@ def test_the_command_line_shows_and_runs_sources(logchord):
     code, text = run("source", "list")
     assert code == 0
     assert "ring" in text
-    code, text = run("source", "show", "ring")
-    assert "complete back to" in text
+    until(
+        lambda: "complete back to" in run("source", "show", "ring")[1],
+        within_seconds=30,
+        what="the first run of the source",
+    )
     code, text = run("source", "check", "ring")
     assert (code, "It answers" in text) == (0, True), text
     assert re.search("^  deletions +there are none$", text, re.MULTILINE)
