@@ -111,8 +111,10 @@ class InUse:
                 second = vector_tables.find_model(conn, SECOND)
             serves = second is not None and second.active and not second.live
             known = _Known(now, live, second if serves else None)
+            # That there is none is not kept: what waits for the first vectors, as a
+            # saved search does, is not asked about them again.
             with self._lock:
-                self._known = known
+                self._known = known if live is not None else None
         return known
 
     def _still_known(self, now: float) -> _Known | None:
