@@ -97,3 +97,17 @@ def test_who_has_no_vectors_yet_begins_with_what_settings_name(database: str) ->
     assert live_models.find_model_name(minilm, database) == MINILM
     away = "postgresql://nobody@127.0.0.1:1/none"
     assert live_models.find_model_name(minilm, away) == MINILM
+
+
+def test_the_first_model_is_known_as_soon_as_it_is_there(
+    make_context: MakeContext, committing: Connection[TupleRow], place: StackFolders
+) -> None:
+    context = make_context(EMBEDDING_MODEL=MINILM, LOGCHORD_CACHE=str(place.cache))
+    # No second passes for it.
+    in_use = live_models.InUse(context.pool, lambda: 1.0)
+    assert in_use.live() is None
+    save(committing, context.settings, "first")
+    embed_entries(context, MINILM)
+    live = in_use.live()
+    assert live is not None
+    assert live.model == MINILM
