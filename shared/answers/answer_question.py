@@ -122,9 +122,10 @@ def prepare_answer(
         )
         return PreparedAnswer(refused, plan, entries, marks)
     parts = list_parts(plan, facility)
-    read = [read_part(one, one, facility) for one in parts]
     if len(parts) == 1:
         read = [read_question(plan, facility)]
+    else:
+        read = [read_part(one, one, facility) for one in parts]
     compare: Meanings = no_meanings
     if plan.intent not in _BY_WORDS:
         compare = meanings or make_meanings(context, plan, found.conclusion)

@@ -124,6 +124,7 @@ def load(
     for row in rows:
         version = version_of(epoch, row.doc_version)
         if row.deleted:
+            # A deletion by the index itself is forgotten after a minute; this is not.
             body = {
                 "tenant": tenant,
                 "entry_id": str(row.entry_id),

@@ -230,10 +230,8 @@ def _compare(site: _Site) -> Effect:
         log.info("rebuild_compared", index=site.name, differing=differing)
         if not differing:
             return site.goes_on("sample")
-        rounds, healed = (
-            site.came["rounds"] + 1,
-            site.came["healed"] + differing,
-        )
+        rounds = site.came["rounds"] + 1
+        healed = site.came["healed"] + differing
         if rounds >= MAX_ROUNDS:
             raise InternalError(technical=f"{differing} differ after {rounds} rounds")
         marked = chore_records.read_clock(conn).isoformat()
