@@ -187,7 +187,7 @@ async def _render(asked: _Asked, body: dict[str, Any]) -> str:
         ),
         meant=find_meant(form, body["diagnostics"]),
         spans=shift_times.quick_spans(ctx.searches.calendar),
-        words_at=_place_of_words(form, body, caller, ctx),
+        words_at=_place_of_words(asked, body),
         opened=opened,
         empty=_kind_of_empty(body),
         is_grounded=(body["context_answer"] or {}).get("status") == "grounded",
@@ -196,15 +196,14 @@ async def _render(asked: _Asked, body: dict[str, Any]) -> str:
     )
 
 
-def _place_of_words(
-    form: SearchForm, body: Mapping[str, Any], caller: CallerInfo, ctx: ApiContext
-) -> str | None:
+def _place_of_words(asked: _Asked, body: Mapping[str, Any]) -> str | None:
     """Return where the answer is worded by a model; None: none would word it."""
+    form, ctx = asked.form, asked.ctx
     rag = ctx.searches.limits.answers.rag
     is_told = bool(body["answer"]) and form.page == 1
     if not is_told or rag is None or rag.category != "llm":
         return None
-    plan = ctx.searches.plan(form.request().question(None), caller.scope)
+    plan = ctx.searches.plan(form.request().question(None), asked.caller.scope)
     if not wanted_answer.is_by_model(plan.detail.synthesis, plan.tree):
         return None
     return rendering.Links(ctx.settings.base_path)("/search/words", form.query)

@@ -70,23 +70,21 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 _DIGIT = re.compile(r"\d")
+# What calls something a cause in so many words.
+_CAUSES = (
+    r"because|due to|caus(?:e|ed|es|ing)|reason|culprit|turned out|owing to|thanks to"
+    r"|blam\w+|weil|wegen|ursach\w+|grund|verursach\w+|ausgel\u00f6st|aufgrund"
+    r"|lag (?:an|am)"
+)
+_CAUSE = re.compile(rf"\b(?:{_CAUSES}|reasons|traced (?:to|back))\b", re.IGNORECASE)
 # What says why, in no logbook's own words.
 _REASON = re.compile(
-    r"\b(?:because|due to|caus(?:e|ed|es|ing)|since|reason"
-    r"|result(?:ed|ing)? (?:of|from|in)|as a result"
-    r"|root|culprit|trac(?:ed|k)|turned out|found|owing|thanks to|led to|explain\w*"
-    r"|blam\w+|so that|after (?:a|the|it|he|she|they|we)|triggered"
-    r"|from (?:a|the)|weil|da\u00df|wegen|durch|ursach\w+|grund|verursach\w+"
-    r"|ausgel\u00f6st|deshalb"
-    r"|daher|aufgrund|lag (?:an|am)|gefunden|nachdem|parce|cause|perch\u00e9"
+    rf"\b(?:{_CAUSES}|since|result(?:ed|ing)? (?:of|from|in)|as a result"
+    r"|root|trac(?:ed|k)|found|owing|led to|explain\w*"
+    r"|so that|after (?:a|the|it|he|she|they|we)|triggered"
+    r"|from (?:a|the)|da\u00df|durch|deshalb"
+    r"|daher|gefunden|nachdem|parce|perch\u00e9"
     r"|causa|porque|debido)\b",
-    re.IGNORECASE,
-)
-# What calls it a cause in so many words.
-_CAUSE = re.compile(
-    r"\b(?:because|due to|caus(?:e|ed|es|ing)|reasons?|culprit|traced (?:to|back)"
-    r"|turned out|owing to|thanks to|blam\w+|weil|wegen|ursach\w+|grund|verursach\w+"
-    r"|ausgel\u00f6st|aufgrund|lag (?:an|am))\b",
     re.IGNORECASE,
 )
 _MOMENT = re.compile(
