@@ -18,11 +18,12 @@ def read_fields(kind: type[_Kind], values: Mapping[str, Any]) -> _Kind:
 
     A dataclass inside that is stored in a form of its own has a `from_values`.
     """
-    known = {name: read for name, read in _readers(kind).items() if name in values}  # type: ignore[arg-type]
+    readers = _readers(kind)  # type: ignore[arg-type]
     return kind(
         **{
             name: values[name] if read is None else read(values[name])
-            for name, read in known.items()
+            for name, read in readers.items()
+            if name in values
         }
     )
 
