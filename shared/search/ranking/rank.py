@@ -130,8 +130,9 @@ def _scored(
         places = [fusion.count_first_places(hit.rrf, plan.rrf_k) for hit in fused]
         return _Scored(places, places, "none", [{} for _ in fused], is_listed=True)
     named: Calibration
-    halves = {
-        one.unit: calibration.half_of(one, plan.ordering.saturation) for one in searched
+    scales = {
+        one.unit: calibration.scale_of(one, plan.ordering.saturation)
+        for one in searched
     }
     model = next((one.model for one in searched if one.model), None)
     moved: Mapping[str, float] = {}
@@ -143,7 +144,7 @@ def _scored(
         named = calibration.MAP_OF_UNIT.get(unit, "none")
         before = [
             max(
-                calibration.of_branch(s, unit, model, halves[unit])
+                calibration.of_branch(s, unit, model, scales[unit])
                 for unit, s in hit.scores.items()
             )
             for hit in fused
@@ -156,7 +157,7 @@ def _scored(
     ]
     if named == "fused_minmax":
         tops = (
-            calibration.of_branch(s, u, model, halves[u])
+            calibration.of_branch(s, u, model, scales[u])
             for hit in fused
             for u, s in hit.scores.items()
         )
