@@ -92,6 +92,7 @@ def test_a_message_that_comes_back_in_time_was_never_away(elog):
         assert stock.entry(away).revision == 1
 
 
+@pytest.mark.requirement("U01")
 @pytest.mark.parametrize("elog", ["elog_http"], indirect=True)
 def test_half_a_listing_deletes_nothing_at_any_poll(elog):
     ids = set(elog.add(*elog.some(60)))
@@ -105,6 +106,7 @@ def test_half_a_listing_deletes_nothing_at_any_poll(elog):
     assert elog.standing().degraded is None
 
 
+@pytest.mark.requirement("U01")
 def test_the_reconcile_looks_twice_by_itself(elog):
     gone, *_ = elog.add(*elog.some(30))
     elog.load()

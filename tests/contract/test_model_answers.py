@@ -75,8 +75,19 @@ def test_a_question_goes_to_rag_where_a_model_is_configured(world: World) -> Non
 def test_a_watched_job_tells_the_whole_answer_before_any_word_of_a_model(
     world: World,
 ) -> None:
+    is_watched = threading.Event()
+
+    def waits(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        """Answer once somebody watches: of a job that has ended less is told."""
+        is_watched.wait(10)
+        words_it(handler, body)
+
+    world.server.replies = [waits]
     job_id = world.submit()
-    told = list(world.events("GET", f"/v1/search/jobs/{job_id}/events"))
+    told = []
+    for one in world.events("GET", f"/v1/search/jobs/{job_id}/events"):
+        told.append(one)
+        is_watched.set()
 
     names = [name for _, name, _ in told]
     assert [one for one in dict.fromkeys(names) if not one.startswith("branch_")] == [

@@ -440,7 +440,7 @@ def test_modules_and_pipelines_are_tools_of_mcp(system: System):
             return httpx2.get(f"http://127.0.0.1:{port}/health/live").is_success
         return False
 
-    until(is_alive, within_seconds=60, what=system.tail("mcp"))
+    until(is_alive, within_seconds=60, what=lambda: system.tail("mcp"))
     tools, told = asyncio.run(ask())
     assert {"pinned_search", "pinned_first_search", "words_and_pins_search"} <= tools
     assert told["mode"] == BY_POINT

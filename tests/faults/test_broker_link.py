@@ -92,6 +92,7 @@ def shares(cuts: int) -> list[range]:
 
 
 @pytest.mark.smoke
+@pytest.mark.patient
 @pytest.mark.requirement("F13", "P1", "P2")
 @pytest.mark.timeout(600)
 def test_messages_swallowed_by_a_silent_cut_cost_time_and_no_entry(cuttable):
@@ -122,6 +123,7 @@ def test_messages_swallowed_by_a_silent_cut_cost_time_and_no_entry(cuttable):
 
 
 @pytest.mark.smoke
+@pytest.mark.patient
 @pytest.mark.requirement("F13")
 @pytest.mark.timeout(300)
 def test_without_the_sweeper_the_last_swallowed_message_is_its_entrys_end(cuttable):

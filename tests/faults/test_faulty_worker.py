@@ -51,12 +51,12 @@ def test_an_ordered_death_happens_once_and_the_work_is_done_after_it(
     until(
         lambda: orders.taken("after_claim", entry_id),
         within_seconds=PATIENCE_SECONDS,
-        what=f"the death\n{system.tail('enhance')}",
+        what=lambda: f"the death\n{system.tail('enhance')}",
     )
     until(
         lambda: orders.taken("after_commit", entry_id),
         within_seconds=PATIENCE_SECONDS,
-        what=f"the second attempt\n{system.tail('enhance')}",
+        what=lambda: f"the second attempt\n{system.tail('enhance')}",
     )
     with psycopg.connect(system.database) as conn:
         texts = conn.execute("SELECT count(*) FROM entry_text").fetchone()
@@ -86,7 +86,9 @@ def test_a_poisoned_text_harms_and_its_neighbour_is_done(make_system):
             ).fetchall()
         return done == (1,) and (aside or again)
 
-    ended = until(settled, within_seconds=PATIENCE_SECONDS, what=system.tail("enhance"))
+    ended = until(
+        settled, within_seconds=PATIENCE_SECONDS, what=lambda: system.tail("enhance")
+    )
     assert ended == [("internal_error",)]
 
 

@@ -184,7 +184,7 @@ def test_a_broken_encoder_pauses_its_stage_and_puts_few_aside(make_system, opens
         paused = until(
             lambda: conn.execute(_PAUSED).fetchone(),
             within_seconds=60,
-            what=f"the stage paused\n{system.tail('embed')}",
+            what=lambda: f"the stage paused\n{system.tail('embed')}",
         )
         began = conn.execute(_FIRST_FAILURE).fetchone()
         assert began is not None

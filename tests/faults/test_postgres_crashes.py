@@ -41,6 +41,7 @@ _AGAIN: LiteralString = """
 
 
 @pytest.mark.smoke
+@pytest.mark.patient
 @pytest.mark.requirement("F18", "P1", "P2", "P3")
 @pytest.mark.timeout(300)
 def test_no_accepted_entry_is_lost_when_postgres_crashes(
@@ -67,6 +68,7 @@ def test_no_accepted_entry_is_lost_when_postgres_crashes(
 
 
 @pytest.mark.smoke
+@pytest.mark.patient
 @pytest.mark.requirement("F19", "P1", "P2")
 @pytest.mark.timeout(300)
 def test_killed_connections_cost_at_most_the_requests_in_flight(

@@ -88,7 +88,7 @@ def replaced(
         ended = until(
             lambda: has_ended(admin, chore),
             within_seconds=120,
-            what=f"the model to be replaced: {system.tail('chores')}",
+            what=lambda: f"the model to be replaced: {system.tail('chores')}",
         )
     return ended, searching
 

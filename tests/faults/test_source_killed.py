@@ -83,7 +83,7 @@ def test_what_is_stored_is_what_the_elog_holds_after_fifty_kills(
         until(
             functools.partial(is_same, system, elog, log),
             within_seconds=120,
-            what=f"source and store are one\n{system.tail('ingest')}",
+            what=lambda: f"source and store are one\n{system.tail('ingest')}",
         )
         seconds = time.monotonic() - seconds
         last = log.now()
@@ -148,7 +148,7 @@ def kill_again_and_again(
         until(
             functools.partial(is_read, system, elog, log, met),
             within_seconds=120,
-            what=f"somebody reads\n{system.tail('ingest')}",
+            what=lambda: f"somebody reads\n{system.tail('ingest')}",
         )
         threading.Event().wait(chance.uniform(0, 0.5))
         if chance.random() < SHARE_OF_ALL:

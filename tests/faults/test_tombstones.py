@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, LiteralString
 
 import httpx2
@@ -124,7 +125,7 @@ def compared(
         until(
             lambda line=line: orders.taken(line, str(chore)),
             within_seconds=60,
-            what=f"a death at {line}\n{system.tail('chores')}",
+            what=partial(system.tail, "chores"),
         )
     if "chores" not in system.processes:
         system.start("chores", faulty=faulty)
@@ -133,7 +134,9 @@ def compared(
         found = chore_records.find(conn, chore)
         return found if found.ended_at else None
 
-    found = until(ended, within_seconds=60, what=f"the end\n{system.tail('chores')}")
+    found = until(
+        ended, within_seconds=60, what=lambda: f"the end\n{system.tail('chores')}"
+    )
     assert (found.state, found.error) == ("done", None)
     return found
 

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import LiteralString
 
@@ -113,7 +114,7 @@ def flow_and_kill(
             until(
                 functools.partial(is_idle, ledger, victim, lost),
                 within_seconds=60,
-                what=f"{victim} is back\n{ledger.system.tail(victim)}",
+                what=partial(ledger.system.tail, victim),
             )
             if time.monotonic() - killed.setdefault(victim, time.monotonic()) > AGAIN:
                 until(functools.partial(is_taken_up, ledger, lost), within_seconds=60)

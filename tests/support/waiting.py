@@ -17,17 +17,21 @@ def until(
     probe: Callable[[], T | None],
     *,
     within_seconds: float,
-    what: str = "",
+    what: str | Callable[[], str] = "",
     every_seconds: float = _POLL_SECONDS,
 ) -> T:
-    """Return the first truthy answer; fail with the last one at the deadline."""
+    """Return the first truthy answer; fail with the last one at the deadline.
+
+    What a log says by then is known only then: it is asked for by a function.
+    """
     deadline = time.monotonic() + within_seconds
     while True:
         answer = probe()
         if answer:
             return answer
         if time.monotonic() > deadline:
-            message = f"{what or probe}: still {answer!r} after {within_seconds} s"
+            awaited = what() if callable(what) else what or probe
+            message = f"{awaited}: still {answer!r} after {within_seconds} s"
             raise AssertionError(message)
         _pause.wait(every_seconds)
 

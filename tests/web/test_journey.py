@@ -10,11 +10,11 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.support.axe import QUESTION
 from tests.support.fixtures.browser import WIDE, Tab
 from tests.support.fixtures.fault_proxy import MakeProxy
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
-from tests.web.test_accessible import QUESTION
 
 MOST_KEYS = 14
 

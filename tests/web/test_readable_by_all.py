@@ -8,8 +8,8 @@ import httpx2
 import pytest
 from playwright.sync_api import expect
 
+from tests.support.axe import PAGES, QUESTION
 from tests.support.fixtures.browser import NARROW, WIDE, Tab
-from tests.web.test_accessible import PAGES, QUESTION
 
 # 1.4.12: nothing is lost when text is set as wide as this.
 SPACED = """* { line-height: 1.5 !important; letter-spacing: .12em !important;

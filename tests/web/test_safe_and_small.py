@@ -7,9 +7,10 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import httpx2
+import pytest
 
+from tests.support.axe import PAGES, QUESTION
 from tests.support.fixtures.browser import NARROW, WIDE, Tab
-from tests.web.test_accessible import PAGES, QUESTION
 
 MOST_HTML, MOST_CSS, MOST_JS, MOST_REQUESTS = 30_000, 12_000, 12_000, 5
 # As browsers count how far what is read jumps.
@@ -23,6 +24,7 @@ MOVED = """() => new Promise((resolve) => {
 })"""
 
 
+@pytest.mark.requirement("SEC6")
 def test_no_text_of_an_entry_runs_on_any_page(
     more_pages: list[str], open_tab: Callable[..., Tab]
 ) -> None:

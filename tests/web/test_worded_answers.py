@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.support.axe import problems
 from tests.support.fixtures.fault_proxy import MakeProxy
 from tests.support.fixtures.system import Factory
 from tests.support.model_world import (
@@ -29,7 +30,6 @@ from tests.support.stub_servers.chat_server import (
     send_part,
 )
 from tests.support.waiting import until
-from tests.web.test_accessible import problems
 
 
 @pytest.fixture(scope="module")

@@ -93,10 +93,14 @@ class EvidenceEntry:
         return self._scan(self.text)
 
     @cached_property
+    def _title(self) -> list[Token]:
+        return self._scan(self.row.title)
+
+    @cached_property
     def _around(self) -> list[Token]:
         """Return the tokens of its title and tags, with which each sentence is read."""
-        row = self.row
-        return self._scan("\n".join((row.title, *row.tags, *row.logbooks)))
+        beside = "\n".join((*self.row.tags, *self.row.logbooks))
+        return [*self._title, *self._scan(beside)]
 
     @cached_property
     def context_terms(self) -> frozenset[str]:
@@ -106,10 +110,14 @@ class EvidenceEntry:
     @cached_property
     def title_words(self) -> frozenset[str]:
         """Return the terms of the words of its title that mean something; no names."""
+        title = self.row.title
+        begins = len(title) - len(cut_reply_marks(title))
         return frozenset(
             one.term
-            for one in self._scan(cut_reply_marks(self.row.title))
-            if one.kind is None and is_content_word(one.surface or "")
+            for one in self._title
+            if one.start >= begins
+            and one.kind is None
+            and is_content_word(one.surface or "")
         )
 
     @cached_property
@@ -135,7 +143,7 @@ class EvidenceEntry:
         """Yield its title and its sentences, in order."""
         title = self.row.title.strip()
         if len(title.split()) >= _LEAST_WORDS:
-            yield Candidate(self, title, None, None, _terms(self._scan(title)))
+            yield Candidate(self, title, None, None, _terms(self._title))
         starts = [one.start for one in self._tokens]
         for start, end in split_sentences(self.text):
             inside = self._tokens[bisect_left(starts, start) : bisect_left(starts, end)]

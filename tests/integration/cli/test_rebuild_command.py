@@ -98,7 +98,7 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system, logc
         until(
             lambda: chore_records.find(conn, chore).phase == "wait",
             within_seconds=60,
-            what=system.tail("chores"),
+            what=lambda: system.tail("chores"),
         )
 
         stopped = logchord("rebuild", "--stop")
@@ -109,5 +109,7 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system, logc
         # Whoever kept it waiting lets it go.
         conn.execute("UPDATE work SET leased_until = now()")
     until(
-        lambda: indices(system) == before, within_seconds=30, what=system.tail("upkeep")
+        lambda: indices(system) == before,
+        within_seconds=30,
+        what=lambda: system.tail("upkeep"),
     )

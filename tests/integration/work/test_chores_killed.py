@@ -69,7 +69,7 @@ def test_sigterm_ends_a_chore_after_its_step_and_the_next_worker_goes_on(
     until(
         lambda: chore_records.find(committing, chore).state == "done",
         within_seconds=60,
-        what=system.tail("chores"),
+        what=lambda: system.tail("chores"),
     )
     assert chore_records.find(committing, chore).done == STEPS * expiry.STEP_ROWS
 
@@ -88,7 +88,7 @@ def test_killed_again_and_again_a_chore_ends_with_each_step_done_once(
         until(
             lambda before=before: chore_records.find(committing, chore).done > before,
             within_seconds=60,
-            what=system.tail("chores"),
+            what=lambda: system.tail("chores"),
         )
         system.kill("chores")
         found = chore_records.find(committing, chore)
@@ -99,7 +99,7 @@ def test_killed_again_and_again_a_chore_ends_with_each_step_done_once(
     until(
         lambda: chore_records.find(committing, chore).state == "done",
         within_seconds=90,
-        what=system.tail("chores"),
+        what=lambda: system.tail("chores"),
     )
     ended = chore_records.find(committing, chore)
     assert ended.done == MANY * expiry.STEP_ROWS
@@ -131,7 +131,7 @@ def test_a_worker_and_upkeep_carry_chores_through_a_flush_of_redis(system, commi
     until(
         lambda: chore_records.list_unfinished(committing) == [],
         within_seconds=30,
-        what=system.tail("chores"),
+        what=lambda: system.tail("chores"),
     )
     assert committing.execute(known).fetchall() == [
         (kind, "done") for kind in sorted(main.CHORES)

@@ -180,7 +180,9 @@ def test_an_opensearch_that_is_away_is_told_of_with_no_work_for_it(
             found: list[str] = client.get("/v1/status").json()["problems"]
         return [one for one in found if one.startswith("OpenSearch has not answered")]
 
-    until(lambda: len(told()) == 1, within_seconds=30, what=system.tail("upkeep"))
+    until(
+        lambda: len(told()) == 1, within_seconds=30, what=lambda: system.tail("upkeep")
+    )
     typed = status_of(system)
     checks = json.loads(typed_in(system, "doctor", "--json"))["checks"]
 

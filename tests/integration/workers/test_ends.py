@@ -57,7 +57,11 @@ def test_sigterm_ends_a_worker_after_its_batch_with_no_run_too_many(
         # Both threads get one to work on, and one that waits behind it.
         for _ in range(4):
             send_nudge(app, stage)
-        until(lambda: due(conn) < ENTRIES, within_seconds=60, what=system.tail("embed"))
+        until(
+            lambda: due(conn) < ENTRIES,
+            within_seconds=60,
+            what=lambda: system.tail("embed"),
+        )
         served = figures(port_of(system.tail("embed", 200)))
 
         began = time.monotonic()

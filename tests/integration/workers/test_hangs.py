@@ -61,7 +61,9 @@ def test_a_hung_thread_ends_its_process_once_its_neighbour_is_done(make_system):
         add(hung)
         until(lambda: held(hung, HARD_SECONDS / 2), within_seconds=20)
         add(slow)
-        until(lambda: held(slow, 0), within_seconds=10, what=system.tail("embed"))
+        until(
+            lambda: held(slow, 0), within_seconds=10, what=lambda: system.tail("embed")
+        )
         until(lambda: system.has_ended("embed"), within_seconds=30)
         left = conn.execute(LEFT).fetchall()
 
@@ -99,7 +101,7 @@ def test_a_task_that_hangs_in_a_prefork_worker_ends_with_its_child_alone(make_sy
             due = conn.execute(LEFT).fetchall()
             return other.entry_id not in {row[0] for row in due}
 
-        until(done, within_seconds=20, what=system.tail("enhance"))
+        until(done, within_seconds=20, what=lambda: system.tail("enhance"))
 
     assert not system.has_ended("enhance")
 

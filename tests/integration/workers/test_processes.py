@@ -143,7 +143,11 @@ def test_sigterm_ends_every_process_in_time_though_its_broker_is_gone(
 ):
     system = stack(*STARTED)
     celery_broker_cluster[0].kill()
-    until(lambda: "Cannot connect" in system.tail("enhance"), within_seconds=20)
+    until(
+        lambda: "Cannot connect" in system.tail("enhance"),
+        within_seconds=20,
+        what=lambda: system.tail("enhance"),
+    )
 
     assert end_all(system) == dict.fromkeys(STARTED, 0)
 

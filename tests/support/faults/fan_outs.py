@@ -180,14 +180,16 @@ def start_search(system: System, asker: Asker, *names: str, **options: Any) -> N
     until(
         lambda: all(_ready(system, name) > before[name] for name in names),
         within_seconds=60,
-        what=f"workers\n{system.tail(names[0])}",
+        what=lambda: f"workers\n{system.tail(names[0])}",
     )
 
     def answers() -> bool:
         asker.ask(len(names), deadline_s=6)
         return all(end.state == "done" for end in asker.ends())
 
-    until(answers, within_seconds=180, what=f"a search\n{system.tail(names[0])}")
+    until(
+        answers, within_seconds=180, what=lambda: f"a search\n{system.tail(names[0])}"
+    )
     asker.forget()
 
 

@@ -119,7 +119,7 @@ def test_a_killed_worker_costs_no_file_and_leaves_no_half(make_system, server):
     until(
         lambda: states(system, entry_id) == ["stored"] * 3,
         within_seconds=90,
-        what=f"three files\n{system.tail('enhance', 60)}",
+        what=lambda: f"three files\n{system.tail('enhance', 60)}",
     )
     (kept,) = files(system)
     assert kept.read_bytes() == DOCX
@@ -130,7 +130,7 @@ def test_a_killed_worker_costs_no_file_and_leaves_no_half(make_system, server):
     until(
         lambda: searched(system) == ([True], {"index"}),
         within_seconds=60,
-        what=f"the texts of the files\n{system.tail('enhance', 60)}",
+        what=lambda: f"the texts of the files\n{system.tail('enhance', 60)}",
     )
 
 

@@ -224,6 +224,7 @@ def test_filters_and_the_callers_logbooks_narrow_every_branch(
     assert both.found(name, "tripped", scope=narrowed) == ["vacuum"]
 
 
+@pytest.mark.requirement("U01")
 @pytest.mark.parametrize("name", ["pg_fts", "os_bm25", "semantic"])
 def test_a_deleted_entry_is_gone_at_once_with_no_index_worker_running(
     both: World, name: str
