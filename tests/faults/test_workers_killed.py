@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import islice
 from typing import LiteralString
 
@@ -114,7 +113,7 @@ def flow_and_kill(
             until(
                 functools.partial(is_idle, ledger, victim, lost),
                 within_seconds=60,
-                what=partial(ledger.system.tail, victim),
+                what=functools.partial(ledger.system.tail, victim),
             )
             if time.monotonic() - killed.setdefault(victim, time.monotonic()) > AGAIN:
                 until(functools.partial(is_taken_up, ledger, lost), within_seconds=60)
@@ -152,7 +151,8 @@ def few_in_hand(ledger: Ledger, victim: str, lost: set[object]) -> tuple[Rows] |
     # A batch of another stage dies with it.
     if held and len(in_hand) <= FEW:
         return (held,)
-    return ([],) if is_idle(ledger, victim, lost) else None
+    # What other stages still hold would be too much beside the next entry, too.
+    return ([],) if not in_hand and is_idle(ledger, victim, lost) else None
 
 
 def is_taken_up(ledger: Ledger, lost: set[object]) -> bool:
