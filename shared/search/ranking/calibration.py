@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.ordering import Ordering
@@ -22,10 +22,11 @@ Confidence = Literal["high", "medium", "low", "none"]
 # The score that is worth a half, until it is measured (`score_scale`): so low that no
 # match is cut.
 SATURATION = {"bm25": 0.1, "ts_rank": 0.001}
-# A hit that has all the words is not doubtful, however much better others are.
-# The best of such hits scores at least 0.75: it is not sure by that alone.
-LEAST_OF_WHOLE = 0.5
+# The best of hits that have all the words scores at least 0.75: it is not doubtful, but
+# not sure by that alone.
 _SHARE_OF_BEST = 1 / 3
+# A hit that has all the words is not doubtful, however much better others are.
+_LEAST_OF_WHOLE = 0.5
 MAP_OF_UNIT: dict[str, Calibration] = {
     "bm25": "bm25_saturating",
     "ts_rank": "bm25_saturating",
@@ -76,40 +77,35 @@ def between(score: float, points: Sequence[tuple[float, float]]) -> float:
     return 1.0
 
 
-class Scale(NamedTuple):
-    """The worth of raw scores: `least`, and from `half` on half of what is above it."""
-
-    half: float
-    least: float = 0.0
-
-    def of(self, score: float) -> float:
-        """Return the score from `least` to 1 that a raw score is worth."""
-        return self.least + (1.0 - self.least) * saturating(score, self.half)
-
-
-def scale_of(outcome: Outcome, measured: Mapping[str, float]) -> Scale:
-    """Return the worth of the raw scores of a branch, by measured scales."""
+def half_of(outcome: Outcome, measured: Mapping[str, float]) -> float:
+    """Return the raw score of a branch that is worth a half, by measured scales."""
     unit, best = outcome.unit, max((hit.score for hit in outcome.hits), default=0.0)
     half = measured.get(unit)
-    if not outcome.whole or best <= 0:
-        return Scale((half or SATURATION.get(unit, 1.0)) * outcome.words)
-    # The bound holds however common the question's words are in the index.
-    bound = _SHARE_OF_BEST * best
-    half = bound if half is None else min(half * outcome.words, bound)
-    # The best hit is worth what it is by this half alone; all others are worth more.
-    return Scale(2 * best * half / (best - half), LEAST_OF_WHOLE)
+    if outcome.whole and best > 0:
+        # The bound holds however common the question's words are in the index.
+        least = _SHARE_OF_BEST * best
+        return least if half is None else min(half * outcome.words, least)
+    return (half or SATURATION.get(unit, 1.0)) * outcome.words
 
 
 def of_branch(
-    score: float, unit: str, model: str | None = None, scale: Scale | None = None
+    score: float, unit: str, model: str | None = None, half: float | None = None
 ) -> float:
     """Return the calibrated score of one branch; an unknown unit is only clamped."""
     if unit in SATURATION:
-        return (scale or Scale(SATURATION[unit])).of(score)
+        return saturating(score, SATURATION[unit] if half is None else half)
     if unit != "cosine":
         return clamped(score)
     # A model without a fitted map keeps its cosine.
     return between(score, COSINE_MAPS.get(model or "", ()))
+
+
+def of_whole(score: float, best: float) -> float:
+    """Return the score of a hit that has all the words, as the best scores `best`.
+
+    It is from 0.5 on, in the same order; the best one keeps what its words are worth.
+    """
+    return _LEAST_OF_WHOLE + score * (1.0 - _LEAST_OF_WHOLE / best)
 
 
 def of_linear(score: float, model: str | None) -> float:

@@ -94,8 +94,8 @@ def best_first(fused: Sequence[Fused], scores: Sequence[float]) -> list[int]:
 def _best(branch: Outcome, ordering: Ordering) -> float:
     scores = (hit.score for hit in branch.hits)
     most = max(scores, default=0.0)
-    scale = calibration.scale_of(branch, ordering.saturation)
-    return calibration.of_branch(most, branch.unit, branch.model, scale)
+    half = calibration.half_of(branch, ordering.saturation)
+    return calibration.of_branch(most, branch.unit, branch.model, half)
 
 
 def best_chunks(hits: Iterable[Candidate]) -> list[Candidate]:

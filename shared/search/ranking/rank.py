@@ -46,6 +46,8 @@ class _Scored(NamedTuple):
     # The model of the cosines, which has a map of its own.
     model: str | None = None
     is_listed: bool = False
+    # The best score by words, where every hit has them all.
+    whole: float | None = None
 
     def shown(self, number: int, *, by_model: bool) -> float:
         """Return the shown score of a hit, 0 to 1, not above that of one before it."""
@@ -55,6 +57,8 @@ class _Scored(NamedTuple):
         after = round(self.after[number], SCORE_DECIMALS)
         if self.map == "linear_map" and not by_model:
             return calibration.of_linear(after, self.model)
+        if self.whole is not None and not by_model:
+            after = calibration.of_whole(after, self.whole)
         return calibration.clamped(after)
 
 
@@ -130,12 +134,12 @@ def _scored(
         places = [fusion.count_first_places(hit.rrf, plan.rrf_k) for hit in fused]
         return _Scored(places, places, "none", [{} for _ in fused], is_listed=True)
     named: Calibration
-    scales = {
-        one.unit: calibration.scale_of(one, plan.ordering.saturation)
-        for one in searched
+    halves = {
+        one.unit: calibration.half_of(one, plan.ordering.saturation) for one in searched
     }
     model = next((one.model for one in searched if one.model), None)
     moved: Mapping[str, float] = {}
+    whole: float | None = None
     if reranked:
         moved = shift_to_old_maximum(fused, facts.cosines, facts.moved)
         before = linear(fused, facts.cosines, moved, model=model)
@@ -144,11 +148,13 @@ def _scored(
         named = calibration.MAP_OF_UNIT.get(unit, "none")
         before = [
             max(
-                calibration.of_branch(s, unit, model, scales[unit])
+                calibration.of_branch(s, unit, model, halves[unit])
                 for unit, s in hit.scores.items()
             )
             for hit in fused
         ]
+        if all(one.whole for one in searched if one.hits):
+            whole = max(before, default=None)
     else:
         before, named = [hit.rrf for hit in fused], "fused_minmax"
     found = factors.of_all(fused, before, facts, plan.ordering)
@@ -157,12 +163,12 @@ def _scored(
     ]
     if named == "fused_minmax":
         tops = (
-            calibration.of_branch(s, u, model, scales[u])
+            calibration.of_branch(s, u, model, halves[u])
             for hit in fused
             for u, s in hit.scores.items()
         )
         after = calibration.minmax(after, max(tops, default=0.0))
-    return _Scored(before, after, named, found, moved, model)
+    return _Scored(before, after, named, found, moved, model, whole=whole)
 
 
 def _by_model(
