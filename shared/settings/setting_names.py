@@ -1,4 +1,4 @@
-"""Every name under which a setting may be written, and the one it stands for."""
+"""The names of settings without our prefix, of older releases and of others."""
 
 from __future__ import annotations
 

@@ -356,7 +356,10 @@ def retry_later(
     backend: bool,
     strike: bool = True,
 ) -> bool:
-    """Make the row due again, or tell that it is not ours; a backend costs nothing."""
+    """Make the row due again, or tell that it is not ours; a backend costs nothing.
+
+    Its wait is random, up to a bound that doubles with each attempt.
+    """
     ceiling = min(
         _BACKOFF_CAP_SECONDS, _BACKOFF_BASE_SECONDS * 2 ** min(taken.attempts, 16)
     )

@@ -137,6 +137,7 @@ def _unanswered(plan: Plan, status: str, code: str, summary: str) -> dict[str, A
 
 
 def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
+    """Return the one word of why; the first that holds, whatever came near."""
     if not plan.branches:
         return "branches_failed" if plan.method == AGENT else EMPTY_QUERY
     unsearched = list_unsearched(conclusion.branches)
@@ -240,6 +241,7 @@ def _say_failed(what: str, failed: Sequence[Outcome]) -> str:
 def _sentences(
     plan: Plan, conclusion: Conclusion, covered: Coverage | None, near: NearMisses
 ) -> Iterator[str]:
+    """Yield sentences of what was searched, of the rest, and why it may be missing."""
     failed = list_unsearched(conclusion.branches)
     if not plan.branches:
         yield _say_failed("Nothing", failed) if failed else say_unasked(plan)

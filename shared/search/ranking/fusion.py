@@ -57,7 +57,7 @@ def weights(branches: Sequence[Outcome], ordering: Ordering) -> dict[str, float]
 def fuse(
     branches: Sequence[Outcome], k: int, weights: Mapping[str, float]
 ) -> list[Fused]:
-    """Return every entry that a branch found, once, in no particular order."""
+    """Return every entry that a branch found, once, with its fused score; unordered."""
     found: dict[str, dict[str, tuple[int, Candidate]]] = {}
     units = {outcome.name: outcome.unit for outcome in branches}
     # Sorted by name, for the order in which branches arrived must not show.

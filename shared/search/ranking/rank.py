@@ -129,6 +129,7 @@ def _scored(
     *,
     reranked: bool,
 ) -> _Scored:
+    """Score by words and meaning, by the only unit, or by places; then by factors."""
     if plan.is_listing:
         # In a list by time nothing is weighed: each hit matches in full.
         places = [fusion.count_first_places(hit.rrf, plan.rrf_k) for hit in fused]
