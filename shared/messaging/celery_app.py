@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from celery import Celery
+from celery.app.control import Control
 from celery.backends.redis import RedisBackend
+from kombu import pidbox
 from kombu.entity import Queue
 
 from shared.messaging.broker_errors import translate_broker_errors
@@ -40,9 +42,30 @@ class ChordBackend(RedisBackend):
         return result
 
 
+class _Mailbox(pidbox.Mailbox):
+    """Answers an order of remote control at once, or not at all.
+
+    Kombu tries until the broker is back. Meanwhile the worker would hear of nothing,
+    not even that its own link is gone.
+    """
+
+    def _publish_reply(self, *args: Any, **options: Any) -> None:
+        once = {"max_retries": 0}
+        super()._publish_reply(*args, retry_policy=once, **options)  # type: ignore[no-untyped-call]
+
+
+class _Control(Control):
+    Mailbox = _Mailbox
+
+
 def make_app(settings: Settings) -> Celery:
     """Return the Celery application; importing and making it does no I/O."""
-    app = Celery("logchord", broker=broker_url(settings), set_as_current=True)
+    app = Celery(
+        "logchord",
+        broker=broker_url(settings),
+        control=_Control,
+        set_as_current=True,
+    )
     backend = f"{ChordBackend.__module__}:{ChordBackend.__name__}"
     app.conf.update(
         # The Redis of jobs: nobody waits for a result, it counts the headers of chords.

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 import redis
+from kombu.exceptions import OperationalError
 
 from shared.errors import CapacityError
 from shared.messaging import fan_out, nudges
@@ -44,6 +45,25 @@ def test_a_publisher_learns_at_once_that_the_broker_is_away(away, publish):
     # The libraries would go on trying for six seconds.
     assert time.monotonic() - began < PATIENCE_SECONDS
     assert raised.value.error_code == "broker_unavailable"
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.requirement("P3")
+def test_a_worker_answers_an_order_at_once_or_not_at_all(celery_broker_cluster):
+    (url,) = celery_broker_cluster.config()["urls"]
+    app = make_app(Settings.load({"BROKER_URL": url}))
+    reply = ({"enhance": "pong"}, "reply.celery.pidbox", "who asked", "their ticket")
+    with app.connection_for_read() as link:
+        node = app.control.mailbox.Node("enhance", channel=link.channel())
+        node.reply(*reply)
+        celery_broker_cluster[0].kill()
+        began = time.monotonic()
+
+        # Left to the libraries, it would try until the broker is back.
+        with pytest.raises(OperationalError):
+            node.reply(*reply)
+
+    assert time.monotonic() - began < PATIENCE_SECONDS
 
 
 def test_a_nudge_from_a_thread_is_never_in_the_way(away):
