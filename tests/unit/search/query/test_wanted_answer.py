@@ -133,6 +133,19 @@ def test_where_answers_are_switched_off_no_mode_has_one(mode: str) -> None:
             plan_of(off, mode, synthesize=wanted)
 
 
+@pytest.mark.requirement("S1-86")
+def test_answers_are_on_unless_they_are_switched_off() -> None:
+    shipped = Settings.load({}).synthesis
+    assert (shipped.enabled, shipped.max_tokens) == (True, 500)
+    assert (shipped.max_sources, shipped.temperature) == (5, 0.3)
+    for given, written in (
+        ({}, Synthesis(by="deterministic")),
+        ({"LOGCHORD_SYNTHESIS__ENABLED": "false"}, None),
+    ):
+        known = replace(limits_of(Settings.load(given)), opensearch=False)
+        assert plan_of(known, "hybrid").detail.synthesis == written
+
+
 @pytest.mark.requirement("S1-44", "C15")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("is_marked", [True, False])
