@@ -32,14 +32,12 @@ from shared.adapter_contract.entry import Entry, TextFormat
 from shared.errors import IngestionError
 from workers.adapters import als_text
 from workers.adapters.files import json_records
-from workers.adapters.files.file_progress import PathFiles
 from workers.adapters.files.first_record import by_keys, first_record
 from workers.adapters.files.json_records import JSONForm
 from workers.adapters.files.utf8_text import most_line_bytes
 from workers.adapters.files.walk import FileWalk
 from workers.adapters.mapping import field_values as values
 from workers.adapters.mapping.field_map import FieldMap
-from workers.adapters.mapping.field_values import malformed
 from workers.adapters.mapping.map_settings import Selector
 
 _CURSOR_FORMAT = 1
@@ -137,24 +135,15 @@ class Als:
     ) -> Iterator[AdapterPage]:
         """Yield entries written since the cursor, or within the window."""
         if self._source.path is not None:
-            walk = FileWalk(
-                self._io,
-                PathFiles(self._io),
-                JSONForm(most_line=self._most_line),
-                self._identify,
-                page_size=self._source.page_size,
-                read_by=self._source.read_by,
-            )
+            form = JSONForm(most_line=self._most_line)
+            walk = FileWalk(self._source, self._io, form, self._identify)
             yield from walk.pages(since)
         else:
             yield from self._by_time(since, window)
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of a record."""
-        record, flags = json_records.value_of(raw.payload, raw.charset)
-        if not isinstance(record, dict):
-            json_records.refuse_oversized(raw.payload, self._most_line)
-            malformed("wrong_type", f"A {type(record).__name__} is no record.")
+        record, flags = json_records.record_of(raw, self._most_line)
         record = {**record, "attachments": _slashed(record.get("attachments"))}
         text_format = self._args.text_format or self._unescape(record)
         entry = self._map.entry(record, raw.external_id, flags=flags)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from shared.adapter_contract.contract import (
-    AdapterCapabilities,
     AdapterDescriptor,
     RawItem,
     Recognition,
@@ -21,6 +20,7 @@ from workers.adapters.files.file_progress import Files
 from workers.adapters.files.first_record import by_keys, first_record
 from workers.adapters.files.generic_json import GenericJSON, JSONArgs
 from workers.adapters.files.json_records import JSONForm
+from workers.adapters.files.mapped_files import CAPABILITIES
 from workers.adapters.mapping.map_settings import Selector
 
 _ID, _HAS_FILE = "ID", "attachment"
@@ -35,13 +35,7 @@ class Ornl(GenericJSON):
         title="ORNL logbook",
         version=1,
         args=JSONArgs,
-        capabilities=AdapterCapabilities(
-            order="created_asc",
-            edits="rescan",
-            deletes="invisible",
-            replies="none",
-            attachments="by_url",
-        ),
+        capabilities=replace(CAPABILITIES, replies="none"),
         min_overlap_seconds=0,
         max_records_per_page=5000,
         aliases=("ornl_logbook",),
@@ -90,7 +84,7 @@ class Ornl(GenericJSON):
             payload = {**payload, _ID: payload.get(_ID.lower())}
         return super()._identify(payload)
 
-    def _files(self) -> Files:
+    def _files(self) -> Files | None:
         if not self._url:
             return super()._files()
         return FetchedFile(self._io, self._url, self._source.read_by)

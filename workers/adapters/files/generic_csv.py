@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from datetime import datetime
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from shared.adapter_contract.contract import (
-    AdapterCapabilities,
     AdapterDescriptor,
-    AdapterPage,
-    Cursor,
     RawItem,
     Recognition,
     Source,
     SourceIO,
-    Window,
 )
 from shared.adapter_contract.entry import Entry
-from shared.adapter_contract.mapped_record import MappedRecord
 from workers.adapters.files.csv_rows import CSVForm, Dialect
-from workers.adapters.files.file_progress import PathFiles
 from workers.adapters.files.first_record import first_record, list_fields
 from workers.adapters.files.generic_json import FIELDS
+from workers.adapters.files.mapped_files import FileArgs, MappedFiles, describe
 from workers.adapters.files.utf8_text import OVERSIZED_KEPT, most_line_bytes
-from workers.adapters.files.walk import FileWalk
 from workers.adapters.mapping.field_map import FieldMap
 from workers.adapters.mapping.field_values import malformed
 from workers.adapters.mapping.map_settings import (
     FieldSelectors,
-    MapArgs,
     Selector,
     by_field,
     each,
@@ -49,7 +42,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _REPLACEMENT = "\ufffd"
 
 
-class CSVArgs(MapArgs):
+class CSVArgs(FileArgs):
     """How the rows of a CSV file are found and read."""
 
     columns: FieldSelectors = Field(
@@ -71,9 +64,6 @@ class CSVArgs(MapArgs):
     encoding: str | None = Field(
         None, description="Charset of what is not UTF-8; none: it is guessed."
     )
-    complete_snapshot: bool = Field(
-        default=False, description="The files hold everything: what is absent is gone."
-    )
 
     def places(self) -> Iterator[tuple[str, str]]:
         """Yield those of the map, and those that are a CSV file's alone."""
@@ -91,62 +81,28 @@ class CSVArgs(MapArgs):
         return self.id_columns or by_field({**FIELDS, **self.columns})["external_id"]
 
 
-class GenericCSV:
+class GenericCSV(MappedFiles):
     """Files of delimited rows under a header."""
 
-    descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
-        name="generic_csv",
-        title="CSV files",
-        version=1,
-        args=CSVArgs,
-        capabilities=AdapterCapabilities(
-            order="created_asc",
-            edits="rescan",
-            deletes="invisible",
-            replies="parent",
-            attachments="by_url",
-        ),
-        min_overlap_seconds=0,
-        max_records_per_page=5000,
-        place="path",
-        reads_ahead=True,
+    descriptor: ClassVar[AdapterDescriptor] = describe(
+        "generic_csv", "CSV files", CSVArgs
     )
 
     def __init__(self, source: Source, io: SourceIO) -> None:
         args = source.args if isinstance(source.args, CSVArgs) else CSVArgs()
-        self._source = source
-        self._io = io
-        self._args = args
+        self._types = args.types
         self._most_line = most_line_bytes(source.max_entry_bytes)
         fields = {**FIELDS, **args.columns}
         if args.id_columns:
             fields["external_id"] = args.id_columns
-        self._map = FieldMap.of(source, args, fields)
-
-    @property
-    def capabilities(self) -> AdapterCapabilities:
-        """Return the capabilities; deletions show only if the files hold everything."""
-        known = self.descriptor.capabilities
-        is_whole = self._args.complete_snapshot
-        return replace(known, deletes="rescan") if is_whole else known
-
-    def pages(
-        self,
-        since: Cursor | None,
-        window: Window | None = None,  # noqa: ARG002 - files cannot be asked by time
-    ) -> Iterator[AdapterPage]:
-        """Yield what is new in the files; without a cursor, everything."""
-        args = self._args
         dialect = Dialect(args.delimiter, args.quotechar, args.encoding, args.header)
-        walk = FileWalk(
-            self._io,
-            PathFiles(self._io),
-            CSVForm(dialect, self._io.now, self._most_line),
-            self._map.external_id,
-            page_size=self._source.page_size,
-            read_by=self._source.read_by,
-        )
-        yield from walk.pages(since)
+
+        def now() -> datetime:
+            # Asked when a file is read: a constructor does no I/O.
+            return io.now()
+
+        form = CSVForm(dialect, now, self._most_line)
+        super().__init__(source, io, args, form, FieldMap.of(source, args, fields))
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of a row, or name the line that is none."""
@@ -158,7 +114,7 @@ class GenericCSV:
             malformed("field_count", f"{where} has not the fields of its header.")
         if not isinstance(row, dict):
             malformed("wrong_type", f"{where} is no row.")
-        for column, kind in self._args.types.items():
+        for column, kind in self._types.items():
             value = row.get(column)
             if isinstance(value, str) and value.strip():
                 self._check(value.strip(), column, kind, where)
@@ -167,10 +123,6 @@ class GenericCSV:
             is_repaired = any(_REPLACEMENT in str(value) for value in row.values())
             flags = ("charset_guess", *(("repaired",) if is_repaired else ()))
         return self._map.entry(row, raw.external_id, flags=flags)
-
-    def look_up(self, raw: RawItem) -> MappedRecord:
-        """Return the columns of a row, and those that it lacks of the settings."""
-        return self._map.look_up(raw.payload, self._args)
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:

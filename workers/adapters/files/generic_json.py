@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import UTC, timedelta
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
@@ -12,28 +11,22 @@ from pydantic import Field
 
 from shared import entry_fields
 from shared.adapter_contract.contract import (
-    AdapterCapabilities,
     AdapterDescriptor,
-    AdapterPage,
-    Cursor,
     RawItem,
     Recognition,
     Source,
     SourceIO,
-    Window,
 )
 from shared.adapter_contract.entry import Entry
-from shared.adapter_contract.mapped_record import MappedRecord
 from shared.times import source_times
 from workers.adapters.files import json_records
-from workers.adapters.files.file_progress import Files, PathFiles
 from workers.adapters.files.first_record import first_record, list_fields
 from workers.adapters.files.json_records import JSONForm, Shape
+from workers.adapters.files.mapped_files import FileArgs, MappedFiles, describe
 from workers.adapters.files.utf8_text import most_line_bytes
-from workers.adapters.files.walk import FileWalk
 from workers.adapters.mapping.field_map import FieldMap
 from workers.adapters.mapping.field_values import malformed
-from workers.adapters.mapping.map_settings import MapArgs, Selector
+from workers.adapters.mapping.map_settings import Selector
 
 _OWN_KEYS = (
     *("version", "event_time", "modified_at", "editor", "title", "text"),
@@ -54,7 +47,7 @@ FIELDS: Mapping[str, Selector] = {
 _DEMO = "when"
 
 
-class JSONArgs(MapArgs):
+class JSONArgs(FileArgs):
     """How the records of a JSON file are found and read."""
 
     format: Shape = Field(
@@ -63,34 +56,17 @@ class JSONArgs(MapArgs):
     items: str = Field(
         "entries", description="Key of the list of records, where a file is an object."
     )
-    complete_snapshot: bool = Field(
-        default=False, description="The files hold everything: what is absent is gone."
-    )
 
     def own_id(self) -> Selector:
         """Return the key that holds the id."""
         return FIELDS["external_id"]
 
 
-class GenericJSON:
+class GenericJSON(MappedFiles):
     """Files of JSON records: lists, objects that hold one, or one record a line."""
 
-    descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
-        name="generic_json",
-        title="JSON and JSONL files",
-        version=1,
-        args=JSONArgs,
-        capabilities=AdapterCapabilities(
-            order="created_asc",
-            edits="rescan",
-            deletes="invisible",
-            replies="parent",
-            attachments="by_url",
-        ),
-        min_overlap_seconds=0,
-        max_records_per_page=5000,
-        place="path",
-        reads_ahead=True,
+    descriptor: ClassVar[AdapterDescriptor] = describe(
+        "generic_json", "JSON and JSONL files", JSONArgs
     )
     fields: ClassVar[Mapping[str, Selector]] = FIELDS
     # What a file that is named without an address lies under; None: the source's own.
@@ -98,49 +74,18 @@ class GenericJSON:
 
     def __init__(self, source: Source, io: SourceIO) -> None:
         args = source.args if isinstance(source.args, JSONArgs) else JSONArgs()
-        self._source = source
-        self._io = io
+        args = args.model_copy(update={"ignore": (*args.ignore, _DEMO)})
         self._most_line = most_line_bytes(source.max_entry_bytes)
-        self._args = args.model_copy(update={"ignore": (*args.ignore, _DEMO)})
-        self._map = FieldMap.of(
-            source, self._args, self.fields, attachment_base=self.attachment_base
-        )
-
-    @property
-    def capabilities(self) -> AdapterCapabilities:
-        """Return the capabilities; deletions show only if the files hold everything."""
-        known = self.descriptor.capabilities
-        return replace(known, deletes="rescan") if self._deletes else known
-
-    def pages(
-        self,
-        since: Cursor | None,
-        window: Window | None = None,  # noqa: ARG002 - files cannot be asked by time
-    ) -> Iterator[AdapterPage]:
-        """Yield what is new in the files; without a cursor, everything."""
-        walk = FileWalk(
-            self._io,
-            self._files(),
-            JSONForm(
-                shape=self._args.format,
-                items=self._args.items,
-                most_line=self._most_line,
-            ),
-            self._identify,
-            page_size=self._source.page_size,
-            read_by=self._source.read_by,
-        )
-        yield from walk.pages(since)
+        form = JSONForm(shape=args.format, items=args.items, most_line=self._most_line)
+        base = self.attachment_base
+        fields = FieldMap.of(source, args, self.fields, attachment_base=base)
+        super().__init__(source, io, args, form, fields)
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of a record."""
-        record, flags = self._record(raw)
+        record, flags = json_records.record_of(raw, self._most_line)
         written = self._demo_time(record[_DEMO], raw) if _DEMO in record else None
         return self._map.entry(record, raw.external_id, flags=flags, written=written)
-
-    def look_up(self, raw: RawItem) -> MappedRecord:
-        """Return the keys of a record, and those that it lacks of the settings."""
-        return self._map.look_up(self._record(raw)[0], self._args)
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
@@ -156,26 +101,13 @@ class GenericJSON:
             asks=() if fits else ("args.map",),
         )
 
-    @property
-    def _deletes(self) -> bool:
-        return self._args.complete_snapshot
-
-    def _files(self) -> Files:
-        return PathFiles(self._io)
-
     def _identify(self, payload: Any) -> str | None:
         if type(payload) is not dict:
             payload, _ = json_records.value_of(payload, None)
-        return self._map.external_id(payload)
+        return super()._identify(payload)
 
-    def _record(self, raw: RawItem) -> tuple[dict[str, Any], tuple[str, ...]]:
-        value, flags = json_records.value_of(raw.payload, raw.charset)
-        if not isinstance(value, dict):
-            json_records.refuse_oversized(raw.payload, self._most_line)
-            if isinstance(raw.payload, bytes) and value is None:
-                malformed("not_json", "The line is no JSON.")
-            malformed("wrong_type", f"A {type(value).__name__} is no record.")
-        return value, flags
+    def _record(self, raw: RawItem) -> dict[str, Any]:
+        return json_records.record_of(raw, self._most_line)[0]
 
     def _demo_time(self, when: Any, raw: RawItem) -> source_times.Moment:
         """Return the time of a demonstration, told in days before it is read."""

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Literal
 
 import ijson  # type: ignore[import-untyped]
 
+from shared.adapter_contract.contract import RawItem
 from shared.errors import IngestionError
 from shared.text import decoding
 from workers.adapters.files.file_progress import FileMark, Record, tail_of, whole_digest
@@ -177,10 +178,16 @@ def value_of(payload: Any, charset: str | None) -> tuple[Any, tuple[str, ...]]:
         return None, flags
 
 
-def refuse_oversized(payload: Any, most_line: int) -> None:
-    """Refuse the beginning of a line that was too long to be read."""
-    if isinstance(payload, bytes) and len(payload) == OVERSIZED_KEPT:
-        malformed("too_large", f"The line is longer than {most_line} bytes.")
+def record_of(raw: RawItem, most_line: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the record of an item and the flags of its reading, or refuse it."""
+    value, flags = value_of(raw.payload, raw.charset)
+    if not isinstance(value, dict):
+        if isinstance(raw.payload, bytes) and len(raw.payload) == OVERSIZED_KEPT:
+            malformed("too_large", f"The line is longer than {most_line} bytes.")
+        if isinstance(raw.payload, bytes) and value is None:
+            malformed("not_json", "The line is no JSON.")
+        malformed("wrong_type", f"A {type(value).__name__} is no record.")
+    return value, flags
 
 
 def guessed_charset(body: bytes, declared: str | None) -> str | None:

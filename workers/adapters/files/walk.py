@@ -12,6 +12,7 @@ from shared.adapter_contract.contract import (
     Cursor,
     FileStat,
     RawItem,
+    Source,
     SourceIO,
 )
 from shared.errors import FileGoneError, IngestionError
@@ -20,6 +21,7 @@ from workers.adapters.files.file_progress import (
     FileMark,
     FileProgress,
     Files,
+    PathFiles,
     Record,
     digest,
     memory_key,
@@ -50,21 +52,19 @@ class FileWalk:
 
     def __init__(
         self,
+        source: Source,
         io: SourceIO,
-        files: Files,
         form: Format,
         identify: Callable[[Any], str | None],
-        *,
-        page_size: int,
-        read_by: str | None,
+        files: Files | None = None,
     ) -> None:
         self._io = io
-        self._files = files
+        self._files = files or PathFiles(io)
         self._form = form
         self._identify = identify
-        self._page_size = page_size
+        self._page_size = source.page_size
         # What was read by other settings is read again; by none, everything is.
-        self._read_by = read_by or ""
+        self._read_by = source.read_by or ""
         self._items: list[RawItem] = []
         self._bytes = 0
         # Files whose last item is in this page, and those of the page before.

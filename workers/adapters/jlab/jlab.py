@@ -29,7 +29,6 @@ from shared.adapter_contract.contract import (
 from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from workers.adapters.files import json_records
-from workers.adapters.files.file_progress import PathFiles
 from workers.adapters.files.first_record import by_keys, first_record
 from workers.adapters.files.json_records import JSONForm
 from workers.adapters.files.utf8_text import most_line_bytes
@@ -133,14 +132,8 @@ class JLab:
     ) -> Iterator[AdapterPage]:
         """Yield entries created since the cursor, or within the window."""
         if self._source.path is not None:
-            walk = FileWalk(
-                self._io,
-                PathFiles(self._io),
-                JSONForm(most_line=self._most_line),
-                self._fields.external_id,
-                page_size=self._source.page_size,
-                read_by=self._source.read_by,
-            )
+            form = JSONForm(most_line=self._most_line)
+            walk = FileWalk(self._source, self._io, form, self._fields.external_id)
             yield from walk.pages(since)
         else:
             yield from self._walk(since, window)

@@ -48,10 +48,7 @@ def reader(source: Source) -> FieldMap:
 
 def parse_entry(raw: RawItem, fields: FieldMap, site: str, most_line: int) -> Entry:
     """Return the entry of a list's entry, or of a comment with its parent's number."""
-    record, flags = json_records.value_of(raw.payload, raw.charset)
-    if not isinstance(record, dict):
-        json_records.refuse_oversized(raw.payload, most_line)
-        malformed("wrong_type", f"A {type(record).__name__} is no record.")
+    record, flags = json_records.record_of(raw, most_line)
     comment = record.get("comment")
     if comment is None:
         number, whole = record.get("lognumber"), record
