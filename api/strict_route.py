@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, get_args, get_origin
 from urllib.parse import unquote, unquote_to_bytes
 
-from fastapi import Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.responses import Response
@@ -17,7 +17,7 @@ from starlette.routing import Match
 from starlette.types import Scope as RawScope
 
 from api.context import caller, context
-from api.server.errors import CarriedError
+from api.server.errors import CarriedError, documented
 from shared import suggest
 from shared.access.limits import Kind
 from shared.errors import InvalidRequestError, LogchordError
@@ -106,6 +106,22 @@ class StrictRoute(APIRoute):
             return await handle(self.request_class(request.scope, request.receive))
 
         return checked
+
+
+def strict_router(
+    prefix: str,
+    tag: str,
+    *needed: Callable[..., Any],
+    route_class: type[StrictRoute] = StrictRoute,
+) -> APIRouter:
+    """Return the router of documented routes, with the errors that any may answer."""
+    return APIRouter(
+        prefix=prefix,
+        tags=[tag],
+        dependencies=[Depends(each) for each in needed],
+        route_class=route_class,
+        responses=documented(),
+    )
 
 
 def _has_body(request: Request) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import FormData, Headers
 from starlette.exceptions import HTTPException
@@ -44,6 +44,17 @@ class PageRoute(StrictRoute):
             return await handle(request)
 
         return shown
+
+
+def page_router(
+    *needed: Callable[..., Any], route_class: type[PageRoute] = PageRoute
+) -> APIRouter:
+    """Return the router of pages, which the interface's documentation leaves out."""
+    return APIRouter(
+        include_in_schema=False,
+        route_class=route_class,
+        dependencies=[Depends(each) for each in needed],
+    )
 
 
 class PageBesideData(PageRoute):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import BaseModel
 
 from api.context import Caller, Ctx
-from api.server.errors import documented
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 
-router = APIRouter(prefix="/v1", tags=["access"], route_class=StrictRoute)
+router = strict_router("/v1", "access")
 
 
 class Me(BaseModel):
@@ -27,7 +25,7 @@ class Me(BaseModel):
     limits: dict[str, int | None]
 
 
-@router.get("/me", summary="Who calls", response_model=Me, responses=documented())
+@router.get("/me", summary="Who calls", response_model=Me)
 async def get_me(caller: Caller, ctx: Ctx) -> dict[str, Any]:
     """Return who the caller's key belongs to, and its rights."""
     scope, settings = caller.scope, ctx.settings

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import Depends, Header, Request, Response
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
@@ -24,7 +24,7 @@ from api.entries.schemas.attachments import (
 from api.entries.uploads import Upload
 from api.server.errors import CarriedError, documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.enrich.attachments import attachment_states
 from shared.enrich.attachments.file_store import FileStore
 from shared.enrich.attachments.file_type import OCTETS, SHOWN_TYPES, shown_type
@@ -41,7 +41,7 @@ from shared.errors import (
 )
 from shared.postgres.pool import connection
 
-router = APIRouter(prefix="/v1", tags=["attachments"], route_class=StrictRoute)
+router = strict_router("/v1", "attachments")
 
 _MULTIPART = "multipart/form-data"
 _PIECE = 262_144

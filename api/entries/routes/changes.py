@@ -9,16 +9,15 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString, TypeVar
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import listing
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.changes import ChangePage
 from api.server import thread_pool
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
 from shared.entries.identity import source_uri
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
-router = APIRouter(prefix="/v1/changes", tags=["entries"], route_class=StrictRoute)
+router = strict_router("/v1/changes", "entries")
 
 T = TypeVar("T")
 
@@ -49,7 +48,6 @@ _FOREVER_SECONDS = 100 * 365 * 86_400.0
     "",
     summary="List what changed",
     response_model=ChangePage,
-    responses=documented(),
     dependencies=[Depends(needs("read"))],
 )
 async def list_changes(

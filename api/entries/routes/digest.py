@@ -6,21 +6,20 @@ import re
 from datetime import UTC, date, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from api.context import Caller, Ctx, needs
 from api.entries import shift_digest, shift_times
 from api.entries.schemas.digest import ShiftDigest
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.errors import InvalidRequestError
 from shared.postgres.pool import connection
 from shared.text import door
 from shared.times.calendar import Clock
 from shared.times.rfc3339 import parse_time
 
-router = APIRouter(prefix="/v1", tags=["entries"], route_class=StrictRoute)
+router = strict_router("/v1", "entries")
 
 PREVIOUS, THIS = "previous_shift", "this_shift"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -30,7 +29,6 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
     "/digest",
     summary="What a shift should know of the time before it",
     response_model=ShiftDigest,
-    responses=documented(),
     dependencies=[Depends(needs("search"))],
 )
 def get_digest(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 
 from api.context import Caller, Ctx, caller, context, needs
 from api.entries import listing, push_stream, pushes, until_indexed
@@ -23,7 +23,13 @@ from api.entries.schemas.entries import (
 from api.entries.schemas.pushed import PushedEntries, PushedEntry
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import DoorRequest, Handler, StrictRoute, check_media_type
+from api.strict_route import (
+    DoorRequest,
+    Handler,
+    StrictRoute,
+    check_media_type,
+    strict_router,
+)
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.entries.reading import read_entries, revisions
@@ -86,7 +92,7 @@ class PushRoute(StrictRoute):
         return either
 
 
-router = APIRouter(prefix="/v1/entries", tags=["entries"], route_class=PushRoute)
+router = strict_router("/v1/entries", "entries", route_class=PushRoute)
 
 _UNIQUE_KEY = Header(
     description="The same key again gets the same answer.",
@@ -142,7 +148,6 @@ async def post_entries(
     "",
     summary="List entries",
     response_model=EntryPage,
-    responses=documented(),
     openapi_extra={"parameters": listing.PARAMETERS},
     dependencies=[Depends(needs("read"))],
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import entry_edit, until_indexed
@@ -17,7 +17,7 @@ from api.entries.schemas.entries import EntryIn, EntryPatch
 from api.entries.schemas.pushed import PushedEntry
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import StrictRoute, strict_router
 from shared.errors import InvalidRequestError
 
 _MERGE = "application/merge-patch+json"
@@ -33,7 +33,7 @@ class WriteRoute(StrictRoute):
         return (_MERGE, "application/json") if merges else ("application/json",)
 
 
-router = APIRouter(tags=["entries"], route_class=WriteRoute)
+router = strict_router("", "entries", route_class=WriteRoute)
 
 IfMatch = Annotated[
     str | None, Header(description='Write only if this is its ETag, such as `"r3"`.')

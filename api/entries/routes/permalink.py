@@ -6,17 +6,17 @@ import re
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import Depends, Header, Request, Response
 
 from api.context import Caller, Ctx, needs
 from api.entries.entry_bodies import MAX_REVISION, answer
 from api.entries.schemas.entries import EntryOut
 from api.server.errors import documented
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.entries.reading import read_entries
 from shared.postgres.pool import connection
 
-router = APIRouter(prefix="/e", tags=["entries"], route_class=StrictRoute)
+router = strict_router("/e", "entries")
 
 REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
 TWIN = b".json"

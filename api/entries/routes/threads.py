@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.threads import ThreadOut
 from api.server.errors import documented
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.access.scope import Scope
 from shared.cards import incident
 from shared.cards.thread_tree import Node, tree
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
-router = APIRouter(prefix="/v1", tags=["entries"], route_class=StrictRoute)
+router = strict_router("/v1", "entries")
 
 MAX_ENTRIES = 1000
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Response
 
 from api.context import Caller, Ctx
 from api.operations.schemas.chores import MaintenanceOut, maintenance_out
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.errors import AccessError
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -30,12 +30,7 @@ async def needs_installation(who: Caller) -> None:
     )
 
 
-router = APIRouter(
-    prefix="/v1/maintenance",
-    tags=["operations"],
-    route_class=StrictRoute,
-    dependencies=[Depends(needs_installation)],
-)
+router = strict_router("/v1/maintenance", "operations", needs_installation)
 
 
 @router.get(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx
@@ -16,7 +16,7 @@ from api.operations.schemas.embed_models import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.embedding.models import model_names
 from shared.embedding.switch import reembed
 from shared.embedding.vectors import model_registry
@@ -25,19 +25,13 @@ from shared.postgres.pool import connection
 
 log = get_logger()
 
-router = APIRouter(
-    prefix="/v1/embed-models",
-    tags=["operations"],
-    route_class=StrictRoute,
-    dependencies=[Depends(needs_installation)],
-)
+router = strict_router("/v1/embed-models", "operations", needs_installation)
 
 
 @router.get(
     "",
     summary="List the embedding models",
     response_model=EmbedModelsOut,
-    responses=documented(),
 )
 def get_embed_models(ctx: Ctx) -> Response:
     """From the registry; each table is counted."""

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import Header, Query, Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -23,7 +23,7 @@ from api.operations.schemas.quarantine import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.errors import InvalidRequestError, NotFoundError
@@ -39,12 +39,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-router = APIRouter(
-    prefix="/v1/quarantine",
-    tags=["operations"],
-    route_class=StrictRoute,
-    dependencies=[Depends(needs("admin"))],
-)
+router = strict_router("/v1/quarantine", "operations", needs("admin"))
 
 _ONCE = Header(
     description="The same key again gets the same answer.",
@@ -57,7 +52,6 @@ _ONCE = Header(
     "",
     summary="List what was quarantined",
     response_model=QuarantinePage,
-    responses=documented(),
 )
 def list_quarantine(
     caller: Caller,

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Response
 
 from api.context import Caller, Ctx
 from api.operations.routes.chores import needs_installation
 from api.operations.schemas.chores import KnowledgeIn, KnowledgeQueuedOut
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.stages import derived_data
 
 log = get_logger()
 
-router = APIRouter(
-    prefix="/v1/advisory-ai/index",
-    tags=["operations"],
-    route_class=StrictRoute,
-    dependencies=[Depends(needs_installation)],
-)
+router = strict_router("/v1/advisory-ai/index", "operations", needs_installation)
 
 
 @router.post(

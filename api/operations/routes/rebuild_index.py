@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Response
 
 from api.context import Caller, Ctx
 from api.operations.routes.chores import needs_installation
 from api.operations.schemas.chores import QueuedOut, RebuildIn
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.log import get_logger
 from shared.opensearch import rebuild
 from shared.postgres.pool import connection
 
 log = get_logger()
 
-router = APIRouter(
-    prefix="/v1/search/index",
-    tags=["operations"],
-    route_class=StrictRoute,
-    dependencies=[Depends(needs_installation)],
-)
+router = strict_router("/v1/search/index", "operations", needs_installation)
 
 
 @router.post(

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -23,10 +23,9 @@ from api.operations.schemas.lag import (
     stage_out,
     worker_out,
 )
-from api.server.errors import documented
 from api.server.json_response import as_json
 from api.sources.schemas.sources import lag_out, run_out
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared import migrations
 from shared.access.scope import Scope
 from shared.embedding.vectors import (
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     from api.operations.probes import Finding
     from shared.embedding.vectors.vector_tables import EmbeddingModel
 
-router = APIRouter(prefix="/v1", tags=["operations"], route_class=StrictRoute)
+router = strict_router("/v1", "operations")
 
 log = get_logger()
 
@@ -92,7 +91,6 @@ class Standing:
     "/lag",
     summary="How far each stage is behind",
     response_model=LagOut,
-    responses=documented(),
     dependencies=[Depends(needs("read"))],
 )
 def get_lag(caller: Caller, ctx: Ctx) -> Response:
@@ -106,7 +104,6 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
     "/status",
     summary="Components, versions, workers",
     response_model=StatusOut,
-    responses=documented(),
     dependencies=[Depends(needs("read"))],
 )
 async def get_status(caller: Caller, ctx: Ctx) -> Response:

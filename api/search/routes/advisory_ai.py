@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -21,7 +21,7 @@ from api.search.unified_search import require_unified_search
 from api.server.camel_model import make_camel_model, spell_in_camel, spell_response
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import StrictRoute, strict_router
 
 # FastAPI reads an alias where it reads a name.
 _IN_CAMEL = ConfigDict(alias_generator=to_camel, validate_by_name=True)
@@ -48,11 +48,8 @@ class CamelRoute(StrictRoute):
         return spelt
 
 
-router = APIRouter(
-    prefix="/v1/advisory-ai/search",
-    tags=["search"],
-    dependencies=[Depends(require_unified_search)],
-    route_class=CamelRoute,
+router = strict_router(
+    "/v1/advisory-ai/search", "search", require_unified_search, route_class=CamelRoute
 )
 
 
@@ -118,7 +115,6 @@ async def answer(
     "/suggestions/evaluate",
     summary="Tell which questions would be answered with evidence",
     response_model=make_camel_model(SuggestionsOut),
-    responses=documented(),
     dependencies=[Depends(needs("search"))],
 )
 async def evaluate(body: CamelSuggestionsIn, caller: Caller, ctx: Ctx) -> Response:
@@ -130,7 +126,6 @@ async def evaluate(body: CamelSuggestionsIn, caller: Caller, ctx: Ctx) -> Respon
     "/quality/metrics",
     summary="Read how searches fared",
     response_model=make_camel_model(QualityMetrics),
-    responses=documented(),
     dependencies=[Depends(needs("admin"))],
 )
 def metrics(
@@ -146,7 +141,6 @@ def metrics(
     "/quality/alerts",
     summary="Read where people get stuck",
     response_model=make_camel_model(QualityAlerts),
-    responses=documented(),
     dependencies=[Depends(needs("admin"))],
 )
 def alerts(

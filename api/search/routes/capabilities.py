@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 
 from api.context import Ctx, needs
 from api.search.schemas.capabilities import Capabilities
-from api.server.errors import documented
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.embedding.models.model_names import ALIASES
 from shared.errors import ConfigurationError
 from shared.search.jobs.outcome import FACETS
@@ -27,7 +26,7 @@ from shared.search.retrieval.search_parameters import ParameterDescriptor
 from shared.settings.settings import Settings
 from shared.version import VERSION
 
-router = APIRouter(prefix="/v1", tags=["search"], route_class=StrictRoute)
+router = strict_router("/v1", "search")
 
 # Each is a setting of the same name, or of the same name in a section.
 _LIMITS = (
@@ -49,7 +48,6 @@ _LIMITS = (
     "/capabilities",
     summary="What can be asked here",
     response_model=Capabilities,
-    responses=documented(),
     dependencies=[Depends(needs("search", counts_as="default"))],
 )
 async def get_capabilities(ctx: Ctx) -> dict[str, Any]:

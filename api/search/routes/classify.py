@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Depends, Response
 
 from api.context import Ctx, needs
 from api.search.schemas.classify import Classified, ClassifyIn
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.answers.question.question_class import classify_question
 from shared.text import door
 from shared.times.rfc3339 import timestamp
 
-router = APIRouter(prefix="/v1/classify", tags=["search"], route_class=StrictRoute)
+router = strict_router("/v1/classify", "search")
 
 
 @router.post(
     "",
     summary="Tell whether a question is one for a logbook",
     response_model=Classified,
-    responses=documented(),
     dependencies=[Depends(needs("search"))],
 )
 async def post_classify(body: ClassifyIn, ctx: Ctx) -> Response:

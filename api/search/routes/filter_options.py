@@ -5,20 +5,19 @@ from __future__ import annotations
 from inspect import Parameter, Signature
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from api.context import Caller, Ctx, needs
 from api.search.schemas.filter_options import VALUED, FilterOptions, OptionField
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.search.query import facet_request
 from shared.search.query.facet_request import Counting
 from shared.search.query.filters import time_range
 from shared.search.query.plan import SearchQuery
 from shared.search.retrieval.modules import filter_options
 
-router = APIRouter(prefix="/v1", tags=["search"], route_class=StrictRoute)
+router = strict_router("/v1", "search")
 
 Values = Annotated[list[str] | None, Query(max_length=100)]
 Time = Annotated[str | None, Query(max_length=100)]
@@ -52,7 +51,6 @@ class AddressFilters:
     "/filter-options/{field}",
     summary="What a filter can be given here",
     response_model=FilterOptions,
-    responses=documented(),
     dependencies=[Depends(needs("search"))],
 )
 def get_filter_options(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -20,7 +20,7 @@ from api.search.schemas.glossary import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.access.cursors import Binding
 from shared.glossary import glossary_terms, term_usage
 from shared.log import get_logger
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-router = APIRouter(prefix="/v1/glossary", tags=["search"], route_class=StrictRoute)
+router = strict_router("/v1/glossary", "search")
 
 # A slash is a part of `I/O`.
 Named = Annotated[str, Path(min_length=1, max_length=100)]
@@ -51,7 +51,6 @@ Chosen = Annotated[
     "",
     summary="List the glossary",
     response_model=TermPage,
-    responses=documented(),
     dependencies=[Depends(needs("search"))],
 )
 def list_glossary(

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.routes.search import fault_of, planned
 from api.search.schemas.plain_search import PlainRequest, PlainResponse
 from api.server import errors
 from api.server.json_response import as_json
-from api.strict_route import Handler, StrictRoute
+from api.strict_route import Handler, StrictRoute, strict_router
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
@@ -53,7 +53,7 @@ class PlainRoute(StrictRoute):
         return marked
 
 
-router = APIRouter(tags=["search"], route_class=PlainRoute)
+router = strict_router("", "search", route_class=PlainRoute)
 
 
 @router.post(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -20,9 +20,8 @@ from api.search.schemas.quality import (
     UnwrittenWords,
 )
 from api.search.unified_search import require_unified_search
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
@@ -47,12 +46,7 @@ Hours = Annotated[int, Query(ge=1, le=24 * 31)]
 # What a page tells takes none of its caller's searches.
 _TELLS = needs("search", counts_as="default")
 
-router = APIRouter(
-    prefix="/v1/search",
-    tags=["search"],
-    dependencies=[Depends(require_unified_search)],
-    route_class=StrictRoute,
-)
+router = strict_router("/v1/search", "search", require_unified_search)
 
 
 @router.post(
@@ -60,7 +54,6 @@ router = APIRouter(
     status_code=202,
     summary="Tell what happened on a page",
     response_model=AnalyticsOut,
-    responses=documented(),
     dependencies=[Depends(_TELLS)],
 )
 def post_analytics(body: AnalyticsIn, caller: Caller, ctx: Ctx) -> Response:
@@ -97,7 +90,6 @@ def _event(one: SearchEventIn, keys: EventKeys, now: datetime) -> SearchEvent:
     status_code=202,
     summary="Say what an answer was worth",
     response_model=AnalyticsOut,
-    responses=documented(),
     dependencies=[Depends(_TELLS)],
 )
 def post_feedback(body: FeedbackIn, caller: Caller, ctx: Ctx) -> Response:
@@ -116,7 +108,6 @@ def post_feedback(body: FeedbackIn, caller: Caller, ctx: Ctx) -> Response:
     "/quality/metrics",
     summary="Read how searches fared",
     response_model=QualityMetrics,
-    responses=documented(),
     dependencies=[Depends(needs("admin"))],
 )
 def get_metrics(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
@@ -128,7 +119,6 @@ def get_metrics(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
     "/quality/alerts",
     summary="Read where people get stuck",
     response_model=QualityAlerts,
-    responses=documented(),
     dependencies=[Depends(needs("admin"))],
 )
 def get_alerts(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
@@ -140,7 +130,6 @@ def get_alerts(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
     "/quality/words",
     summary="Read what people asked for and nobody wrote",
     response_model=UnwrittenWords,
-    responses=documented(),
     dependencies=[Depends(needs("admin"))],
 )
 def get_words(caller: Caller, ctx: Ctx, window_hours: Hours = 24 * 7) -> Response:

@@ -6,7 +6,7 @@ import time
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.schemas.saved_searches import (
@@ -22,7 +22,7 @@ from api.search.schemas.saved_searches import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.access.cursors import Binding
 from shared.access.scope import Scope
 from shared.errors import EmbeddingOutageError
@@ -40,19 +40,13 @@ _VECTOR_SECONDS, _POLL_SECONDS = 5.0, 0.1
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 
-router = APIRouter(
-    prefix="/v1/saved-searches",
-    tags=["search"],
-    dependencies=[Depends(needs("search"))],
-    route_class=StrictRoute,
-)
+router = strict_router("/v1/saved-searches", "search", needs("search"))
 
 
 @router.get(
     "",
     summary="List your saved searches",
     response_model=SavedSearchPage,
-    responses=documented(),
 )
 def list_saved_searches(
     caller: Caller, ctx: Ctx, limit: Limit = 50, cursor: str | None = None
@@ -72,7 +66,6 @@ def list_saved_searches(
     status_code=201,
     summary="Save a search",
     response_model=SavedSearchOut,
-    responses=documented(),
 )
 def post_saved_search(body: SavedSearchIn, caller: Caller, ctx: Ctx) -> Response:
     """From now on entries that come are matched with it, if its alerts are on."""

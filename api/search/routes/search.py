@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.context import Caller, Ctx, needs
@@ -16,7 +16,7 @@ from api.search.schemas.search import SearchRequest, SearchResponse
 from api.search.unified_search import require_unified_search
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.errors import AccessError, InvalidRequestError
 from shared.log import get_logger
 from shared.search.explain import plan_preview
@@ -37,12 +37,7 @@ _UNHEARD = (
     *("detail", "fields", "max_chars"),
 )
 
-router = APIRouter(
-    prefix="/v1/search",
-    tags=["search"],
-    dependencies=[Depends(needs("search")), Depends(require_unified_search)],
-    route_class=StrictRoute,
-)
+router = strict_router("/v1/search", "search", needs("search"), require_unified_search)
 
 
 @router.post(
@@ -73,7 +68,6 @@ async def post_query(
     status_code=202,
     summary="Submit a search, and look for its answer later",
     response_model=JobAccepted,
-    responses=documented(),
 )
 async def post_job(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
@@ -89,7 +83,6 @@ async def post_job(
     summary="Write all that match into a file",
     response_class=StreamingResponse,
     responses={
-        **documented(),
         200: {
             "description": "A record an entry, then one that says if all are there.",
             "content": {
@@ -127,7 +120,6 @@ async def post_export(
     "/plan",
     summary="Show what a search would do, and do nothing of it",
     response_model=QueryPlan,
-    responses=documented(),
 )
 async def post_plan(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx

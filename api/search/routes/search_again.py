@@ -6,7 +6,7 @@ import asyncio
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from api.context import Caller, Ctx, needs
 from api.search import own_jobs
@@ -14,17 +14,12 @@ from api.search.routes.search import accepted
 from api.search.schemas.jobs import JobAccepted, WhyNot
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.errors import InvalidRequestError
 from shared.search.explain import why_not
 from shared.text import door
 
-router = APIRouter(
-    prefix="/v1/search/jobs",
-    tags=["search"],
-    dependencies=[Depends(needs("search"))],
-    route_class=StrictRoute,
-)
+router = strict_router("/v1/search/jobs", "search", needs("search"))
 
 
 @router.get(

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
@@ -22,7 +22,7 @@ from api.search.schemas.jobs import Job, JobPage, JobResults
 from api.server import metrics, thread_pool
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.access.cursors import Binding
 from shared.agents import agent_trace, end_agent, turn_rows
 from shared.errors import CapacityError, LogchordError, NotFoundError
@@ -42,12 +42,7 @@ from shared.search.results.hydrate import hydrate
 
 log = get_logger()
 
-router = APIRouter(
-    prefix="/v1/search/jobs",
-    tags=["search"],
-    dependencies=[Depends(needs("search"))],
-    route_class=StrictRoute,
-)
+router = strict_router("/v1/search/jobs", "search", needs("search"))
 
 _MAX_EVENT_ID = 2**31
 FILE_TYPES = sorted({kind.partition(";")[0] for kind in MEDIA_TYPES.values()})
@@ -57,7 +52,6 @@ FILE_TYPES = sorted({kind.partition(";")[0] for kind in MEDIA_TYPES.values()})
     "",
     summary="List one's own jobs",
     response_model=JobPage,
-    responses=documented(),
 )
 def list_jobs(
     caller: Caller,

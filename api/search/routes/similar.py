@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from api.context import Caller, Ctx, needs
 from api.search.schemas.hits import SimilarEntries
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.search.query.plan import SearchQuery
 from shared.search.response import similar_hits
 
-router = APIRouter(prefix="/v1/entries", tags=["search"], route_class=StrictRoute)
+router = strict_router("/v1/entries", "search")
 
 MOST_DAYS = 36_500
 

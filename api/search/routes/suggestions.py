@@ -7,16 +7,15 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.schemas.ambient import dump_ambient
 from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
 from api.search.unified_search import require_unified_search
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.log import get_logger
 from shared.search.absence import coverage
 from shared.search.query.plan import SearchQuery
@@ -26,11 +25,8 @@ log = get_logger()
 
 _COVERAGE_MS = 100
 
-router = APIRouter(
-    prefix="/v1/search/suggestions",
-    tags=["search"],
-    dependencies=[Depends(needs("search")), Depends(require_unified_search)],
-    route_class=StrictRoute,
+router = strict_router(
+    "/v1/search/suggestions", "search", needs("search"), require_unified_search
 )
 
 
@@ -38,7 +34,6 @@ router = APIRouter(
     "/evaluate",
     summary="Tell which questions would be answered with evidence",
     response_model=SuggestionsOut,
-    responses=documented(),
 )
 async def post_suggestions(body: SuggestionsIn, caller: Caller, ctx: Ctx) -> Response:
     """Nothing is recorded of it, and nothing carried into a session."""

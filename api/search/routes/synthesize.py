@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
@@ -20,7 +20,7 @@ from api.search.job_events import HEARTBEAT_SECONDS
 from api.search.schemas.synthesize import SynthesisRequest
 from api.search.syntheses import SentSynthesis, send_synthesis
 from api.server.errors import documented
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.errors import CapacityError, InvalidRequestError, SearchTimeoutError
 from shared.language_models import quota
 from shared.language_models.chosen_model import choose_model
@@ -40,7 +40,7 @@ EVENTS: dict[str, Any] = {
     "content": {"text/event-stream": {}},
 }
 
-router = APIRouter(tags=["search"], route_class=StrictRoute)
+router = strict_router("", "search")
 
 
 @router.post(

@@ -6,13 +6,13 @@ import json
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from api.context import Caller, Ctx, needs
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.sources.schemas.sources import RunOut, RunPage, RunState, run_out
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.access.cursors import Binding
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
@@ -20,14 +20,13 @@ from shared.sources import run_records
 from shared.sources.admin import admin_actions
 from shared.sources.runs import run_queue
 
-router = APIRouter(prefix="/v1/runs", tags=["sources"], route_class=StrictRoute)
+router = strict_router("/v1/runs", "sources")
 
 
 @router.get(
     "",
     summary="List runs",
     response_model=RunPage,
-    responses=documented(),
     dependencies=[Depends(needs("read"))],
 )
 def list_runs(

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.server.errors import documented
@@ -23,7 +23,7 @@ from api.sources.schemas.sources import (
     check_out,
     source_out,
 )
-from api.strict_route import StrictRoute
+from api.strict_route import strict_router
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.errors import (
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-router = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=StrictRoute)
+router = strict_router("/v1/sources", "sources")
 
 _EXCERPT_CHARS = 300
 
@@ -57,7 +57,6 @@ _EXCERPT_CHARS = 300
     "",
     summary="List the sources",
     response_model=SourceList,
-    responses=documented(),
     dependencies=[Depends(needs("read"))],
 )
 def list_sources(caller: Caller, ctx: Ctx) -> Response:
@@ -74,7 +73,6 @@ def list_sources(caller: Caller, ctx: Ctx) -> Response:
     "/reload",
     summary="Read the configuration file again",
     response_model=ReloadOut,
-    responses=documented(),
     dependencies=[Depends(needs("admin"))],
 )
 def reload_sources(
@@ -205,7 +203,6 @@ def resume_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     summary="Say that a source has something new",
     status_code=202,
     response_class=Response,
-    responses=documented(),
     openapi_extra={"security": []},
 )
 async def nudge_source(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from api.web.page_route import PageRoute, place_of_ours
+from api.web.page_route import page_router, place_of_ours
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = page_router()
 
 _SECONDS = 365 * 86_400
 Next = Annotated[str, Query(alias="next", max_length=8000)]

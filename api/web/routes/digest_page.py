@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from api.context import Caller, Ctx, needs
 from api.entries import shift_times
 from api.entries.routes.digest import PREVIOUS, get_digest
 from api.web import rendering
-from api.web.page_route import PageRoute
+from api.web.page_route import page_router
 
-router = APIRouter(
-    include_in_schema=False,
-    route_class=PageRoute,
-    dependencies=[Depends(needs("search"))],
-)
+router = page_router(needs("search"))
 
 
 @router.get("/digest")

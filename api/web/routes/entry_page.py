@@ -6,7 +6,7 @@ import asyncio
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from api.context import Caller, Ctx, needs
@@ -14,22 +14,14 @@ from api.entries.entry_bodies import MAX_REVISION
 from api.entries.routes.permalink import get_permalink, parse_permalink
 from api.web import page_visit, rendering
 from api.web.entry_view import load_page
-from api.web.page_route import PageBesideData, PageRoute
+from api.web.page_route import PageBesideData, page_router
 from shared.entries.identity import permalink
 from shared.entries.reading import read_entries
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
 
-beside_data = APIRouter(
-    include_in_schema=False,
-    route_class=PageBesideData,
-    dependencies=[Depends(needs("read"))],
-)
-router = APIRouter(
-    include_in_schema=False,
-    route_class=PageRoute,
-    dependencies=[Depends(needs("read"))],
-)
+beside_data = page_router(needs("read"), route_class=PageBesideData)
+router = page_router(needs("read"))
 
 
 @beside_data.get("/e/{source}/{external_id:path}")

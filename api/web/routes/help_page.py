@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from api.context import Ctx
 from api.web import rendering
-from api.web.page_route import PageRoute
+from api.web.page_route import page_router
 from api.web.search_form import SearchForm
 from shared import entry_fields
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = page_router()
 
 _QUERIES = (
     ("vacuum leak", "both words, in any form: leak, leaks, leaking"),

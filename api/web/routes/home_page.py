@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.caller_info import CallerInfo
@@ -16,15 +16,11 @@ from api.entries.routes.entries import list_entries
 from api.web import rendering
 from api.web.chips import ChipCache
 from api.web.newest_entries import load_newest
-from api.web.page_route import PageRoute
+from api.web.page_route import page_router
 from api.web.search_form import SearchForm
 from shared.settings.settings import Settings
 
-router = APIRouter(
-    include_in_schema=False,
-    route_class=PageRoute,
-    dependencies=[Depends(needs("read"))],
-)
+router = page_router(needs("read"))
 
 NEWEST = 30
 

@@ -7,7 +7,7 @@ import json
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from api.caller_info import CallerInfo
@@ -16,18 +16,14 @@ from api.search import own_jobs
 from api.search.routes.search_again import get_why_not, post_replay
 from api.search.routes.search_jobs import cancel_job, get_job, list_jobs
 from api.web import answer_card, page_visit, rendering
-from api.web.page_route import PageRoute, read_form
+from api.web.page_route import page_router, read_form
 from api.web.search_form import SearchForm
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError
 from shared.search.query.plan import Plan
 from shared.search.response import score_trace
 
-router = APIRouter(
-    include_in_schema=False,
-    route_class=PageRoute,
-    dependencies=[Depends(needs("search"))],
-)
+router = page_router(needs("search"))
 
 
 @router.get("/jobs")

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.context import Caller, Ctx, needs
@@ -14,13 +14,9 @@ from api.entries.routes.entries import list_entries
 from api.web import rendering
 from api.web.live_rows import LiveRows, follow
 from api.web.newest_entries import load_newest
-from api.web.page_route import PageRoute
+from api.web.page_route import page_router
 
-router = APIRouter(
-    include_in_schema=False,
-    route_class=PageRoute,
-    dependencies=[Depends(needs("read"))],
-)
+router = page_router(needs("read"))
 
 ROWS = 20
 

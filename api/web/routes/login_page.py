@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from api.access import page_sessions
 from api.access.callers import is_forwarded, is_loopback
 from api.context import ApiContext, Ctx
 from api.web import page_visit, rendering
-from api.web.page_route import PageRoute, place_of_ours, read_form
+from api.web.page_route import page_router, place_of_ours, read_form
 from api.web.routes.choices import Next
 from shared.access import keys, limits
 from shared.access.scope import Scope
@@ -21,7 +21,7 @@ from shared.postgres.pool import connection
 
 log = get_logger()
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = page_router()
 
 
 @router.get("/login")

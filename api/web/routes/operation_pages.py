@@ -6,7 +6,7 @@ import asyncio
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.context import Caller, Ctx, needs
@@ -14,10 +14,10 @@ from api.operations.routes import quarantine
 from api.operations.routes.status import load_status, make_lag_body
 from api.operations.schemas.quarantine import Filter
 from api.web import rendering
-from api.web.page_route import PageRoute, read_form
+from api.web.page_route import page_router, read_form
 from shared.errors import InvalidRequestError
 
-router = APIRouter(include_in_schema=False, route_class=PageRoute)
+router = page_router()
 
 
 @router.get("/status", dependencies=[Depends(needs("read"))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData, QueryParams
 
@@ -14,7 +14,7 @@ from api.search.routes import saved_searches
 from api.search.schemas.saved_searches import AlertIn, PreviewIn, SavedSearchIn
 from api.search.schemas.search import SearchRequest
 from api.web import rendering
-from api.web.page_route import PageRoute, read_form
+from api.web.page_route import PageRoute, page_router, read_form
 from api.web.search_form import SearchForm, is_filter
 from shared.errors import InvalidRequestError
 
@@ -27,11 +27,7 @@ class SavedRoute(PageRoute):
         return name == "q" or is_filter(name)
 
 
-router = APIRouter(
-    include_in_schema=False,
-    route_class=SavedRoute,
-    dependencies=[Depends(needs("search"))],
-)
+router = page_router(needs("search"), route_class=SavedRoute)
 
 _MOST_NAME = 200
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from api.caller_info import CallerInfo
@@ -21,7 +21,7 @@ from api.server.json_response import as_json
 from api.web import answer_card, entry_view, histogram, page_visit, read_as, rendering
 from api.web.chips import find_follow_ups
 from api.web.nearer_words import find_meant
-from api.web.page_route import PageRoute, read_form
+from api.web.page_route import PageRoute, page_router, read_form
 from api.web.search_form import MOST_PAGES, PAGE_HITS, SearchForm, is_taken
 from shared.errors import LogchordError
 from shared.log import get_logger
@@ -46,11 +46,7 @@ class SearchRoute(PageRoute):
         return is_taken(name)
 
 
-router = APIRouter(
-    include_in_schema=False,
-    route_class=SearchRoute,
-    dependencies=[Depends(needs("search")), Depends(require_unified_search)],
-)
+router = page_router(needs("search"), require_unified_search, route_class=SearchRoute)
 
 
 @dataclass(frozen=True, slots=True)

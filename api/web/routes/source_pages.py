@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from api.context import Caller, Ctx, needs
@@ -14,17 +14,13 @@ from api.operations.routes.status import INDEXING_STAGES
 from api.sources.routes import runs, sources
 from api.sources.schemas.sources import TriggerIn
 from api.web import rendering
-from api.web.page_route import PageRoute, read_form
+from api.web.page_route import page_router, read_form
 from shared.errors import InvalidRequestError
 from shared.postgres.pool import connection
 from shared.times.rfc3339 import timestamp
 from shared.work import lag
 
-router = APIRouter(
-    include_in_schema=False,
-    route_class=PageRoute,
-    dependencies=[Depends(needs("read"))],
-)
+router = page_router(needs("read"))
 
 ACTIONS: dict[str, Callable[..., Any]] = {
     "trigger": lambda name, who, ctx: sources.trigger_source(

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Request, Response
 
 from api.context import Caller, Ctx, needs
 from api.entries.routes.threads import get_thread
 from api.web import rendering
-from api.web.page_route import PageRoute
+from api.web.page_route import page_router
 
-router = APIRouter(
-    include_in_schema=False,
-    route_class=PageRoute,
-    dependencies=[Depends(needs("read"))],
-)
+router = page_router(needs("read"))
 
 
 @router.get("/threads/{thread_id}")
