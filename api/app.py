@@ -33,8 +33,7 @@ from api.operations.routes import (
     embed_models,
     health,
     quarantine,
-    rebuild_derived,
-    rebuild_index,
+    rebuilds,
     status,
 )
 from api.search.exports import Exports
@@ -107,8 +106,7 @@ _ROUTES = (
     status,
     quarantine,
     chores,
-    rebuild_index,
-    rebuild_derived,
+    rebuilds,
     embed_models,
     me,
     health,

@@ -20,6 +20,7 @@ from shared.suggest import hint
 if TYPE_CHECKING:
     from shared.settings.settings import Settings
 
+_PAGE = 100
 _CONNECT_SECONDS, _SLOW_SECONDS = 10.0, 3.0
 # What a proxy says as long as what it stands before is not there.
 _FOR_A_WHILE = frozenset({429, 502, 503, 504})
@@ -83,6 +84,31 @@ def call(client: httpx2.Client, method: str, path: str, **kwargs: Any) -> Any:
         return answer.json() if answer.content else None
     except ValueError as exc:
         raise _another(answer) from exc
+
+
+def ask(method: str, path: str, **kwargs: Any) -> Any:
+    """Return the JSON of the one answer that a command needs."""
+    with open_client(output.current()) as client:
+        return call(client, method, path, **kwargs)
+
+
+def list_items(
+    client: httpx2.Client,
+    path: str,
+    params: Mapping[str, Any],
+    limit: int | None = None,
+) -> tuple[list[Any], bool]:
+    """Return all items of a list, or so many, and whether there are more."""
+    # A cursor belongs to one size of page.
+    asked = {**params, "limit": min(limit or _PAGE, _PAGE)}
+    found: list[Any] = []
+    while True:
+        page = call(client, "GET", path, params=asked)
+        found += page["items"]
+        asked["cursor"] = page["next_cursor"]
+        if asked["cursor"] is None or (limit is not None and len(found) >= limit):
+            is_cut = limit is not None and len(found) > limit
+            return found[:limit], asked["cursor"] is not None or is_cut
 
 
 def fetch(

@@ -10,6 +10,9 @@ from uuid import UUID
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from api.cli import output
+from api.cli.output import CommandError
+from api.operations.schemas.chores import maintenance_out
 from shared.errors import ConflictError
 from shared.postgres.pool import connection
 from shared.work import chore_records
@@ -29,13 +32,52 @@ _MINUTE = 60
 Words = Mapping[str, str]
 
 
-def fetch_chore(pool: Pool, chore: UUID) -> Maintenance:
-    """Return how far a chore is."""
+def follow(
+    pool: Pool,
+    out: Output,
+    ask: Callable[[Connection[TupleRow]], UUID],
+    words: Words,
+    *,
+    command: str,
+    waits: bool,
+) -> Maintenance:
+    """Return a chore that is asked for or under way, at its end if one waits."""
+    chore = _begun(pool, out, ask)
+    if not waits:
+        return _fetch_chore(pool, chore)
+    try:
+        return _to_its_end(pool, out, chore, words)
+    except KeyboardInterrupt:
+        out.say(f"It goes on; look with `logchord {command}` or `logchord status`.")
+        raise
+
+
+def stop(
+    pool: Pool, find: Callable[[Connection[TupleRow]], UUID | None], absent: str
+) -> Maintenance:
+    """Cancel the chore that is under way, or say that there is none."""
+    with connection(pool) as conn:
+        chore = find(conn)
+        if chore is None:
+            raise CommandError(absent, exit_code=output.NOT_FOUND)
+        return chore_records.cancel(conn, chore)
+
+
+def tells_person(out: Output, command: str, now: Maintenance) -> bool:
+    """Print how a chore stands; tell whether a person reads what it came to."""
+    if out.prints_json(maintenance_out(now)):
+        return False
+    reason = f": {now.error.get('message')}" if now.error else ""
+    out.data(f"{command} {now.id}: {now.state}{reason}")
+    return True
+
+
+def _fetch_chore(pool: Pool, chore: UUID) -> Maintenance:
     with connection(pool) as conn:
         return chore_records.find(conn, chore)
 
 
-def to_its_end(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenance:
+def _to_its_end(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenance:
     """Show how far a chore is until it has ended."""
     console = Console(stderr=True, no_color=not out.color, highlight=False)
     if not console.is_terminal or out.quiet:
@@ -49,7 +91,7 @@ def to_its_end(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenanc
     with Progress(*columns, console=console, transient=True) as bars:
         task = bars.add_task("", total=None, told="")
         while True:
-            now = fetch_chore(pool, chore)
+            now = _fetch_chore(pool, chore)
             if now.ended_at is not None:
                 return now
             bars.update(
@@ -65,7 +107,7 @@ def to_its_end(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenanc
 def _in_lines(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenance:
     told, at = "", 0.0
     while True:
-        now = fetch_chore(pool, chore)
+        now = _fetch_chore(pool, chore)
         if now.ended_at is not None:
             return now
         line, late = _doing(now, words), time.monotonic() - at >= _SAY_SECONDS
@@ -98,7 +140,9 @@ def _in_words(seconds: float) -> str:
     return f"{seconds / _MINUTE:.0f} min"
 
 
-def begun(pool: Pool, out: Output, ask: Callable[[Connection[TupleRow]], UUID]) -> UUID:
+def _begun(
+    pool: Pool, out: Output, ask: Callable[[Connection[TupleRow]], UUID]
+) -> UUID:
     """Return the chore that was asked for, or the one that is under way already."""
     try:
         with connection(pool) as conn:

@@ -64,6 +64,12 @@ class Output:
         """Print the result as one JSON document."""
         click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
+    def prints_json(self, value: object) -> bool:
+        """Print the result as JSON if a program asked for it; tell whether one did."""
+        if self.as_json:
+            self.document(value)
+        return self.as_json
+
     def line(self, value: object) -> None:
         """Print one JSON document of a stream."""
         click.echo(json.dumps(value, ensure_ascii=False, default=str))

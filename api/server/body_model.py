@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import MISSING, fields
+from datetime import datetime
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from uuid import UUID
 
 from pydantic import BaseModel, Field, create_model
+
+from shared.times.rfc3339 import timestamp
 
 
 def body_model(
@@ -32,3 +36,19 @@ def body_model(
         described[one.name] = (hint, Field(default, description=next(iter(said), None)))
     described |= {more: (hint, ...) for more, hint in narrower.items()}
     return create_model(f"{kind.__name__}Fields", **described)
+
+
+def dump_fields(
+    model: type[BaseModel], thing: object, /, **given: object
+) -> dict[str, Any]:
+    """Return the fields of a body as JSON: those given, the others as the thing has."""
+    return {
+        name: _as_sent(given[name] if name in given else getattr(thing, name))
+        for name in model.model_fields
+    }
+
+
+def _as_sent(value: object) -> object:
+    if isinstance(value, datetime):
+        return timestamp(value)
+    return str(value) if isinstance(value, UUID) else value

@@ -24,9 +24,7 @@ def config(ctx: click.Context, *, changed: bool) -> None:
     out = output.current()
     report = load_report(os.environ)
     rows = [row for row in _rows(report) if row["origin"] != "default" or not changed]
-    if out.as_json:
-        out.document({"settings": rows, "warnings": list(report.warnings)})
-    else:
+    if not out.prints_json({"settings": rows, "warnings": list(report.warnings)}):
         for row in rows:
             out.data(_as_text(row))
     _warn(out, report)
@@ -41,9 +39,7 @@ def check_file(file: Path | None) -> None:
     out = output.current()
     report = load_report(os.environ, file)
     count = sum(origin != "default" for origin in report.origins.values())
-    if out.as_json:
-        out.document({"given": count, "warnings": list(report.warnings)})
-    else:
+    if not out.prints_json({"given": count, "warnings": list(report.warnings)}):
         out.data(f"The configuration can be used; {count} settings are given.")
     _warn(out, report)
 

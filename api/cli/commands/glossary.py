@@ -34,23 +34,10 @@ def glossary() -> None:
 def list_terms(*, state: str | None, limit: int) -> None:
     """List terms by their letters, with entries that say so."""
     out = output.current()
-    found: list[dict[str, Any]] = []
-    cursor: str | None = None
-    params: dict[str, Any] = {"limit": min(limit, 100)}
-    if state is not None:
-        params["state"] = state
+    params = {} if state is None else {"state": state}
     with api_client.open_client(out) as client:
-        while len(found) < limit:
-            more = {} if cursor is None else {"cursor": cursor}
-            page = api_client.call(client, "GET", _PATH, params={**params, **more})
-            found += page["items"]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                break
-    has_more = cursor is not None or len(found) > limit
-    del found[limit:]
-    if out.as_json:
-        out.document(found)
+        found, has_more = api_client.list_items(client, _PATH, params, limit)
+    if out.prints_json(found):
         return
     for one in found:
         _tell(out, one)
@@ -90,10 +77,8 @@ def _post(term: str, what: str, expansions: tuple[str, ...]) -> None:
     named: dict[str, Any] = {"json": {"expansions": list(expansions)}}
     if what:
         named = {"params": {"expansion": list(expansions)}}
-    with api_client.open_client(out) as client:
-        one = api_client.call(client, "POST", address, **named)
-    if out.as_json:
-        out.document(one)
+    one = api_client.ask("POST", address, **named)
+    if out.prints_json(one):
         return
     _tell(out, one)
 

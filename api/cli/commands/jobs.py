@@ -34,10 +34,8 @@ def jobs() -> None:
 def list_jobs(*, limit: int) -> None:
     """List your searches, the newest first."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        found = api_client.call(client, "GET", _PATH, params={"limit": limit})["items"]
-    if out.as_json:
-        out.document(found)
+    found = api_client.ask("GET", _PATH, params={"limit": limit})["items"]
+    if out.prints_json(found):
         return
     zone = facility_zone()
     for job in found:
@@ -60,8 +58,7 @@ def list_jobs(*, limit: int) -> None:
 def show(*, job_id: object) -> None:
     """Show how a search fares, and what it found."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        job = api_client.call(client, "GET", f"{_PATH}/{job_id}")
+    job = api_client.ask("GET", f"{_PATH}/{job_id}")
     _tell(out, job)
     if job["response"] and not out.as_json:
         out.data("")
@@ -83,8 +80,7 @@ def watch(*, job_id: object) -> None:
 def cancel(*, job_id: object) -> None:
     """End a search now, with what is in."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        job = api_client.call(client, "DELETE", f"{_PATH}/{job_id}")
+    job = api_client.ask("DELETE", f"{_PATH}/{job_id}")
     _tell(out, job)
 
 
@@ -105,8 +101,7 @@ def replay(*, job_id: UUID) -> None:
     with api_client.open_client(out) as client:
         again = api_client.call(client, "POST", f"{_PATH}/{job_id}/replay")
         job = await_jobs.ended(client, again["job_id"])
-    if out.as_json:
-        out.document(job)
+    if out.prints_json(job):
         return
     _tell(out, job)
     found = job["replay"]
@@ -119,8 +114,7 @@ def replay(*, job_id: UUID) -> None:
 
 
 def _tell(out: output.Output, job: dict[str, Any]) -> None:
-    if out.as_json:
-        out.document(job)
+    if out.prints_json(job):
         return
     width = fact_width()
     ended = " (cancelled)" if job["cancelled"] else ""

@@ -15,7 +15,6 @@ from api.cli import output
 from api.cli.output import CommandError
 from shared.access import keys as stored
 from shared.access.scope import SCOPES
-from shared.errors import DatabaseConnectionError
 from shared.postgres.pool import connect, translate_database_errors
 from shared.settings.settings import Settings
 
@@ -78,8 +77,7 @@ def create(
             rate_per_minute=rate_per_minute,
             expires_at=expires_at,
         )
-    if out.as_json:
-        out.document({"key_id": made.key_id, "token": made.token})
+    if out.prints_json({"key_id": made.key_id, "token": made.token}):
         return
     out.say("Keep it now: only its hash is stored, and it is not shown again.")
     out.data(made.token)
@@ -93,8 +91,7 @@ def list_keys(*, tenant: str) -> None:
     _refuse_odd_text(tenant)
     with _database() as conn:
         found = stored.list_keys(conn, tenant)
-    if out.as_json:
-        out.document([_as_json(row) for row in found])
+    if out.prints_json([_as_json(row) for row in found]):
         return
     for row in found:
         books = "all logbooks" if row.logbooks is None else ", ".join(row.logbooks)
@@ -121,11 +118,9 @@ def revoke(*, key_id: str) -> None:
 
 @contextmanager
 def _database() -> Iterator[Connection[TupleRow]]:
-    url = Settings.load(os.environ).database_url
-    if url is None:
-        raise DatabaseConnectionError
+    url = Settings.load(os.environ).require_database_url()
     with (
-        connect(url.get_secret_value(), application="keys") as conn,
+        connect(url, application="keys") as conn,
         translate_database_errors(),
     ):
         yield conn

@@ -9,7 +9,6 @@ import click
 from api.cli import output
 from api.cli.output import CommandError
 from shared import migrations
-from shared.errors import DatabaseConnectionError
 from shared.migrations import Phase
 from shared.settings.settings import Settings
 
@@ -23,19 +22,14 @@ def migrate(*, pre: bool, post: bool, dry_run: bool, check: bool) -> int:
     """Bring the database's schema up to date; a second run does nothing."""
     out = output.current()
     phase = _phase(pre=pre, post=post)
-    url = Settings.load(os.environ).database_url
-    if url is None:
-        raise DatabaseConnectionError
     only_look = dry_run or check
     names = migrations.migrate(
-        url.get_secret_value(),
+        Settings.load(os.environ).require_database_url(),
         phase=phase,
         dry_run=only_look,
         announce=lambda name: out.say(f"Applying {name}"),
     )
-    if out.as_json:
-        out.document({"pending" if only_look else "applied": names})
-    else:
+    if not out.prints_json({"pending" if only_look else "applied": names}):
         for name in names:
             out.data(name)
         out.say(_summary(len(names), only_look=only_look))

@@ -17,7 +17,6 @@ from shared.entries import refs
 from shared.entries.refs import Ref
 from shared.entries.removal import purge as purging
 from shared.entries.removal.purge import Purged
-from shared.errors import DatabaseConnectionError
 from shared.messaging import redis_clients
 from shared.opensearch import client as opensearch
 from shared.opensearch import documents, erase
@@ -49,11 +48,9 @@ def purge(*, ref: str, tenant: str, yes: bool) -> None:
     """
     out = output.current()
     settings = Settings.load(os.environ)
-    if settings.database_url is None:
-        raise DatabaseConnectionError
     client = opensearch.make_client(settings)
     pool = make_pool(
-        settings.database_url.get_secret_value(),
+        settings.require_database_url(),
         application="purge",
         size=2,
         statement_timeout_ms=_STATEMENT_TIMEOUT_MS,
@@ -68,9 +65,7 @@ def purge(*, ref: str, tenant: str, yes: bool) -> None:
         removed = _remove_files(pool, settings, done)
         left = _left(pool, client, settings, tenant, meant, done)
     found = {**done.counts, "files": removed, "vocabulary": words}
-    if out.as_json:
-        out.document({"purged": name, "removed": found, "left": left})
-    else:
+    if not out.prints_json({"purged": name, "removed": found, "left": left}):
         _tell(out, name, found, left)
     if any(left.values()):
         message = f"Something of {name} is left: run the command again."

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import httpx2
 
 _PATH = "/v1/quarantine"
-_PAGE = 100
 
 
 @click.group()
@@ -48,17 +47,15 @@ def list_quarantined(
     """List what was quarantined, the newest first."""
     out = output.current()
     asked = _given(source=source, stage=stage, code=code)
-    found: list[dict[str, Any]] = []
     with api_client.open_client(out) as client:
-        more = _walk(client, asked, limit, found)
-    if out.as_json:
-        out.document(found)
+        found, has_more = api_client.list_items(client, _PATH, asked, limit)
+    if out.prints_json(found):
         return
     for one in found:
         out.data(_line(one))
     if not found:
         out.say("Nothing is quarantined.")
-    elif more:
+    elif has_more:
         out.say(f"There is more than these {limit}; ask for more with --limit.")
 
 
@@ -67,10 +64,8 @@ def list_quarantined(
 def show(*, quarantine_id: str) -> None:
     """Show one of them with its whole reason."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        one = api_client.call(client, "GET", _address(quarantine_id))
-    if out.as_json:
-        out.document(one)
+    one = api_client.ask("GET", _address(quarantine_id))
+    if out.prints_json(one):
         return
     error = one["error"]
     out.data(
@@ -164,27 +159,6 @@ def discard(*, quarantine_ids: tuple[str, ...], reason: str) -> None:
         for one in quarantine_ids:
             api_client.call(client, "DELETE", _address(one), params={"reason": reason})
             out.say(f"Discarded {one}.")
-
-
-def _walk(
-    client: httpx2.Client,
-    asked: dict[str, Any],
-    limit: int,
-    found: list[dict[str, Any]],
-) -> bool:
-    """Read pages until there are enough; tell whether there is more."""
-    cursor = None
-    # A cursor belongs to one size of page.
-    size = min(limit, _PAGE)
-    while True:
-        params = {**asked, **_given(cursor=cursor), "limit": size}
-        page = api_client.call(client, "GET", _PATH, params=params)
-        found += page["items"]
-        cursor = page["next_cursor"]
-        if cursor is None or len(found) >= limit:
-            more = cursor is not None or len(found) > limit
-            del found[limit:]
-            return more
 
 
 def _release(

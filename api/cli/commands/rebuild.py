@@ -10,13 +10,10 @@ import click
 
 from api.cli import follow_chore, output
 from api.cli.output import CommandError
-from api.operations.schemas.chores import maintenance_out
-from shared.errors import DatabaseConnectionError
 from shared.opensearch import rebuild as rebuild_chore
 from shared.opensearch.client import make_client
-from shared.postgres.pool import connection, make_pool
+from shared.postgres.pool import make_pool
 from shared.settings.settings import Settings
-from shared.work import chore_records
 
 if TYPE_CHECKING:
     from api.cli.output import Output
@@ -53,49 +50,32 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
     """
     out = output.current()
     settings = Settings.load(os.environ)
-    if settings.database_url is None:
-        raise DatabaseConnectionError
     if make_client(settings) is None:
         message = "OPENSEARCH_URL is off: there is no index to make anew."
         raise CommandError(message, exit_code=output.USAGE)
-    url = settings.database_url.get_secret_value()
+    url = settings.require_database_url()
     with make_pool(url, application="rebuild", size=1) as pool:
         if stop:
             return _stop(pool, out)
-        chore = follow_chore.begun(pool, out, partial(rebuild_chore.ask, full=full))
-        if no_wait:
-            return _tell(out, follow_chore.fetch_chore(pool, chore))
-        try:
-            ended = follow_chore.to_its_end(pool, out, chore, _WORDS)
-        except KeyboardInterrupt:
-            out.say("It goes on; look with `logchord rebuild` or `logchord status`.")
-            raise
-    _tell(out, ended)
-    return output.DONE if ended.state == "done" else output.FAILED
+        ask = partial(rebuild_chore.ask, full=full)
+        now = follow_chore.follow(
+            pool, out, ask, _WORDS, command="rebuild", waits=not no_wait
+        )
+    _tell(out, now)
+    return output.DONE if no_wait or now.state == "done" else output.FAILED
 
 
 def _stop(pool: Pool, out: Output) -> int:
-    with connection(pool) as conn:
-        chore = rebuild_chore.find_unfinished_rebuild(conn)
-        if chore is None:
-            message = "No rebuild is under way."
-            raise CommandError(message, exit_code=output.NOT_FOUND)
-        ended = chore_records.cancel(conn, chore)
-    _tell(out, ended)
+    find = rebuild_chore.find_unfinished_rebuild
+    _tell(out, follow_chore.stop(pool, find, "No rebuild is under way."))
     out.say("The old index is in use as before; what there was of the new one goes.")
     return output.DONE
 
 
-def _tell(out: Output, now: Maintenance) -> int:
-    if out.as_json:
-        out.document(maintenance_out(now))
-        return output.DONE
-    reason = f": {now.error.get('message')}" if now.error else ""
-    out.data(f"rebuild {now.id}: {now.state}{reason}")
-    if now.result:
+def _tell(out: Output, now: Maintenance) -> None:
+    if follow_chore.tells_person(out, "rebuild", now) and now.result:
         result = now.result
         out.data(
             f"{result['entries']} entries are in {result['index']},"
             f" equal to Postgres; {result['healed']} were put right before the swap."
         )
-    return output.DONE

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,16 +10,13 @@ import click
 
 from api.cli import follow_chore, output
 from api.cli.output import CommandError
-from api.operations.schemas.chores import maintenance_out
 from api.operations.schemas.embed_models import embed_model_out
 from shared.embedding.models import model_names
 from shared.embedding.switch import reembed as reembed_chore
 from shared.embedding.switch import switch_model
 from shared.embedding.vectors import model_registry
-from shared.errors import DatabaseConnectionError
 from shared.postgres.pool import connection, make_pool
 from shared.settings.settings import Settings
-from shared.work import chore_records
 
 if TYPE_CHECKING:
     from api.cli.output import Output
@@ -48,8 +43,7 @@ def models() -> int:
     out = output.current()
     with _opened(Settings.load(os.environ)) as pool, connection(pool) as conn:
         found = model_registry.list_models(conn)
-    if out.as_json:
-        out.document([embed_model_out(one) for one in found])
+    if out.prints_json([embed_model_out(one) for one in found]):
         return output.DONE
     for one in found:
         out.data(_line(one))
@@ -94,38 +88,24 @@ def reembed(
         ask = partial(
             reembed_chore.ask, model=name, batch=batch, activate=activate, force=force
         )
-        chore = follow_chore.begun(pool, out, ask)
-        if no_wait:
-            return _tell(out, follow_chore.fetch_chore(pool, chore))
-        try:
-            ended = follow_chore.to_its_end(pool, out, chore, _WORDS)
-        except KeyboardInterrupt:
-            out.say("It goes on; look with `logchord reembed` or `logchord status`.")
-            raise
-    _tell(out, ended)
-    result = ended.result or {}
-    if ended.state != "done" or result.get("not_live"):
-        return output.FAILED
-    return output.DONE
+        now = follow_chore.follow(
+            pool, out, ask, _WORDS, command="reembed", waits=not no_wait
+        )
+    _tell(out, now)
+    is_kept = (now.result or {}).get("not_live")
+    is_done = no_wait or (now.state == "done" and not is_kept)
+    return output.DONE if is_done else output.FAILED
 
 
-@contextmanager
-def _opened(settings: Settings) -> Iterator[Pool]:
-    if settings.database_url is None:
-        raise DatabaseConnectionError
-    url = settings.database_url.get_secret_value()
-    with make_pool(url, application="reembed", size=1) as pool:
-        yield pool
+def _opened(settings: Settings) -> Pool:
+    url = settings.require_database_url()
+    return make_pool(url, application="reembed", size=1)
 
 
 def _stop(pool: Pool, out: Output) -> int:
-    with connection(pool) as conn:
-        chore = reembed_chore.find_unfinished_reembedding(conn)
-        if chore is None:
-            message = "No entries are being embedded for another model."
-            raise CommandError(message, exit_code=output.NOT_FOUND)
-        ended = chore_records.cancel(conn, chore)
-    _tell(out, ended)
+    find = reembed_chore.find_unfinished_reembedding
+    absent = "No entries are being embedded for another model."
+    _tell(out, follow_chore.stop(pool, find, absent))
     out.say(
         "What is embedded stays, and what changes is embedded for both models. Go on"
         " with the same command, or delete it with --drop."
@@ -152,20 +132,14 @@ def _line(one: ModelStatus) -> str:
     )
 
 
-def _tell(out: Output, now: Maintenance) -> int:
-    if out.as_json:
-        out.document(maintenance_out(now))
-        return output.DONE
-    reason = f": {now.error.get('message')}" if now.error else ""
-    out.data(f"reembed {now.id}: {now.state}{reason}")
-    if result := now.result:
+def _tell(out: Output, now: Maintenance) -> None:
+    if follow_chore.tells_person(out, "reembed", now) and (result := now.result):
         out.data(
             f"{result['entries']} entries were gone through for {result['model']};"
             f" {result['missing']} lack a vector,"
             f" {result['put_aside']} are quarantined."
         )
         out.data(_standing(result))
-    return output.DONE
 
 
 def _standing(result: dict[str, object]) -> str:

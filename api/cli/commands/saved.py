@@ -24,17 +24,9 @@ def saved() -> None:
 def list_saved() -> None:
     """List your saved searches, the newest first."""
     out = output.current()
-    found: list[dict[str, Any]] = []
-    params: dict[str, Any] = {"limit": 100}
     with api_client.open_client(out) as client:
-        while True:
-            page = api_client.call(client, "GET", _PATH, params=params)
-            found += page["items"]
-            if page["next_cursor"] is None:
-                break
-            params["cursor"] = page["next_cursor"]
-    if out.as_json:
-        out.document(found)
+        found, _ = api_client.list_items(client, _PATH, {})
+    if out.prints_json(found):
         return
     for one in found:
         out.data(_line(one))
@@ -84,10 +76,8 @@ def add(*, name: str, query: str, **given: Any) -> None:
             "one_per_thread": not given["each_entry"],
         },
     }
-    with api_client.open_client(out) as client:
-        one = api_client.call(client, "POST", _PATH, json=body)
-    if out.as_json:
-        out.document(one)
+    one = api_client.ask("POST", _PATH, json=body)
+    if out.prints_json(one):
         return
     out.data(_line(one))
     if given["webhook"]:
@@ -109,8 +99,7 @@ def preview(*, saved_id: str, days: int) -> None:
     with api_client.open_client(out) as client:
         path = f"{_PATH}/{saved_id}/preview"
         found = api_client.call(client, "POST", path, json={"days": days})
-    if out.as_json:
-        out.document(found)
+    if out.prints_json(found):
         return
     out.data(f"{found['would_have_fired']} alerts in {days} days")
     for one in found["samples"]:
@@ -124,8 +113,7 @@ def preview(*, saved_id: str, days: int) -> None:
 def remove(*, saved_id: str) -> None:
     """Remove a saved search, with its alerts."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        api_client.call(client, "DELETE", f"{_PATH}/{saved_id}")
+    api_client.ask("DELETE", f"{_PATH}/{saved_id}")
     out.say(f"{saved_id} is removed.")
 
 

@@ -61,7 +61,10 @@ def show(*, ref: str, revision: int | None, diff: bool, folder: Path | None) -> 
     out = output.current()
     with api_client.open_client(out) as client:
         entry = refs.entry(client, ref, revision)
-        revisions = list(_revisions(client, entry["entry_id"])) if diff else []
+        revisions: list[dict[str, Any]] = []
+        if diff:
+            path = f"/v1/entries/{entry['entry_id']}/revisions"
+            revisions, _ = api_client.list_items(client, path, {})
         files = [] if folder is None else save_attachments.save(client, entry, folder)
     if out.as_json:
         more = {"revisions": revisions} if diff else {}
@@ -94,8 +97,7 @@ def thread(*, ref: str) -> None:
         entry = refs.entry(client, ref)
         where = f"/v1/entries/{entry['entry_id']}/thread"
         found = api_client.call(client, "GET", where)
-    if out.as_json:
-        out.document(found)
+    if out.prints_json(found):
         return
     zone = facility_zone()
     for line in timeline.render_timeline(found, zone):
@@ -111,17 +113,6 @@ def thread(*, ref: str) -> None:
         out.say(f"There are more; these are the first {len(entries)}.")
     if not found["timeline_complete"]:
         out.say("It is too long for its steps to be read out of all of it.")
-
-
-def _revisions(client: Any, entry_id: str) -> Iterator[dict[str, Any]]:
-    asked: dict[str, Any] = {"limit": 100}
-    while True:
-        path = f"/v1/entries/{entry_id}/revisions"
-        page = api_client.call(client, "GET", path, params=asked)
-        yield from page["items"]
-        if page["next_cursor"] is None:
-            return
-        asked["cursor"] = page["next_cursor"]
 
 
 def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:

@@ -25,8 +25,7 @@ def similar(*, ref: str, limit: int, days: int | None) -> None:
         entry_id = refs.entry(client, ref)["entry_id"]
         path = f"/v1/entries/{entry_id}/similar"
         found = api_client.call(client, "GET", path, params=params)
-    if out.as_json:
-        out.document(found)
+    if out.prints_json(found):
         return
     page = HitLayout.here()
     for result in found["results"]:

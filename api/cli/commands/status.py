@@ -15,12 +15,11 @@ from api.operations.schemas.lag import (
     chores_out,
     drift_out,
     loop_out,
-    queue_out,
     stage_out,
 )
 from local import runner_state, stack
 from shared.embedding.vectors import live_models
-from shared.errors import DatabaseConnectionError, LogchordError
+from shared.errors import LogchordError
 from shared.messaging import task_names
 from shared.postgres.pool import connect, translate_database_errors
 from shared.settings.settings import Settings
@@ -38,9 +37,7 @@ def status() -> int:
     out = output.current()
     settings = Settings.load(os.environ)
     document = gather(settings)
-    if out.as_json:
-        out.document(document)
-    else:
+    if not out.prints_json(document):
         out.data("\n".join(_lines(document)))
     return output.FAILED if document["problems"] else output.DONE
 
@@ -99,9 +96,7 @@ def _processes(home: Path, *, running: bool) -> list[dict[str, Any]]:
 
 def look(settings: Settings) -> Overview:
     """Return how the work stands, of every facility, from Postgres alone."""
-    if settings.database_url is None:
-        raise DatabaseConnectionError
-    url = settings.database_url.get_secret_value()
+    url = settings.require_database_url()
     with (
         connect(url, application="status", options=_BOUNDED) as conn,
         translate_database_errors(),
@@ -118,7 +113,7 @@ def _read_database(settings: Settings, document: dict[str, Any]) -> None:
     seen = look(settings)
     queues = work_overview.by_queue(seen.processes, task_names.QUEUES)
     document["workers"] = [asdict(row) for row in seen.processes]
-    document["queues"] = [queue_out(one) for one in queues]
+    document["queues"] = [asdict(one) for one in queues]
     document["upkeep"] = [loop_out(one) for one in seen.loops]
     document["chores"] = chores_out(seen)
     document["stages"] = [stage_out(one) for one in seen.stages]

@@ -41,9 +41,7 @@ def doctor() -> int:
     ]
     startup = stack.read_startup(settings.home)
     parts = footprints(settings)
-    if out.as_json:
-        out.document(_document(found, startup, parts))
-    else:
+    if not out.prints_json(_document(found, startup, parts)):
         out.data("\n".join([*map(_line, found), "", *_measured(startup, parts)]))
     failed = any(check.state == "failed" for check in found)
     return output.FAILED if failed else output.DONE

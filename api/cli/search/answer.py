@@ -65,8 +65,7 @@ def at_other_times(
 
 def show_plan(out: output.Output, plan: dict[str, Any]) -> None:
     """Print what a search would do, as `--debug` does of one that was carried out."""
-    if out.as_json:
-        out.document(plan)
+    if out.prints_json(plan):
         return
     page = HitLayout.here()
     say_diagnostics(out, plan, page)

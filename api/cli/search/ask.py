@@ -75,9 +75,7 @@ def ask(
             out.say(labelled("job", [job["job_id"]], fact_width()))
         show_words(client, job["job_id"], out if debugs else None)
         answer = await_jobs.response(client, job["job_id"])
-    if out.as_json:
-        out.document(answer)
-    else:
+    if not out.prints_json(answer):
         tell_answer(out, answer)
     return output.DONE
 

@@ -172,8 +172,7 @@ def search(  # noqa: PLR0913 - one for each option
 
 def _tell_parts(out: output.Output, answer: dict[str, Any], *, whole: bool) -> None:
     """Print what each part of a question has found, as it was asked to be."""
-    if out.as_json:
-        out.document(answer if whole else agentic.wire(answer))
+    if out.prints_json(answer if whole else agentic.wire(answer)):
         return
     for line in agentic.lines(answer):
         out.data(line)
@@ -209,9 +208,7 @@ def _tell(
 def _submit(out: output.Output, client: httpx2.Client, body: dict[str, Any]) -> int:
     """Leave a search to go on by itself, and print its name."""
     job = api_client.call(client, "POST", await_jobs.PATH, json=body)
-    if out.as_json:
-        out.document(job)
-    else:
+    if not out.prints_json(job):
         out.data(job["job_id"])
         out.say(f"What it finds: logchord search --job {job['job_id']}")
     return output.DONE

@@ -25,9 +25,7 @@ def why_not(*, job_id: UUID, ref: str) -> None:
     out = output.current()
     with api_client.open_client(out) as client:
         said = fetch_reason(client, job_id, ref)
-    if out.as_json:
-        out.document(said)
-    else:
+    if not out.prints_json(said):
         tell(out, said)
 
 

@@ -11,7 +11,6 @@ from api.cli import output
 from api.cli.output import CommandError
 from shared.access import keys
 from shared.entries.removal import retention
-from shared.errors import DatabaseConnectionError
 from shared.postgres.pool import connection, make_pool
 from shared.settings.settings import Settings
 from shared.sources import source_state
@@ -38,17 +37,13 @@ def delete_entries(*, name: str, tenant: str, yes: bool) -> None:
     """
     out = output.current()
     settings = Settings.load(os.environ)
-    if settings.database_url is None:
-        raise DatabaseConnectionError
-    url = settings.database_url.get_secret_value()
+    url = settings.require_database_url()
     with make_pool(url, application="delete-entries", size=1) as pool:
         _check_removed(pool, settings, name)
         if not yes:
             click.confirm(f"Delete every entry of {name}?", abort=True, err=True)
         count = _delete(pool, settings, tenant, name)
-    if out.as_json:
-        out.document({"source": name, "deleted": count})
-    else:
+    if not out.prints_json({"source": name, "deleted": count}):
         out.data(f"deleted {count:,} entries of {name}")
 
 

@@ -39,10 +39,8 @@ source.add_command(delete_entries)
 def list_sources() -> None:
     """List every source, how far behind it is, and what is wrong with it."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        found = api_client.call(client, "GET", _PATH)["items"]
-    if out.as_json:
-        out.document(found)
+    found = api_client.ask("GET", _PATH)["items"]
+    if out.prints_json(found):
         return
     rows = [_row(one) for one in found]
     head = ("SOURCE", "ADAPTER", "ENTRIES", "NEWEST", "ANSWERED", "BACK TO", "STATE")
@@ -61,10 +59,8 @@ def list_sources() -> None:
 def show(*, name: str) -> None:
     """Show one source, with its last run."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        one = api_client.call(client, "GET", _address(name))
-    if out.as_json:
-        out.document(one)
+    one = api_client.ask("GET", _address(name))
+    if out.prints_json(one):
         return
     last = one["last_run"] or {}
     for label, value in (
@@ -93,10 +89,8 @@ def show(*, name: str) -> None:
 def check(*, name: str) -> int:
     """Read one page of a source, show it, and store nothing."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        found = api_client.call(client, "POST", f"{_address(name)}/check")
-    if out.as_json:
-        out.document(found)
+    found = api_client.ask("POST", f"{_address(name)}/check")
+    if out.prints_json(found):
         return output.DONE
     out.data(f"It answers in {found['took_ms']:.0f} ms.")
     for label, told in findings.lines(found):
@@ -187,11 +181,8 @@ def reload_sources(*, confirm_identity: bool) -> int:
     """Take over what the configuration file says of sources by now."""
     out = output.current()
     params = {"confirm_identity": "true"} if confirm_identity else None
-    with api_client.open_client(out) as client:
-        found = api_client.call(client, "POST", f"{_PATH}/reload", params=params)
-    if out.as_json:
-        out.document(found)
-    else:
+    found = api_client.ask("POST", f"{_PATH}/reload", params=params)
+    if not out.prints_json(found):
         for word in ("added", "changed", "removed"):
             for name in found[word]:
                 out.data(f"{word} {name}")
@@ -216,8 +207,7 @@ def list_runs(*, name: str, limit: int) -> None:
     with api_client.open_client(out) as client:
         params = {"source": name, "limit": limit}
         found = api_client.call(client, "GET", "/v1/runs", params=params)["items"]
-    if out.as_json:
-        out.document(found)
+    if out.prints_json(found):
         return
     if not found:
         out.say(f"No run of {plain(name)} is known; `logchord source list` names them.")
@@ -234,21 +224,15 @@ def list_runs(*, name: str, limit: int) -> None:
 def cancel(*, run_id: str) -> None:
     """End a run here and now; what it has stored stays."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        run = api_client.call(client, "DELETE", f"/v1/runs/{quote(run_id, safe='')}")
-    if out.as_json:
-        out.document(run)
-    else:
+    run = api_client.ask("DELETE", f"/v1/runs/{quote(run_id, safe='')}")
+    if not out.prints_json(run):
         out.data(f"{run['source']} {run['kind']} {_counts(run)}")
 
 
 def _operate(name: str, what: str) -> None:
     out = output.current()
-    with api_client.open_client(out) as client:
-        one = api_client.call(client, "POST", f"{_address(name)}/{what}")
-    if out.as_json:
-        out.document(one)
-    else:
+    one = api_client.ask("POST", f"{_address(name)}/{what}")
+    if not out.prints_json(one):
         out.data(f"{one['name']} {_state(one)}")
 
 

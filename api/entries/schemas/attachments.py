@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from api.server.body_model import dump_fields
 from shared.entries.reading.inline_images import Shown
 from shared.entries.saving.attachment_rows import Attached
 
@@ -59,19 +60,11 @@ def inline_out(shown: Iterable[Shown]) -> list[dict[str, str]]:
 
 def attachment_out(one: Attached) -> dict[str, Any]:
     """Return a file's body, ready to be written as JSON."""
-    return {
-        "attachment_id": str(one.id),
-        "filename": one.filename,
-        "media_type": one.media_type,
-        "declared_type": one.declared_type,
-        "bytes": one.declared_bytes if one.size is None else one.size,
-        "sha256": None if one.sha256 is None else one.sha256.hex(),
-        "caption": one.caption,
-        "text_extracted": one.text_extracted,
-        "state": one.state,
-        "url": one.url,
-        "error": one.error,
-        "thumbnail": f"/v1/attachments/{one.id}/thumbnail"
-        if one.has_thumbnail
-        else None,
-    }
+    return dump_fields(
+        AttachmentOut,
+        one,
+        attachment_id=one.id,
+        bytes=one.declared_bytes if one.size is None else one.size,
+        sha256=None if one.sha256 is None else one.sha256.hex(),
+        thumbnail=f"/v1/attachments/{one.id}/thumbnail" if one.has_thumbnail else None,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, Response
@@ -18,7 +18,6 @@ from api.operations.schemas.lag import (
     drift_out,
     loop_out,
     paused_stages,
-    queue_out,
     semantic_out,
     stage_out,
     worker_out,
@@ -194,7 +193,7 @@ def make_lag_body(seen: Standing, scope: Scope) -> dict[str, Any]:
         "stages": [stage_out(one) for one in work.stages],
         "index": seen.index,
         "workers": [
-            queue_out(one)
+            asdict(one)
             for one in work_overview.by_queue(work.processes, task_names.QUEUES)
         ],
         "locks": [{"name": one.name, "holder": one.holder} for one in work.loops],

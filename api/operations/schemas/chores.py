@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.times.rfc3339 import timestamp
+from api.server.body_model import dump_fields
 from shared.work.chore_records import Maintenance
 
 
@@ -109,22 +109,13 @@ class MaintenanceOut(BaseModel):
 
 def maintenance_out(one: Maintenance) -> dict[str, Any]:
     """Return a chore with its rate and the time it still takes."""
-    return {
-        "maintenance_id": str(one.id),
-        "kind": one.kind,
-        "state": one.state,
-        "phase": one.phase,
-        "done": one.done,
-        "total": one.total,
-        "per_minute": _rounded(one.per_minute),
-        "eta_seconds": _rounded(one.eta_seconds),
-        "attempts": one.attempts,
-        "error": one.error,
-        "result": one.result,
-        "created_at": timestamp(one.created_at),
-        "started_at": timestamp(one.started_at),
-        "ended_at": timestamp(one.ended_at),
-    }
+    return dump_fields(
+        MaintenanceOut,
+        one,
+        maintenance_id=one.id,
+        per_minute=_rounded(one.per_minute),
+        eta_seconds=_rounded(one.eta_seconds),
+    )
 
 
 def _rounded(value: float | None) -> float | None:

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.server.body_model import dump_fields
 from shared.embedding.vectors.model_registry import ModelStatus
-from shared.times.rfc3339 import timestamp
 
 
 class ReembedIn(BaseModel):
@@ -92,16 +92,14 @@ class EmbedModelsOut(BaseModel):
 def embed_model_out(one: ModelStatus) -> dict[str, Any]:
     """Return a model with its counts."""
     model = one.model
-    return {
-        "model": model.model,
-        "state": one.state,
-        "active": model.live,
-        "dimension": model.dimension,
-        "table": model.table_name,
-        "rows": one.rows,
-        "entries": one.entries,
-        "missing": one.missing,
-        "similarity_floor": round(model.similarity_floor, 3),
-        "languages": list(one.languages),
-        "created_at": timestamp(model.created_at),
-    }
+    return dump_fields(
+        EmbedModelOut,
+        one,
+        model=model.model,
+        active=model.live,
+        dimension=model.dimension,
+        table=model.table_name,
+        similarity_floor=round(model.similarity_floor, 3),
+        languages=list(one.languages),
+        created_at=model.created_at,
+    )

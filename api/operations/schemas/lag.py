@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.server.body_model import dump_fields
 from shared.embedding.vectors.semantic_preconditions import Preconditions
 from shared.times.rfc3339 import timestamp
 from shared.work import diagnosis
@@ -16,7 +17,7 @@ from shared.work.lag import ANY_TENANT, StageLag
 from shared.work.live_processes import Process
 from shared.work.stage_pauses import BUDGET_SPENT, Pause
 from shared.work.upkeep_loops import LoopState
-from shared.work.work_overview import Overview, QueueState
+from shared.work.work_overview import Overview
 
 
 class Loose(BaseModel):
@@ -159,33 +160,17 @@ def semantic_out(found: Preconditions, *, admin: bool) -> dict[str, Any]:
 
 def stage_out(one: StageLag) -> dict[str, Any]:
     """Return one stage."""
-    return {
-        "stage": one.stage,
-        "due": one.due,
-        "bulk": one.bulk,
-        "overdue": one.overdue,
-        "oldest_seconds": round(one.oldest_seconds, 1),
-        "leased": one.leased,
-        "quarantined": one.quarantined,
-        "per_minute": one.per_minute,
-        "watermark": timestamp(one.watermark),
-        "paused": paused_out(one.paused) if one.paused else None,
-    }
+    return dump_fields(
+        StageOut,
+        one,
+        oldest_seconds=round(one.oldest_seconds, 1),
+        paused=paused_out(one.paused) if one.paused else None,
+    )
 
 
 def paused_out(pause: Pause) -> dict[str, Any]:
     """Return why a stage rests; never what the driver or an entry said."""
-    return {
-        "code": pause.code,
-        "since": timestamp(pause.since),
-        "until": timestamp(pause.until) if pause.until else None,
-        "message": diagnosis.pause_sentence(pause),
-    }
-
-
-def queue_out(one: QueueState) -> dict[str, Any]:
-    """Return the workers of one queue."""
-    return {"queue": one.queue, "alive": one.alive, "stale": one.stale}
+    return dump_fields(PausedOut, pause, message=diagnosis.pause_sentence(pause))
 
 
 def worker_out(one: Process) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.times.rfc3339 import timestamp
+from api.server.body_model import dump_fields
 from shared.work.quarantine import Quarantined, Released
 
 Filter = Annotated[str, Field(min_length=1, max_length=255)]
@@ -72,28 +72,9 @@ class ReleasedOut(BaseModel):
 
 def quarantined_out(one: Quarantined) -> dict[str, Any]:
     """Return one of them; ids and reasons, never an entry's text."""
-    return {
-        "quarantine_id": str(one.id),
-        "entry_id": None if one.entry_id is None else str(one.entry_id),
-        "source": one.source,
-        "external_id": one.external_id,
-        "stage": one.stage,
-        "revision": one.revision,
-        "attempts": one.attempts,
-        "error": one.error,
-        "first_at": timestamp(one.first_at),
-        "last_at": timestamp(one.last_at),
-        "excerpt": one.excerpt,
-        "times": one.times,
-    }
+    return dump_fields(QuarantinedOut, one, quarantine_id=one.id)
 
 
 def released_out(one: Released, rest: str | None = None) -> dict[str, Any]:
     """Return the result of a release as JSON, with the cursor of its rest."""
-    return {
-        "released": one.released,
-        "resumed": one.resumed,
-        "still_quarantined": one.still_quarantined,
-        "complete": rest is None,
-        "next_cursor": rest,
-    }
+    return dump_fields(ReleasedOut, one, complete=rest is None, next_cursor=rest)

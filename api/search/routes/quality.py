@@ -14,12 +14,15 @@ from api.search.schemas.quality import (
     AnalyticsIn,
     AnalyticsOut,
     FeedbackIn,
+    QualityAlertOut,
     QualityAlerts,
     QualityMetrics,
     SearchEventIn,
+    UnwrittenWordOut,
     UnwrittenWords,
 )
 from api.search.unified_search import require_unified_search
+from api.server.body_model import dump_fields
 from api.server.json_response import as_json
 from api.strict_route import strict_router
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
@@ -35,7 +38,6 @@ from shared.search.quality import (
 from shared.search.quality.quality_signals import MOST_ALERTS, AlertRules
 from shared.search.quality.search_events import EventKeys, SearchEvent
 from shared.text import door
-from shared.times.rfc3339 import timestamp
 
 log = get_logger()
 
@@ -138,15 +140,7 @@ def get_words(caller: Caller, ctx: Ctx, window_hours: Hours = 24 * 7) -> Respons
     with connection(ctx.pool) as conn:
         found = unwritten_words.list_unwritten_words(conn, caller.scope.tenant, since)
     items = [
-        {
-            "word": one.word,
-            "device": one.device or None,
-            "asked": one.asked,
-            "instead": one.instead,
-            "first_at": timestamp(one.first_at),
-            "last_at": timestamp(one.last_at),
-        }
-        for one in found
+        dump_fields(UnwrittenWordOut, one, device=one.device or None) for one in found
     ]
     return as_json({"items": items})
 
@@ -167,16 +161,7 @@ def alerts_of(caller: CallerInfo, ctx: ApiContext, hours: int) -> Mapping[str, A
         found = quality_signals.load_alerts(
             conn, caller.scope.tenant, since, until, _rules(ctx)
         )
-    items = [
-        {
-            "type": one.type,
-            "query_key": one.query_key,
-            "count": one.count,
-            "first_at": timestamp(one.first_at),
-            "last_at": timestamp(one.last_at),
-        }
-        for one in found[:MOST_ALERTS]
-    ]
+    items = [dump_fields(QualityAlertOut, one) for one in found[:MOST_ALERTS]]
     return {"items": items}
 
 

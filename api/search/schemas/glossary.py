@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.server.body_model import dump_fields
 from shared.glossary.term_usage import Term
 
 State = Literal["proposed", "approved", "rejected"]
@@ -56,19 +57,7 @@ class ProposalIn(BaseModel):
 
 def term_out(one: Term) -> dict[str, Any]:
     """Return a term as it is told."""
-    return {
-        "term": one.term,
-        "expansions": list(one.forms),
-        "state": one.state,
-        "entries": one.entries,
-        "evidence": [
-            {
-                "expansion": said.form,
-                "entry_id": str(said.entry_id),
-                "source": said.source,
-                "external_id": said.external_id,
-                "quote": said.quote,
-            }
-            for said in one.evidence
-        ],
-    }
+    evidence = [
+        dump_fields(EvidenceOut, said, expansion=said.form) for said in one.evidence
+    ]
+    return dump_fields(TermOut, one, expansions=list(one.forms), evidence=evidence)

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from api.search.schemas.search import SearchRequest
+from api.server.body_model import dump_fields
 from api.server.field_types import WHOLE, Share
 from shared.errors import InvalidRequestError
 from shared.text import door
@@ -198,22 +199,14 @@ def saved_out(saved: SavedSearch, secret: str) -> dict[str, Any]:
     """Return a saved search as its owner is told."""
     rule = saved.rule
     quiet = rule.quiet_hours
-    return {
-        "id": str(saved.id),
-        "name": saved.name,
-        "request": saved.request,
-        "semantic": saved.semantic,
-        "similarity_threshold": saved.similarity_threshold,
-        "alert": {
-            **rule.to_values(),
-            "enabled": rule.enabled,
-            "quiet_hours": quiet and {"from": quiet[0], "until": quiet[1]},
-            "since": timestamp(saved.alerts_since),
-            "signing_secret": secret,
-        },
-        "created_at": timestamp(saved.created_at),
-        "updated_at": timestamp(saved.updated_at),
+    alert = {
+        **rule.to_values(),
+        "enabled": rule.enabled,
+        "quiet_hours": quiet and {"from": quiet[0], "until": quiet[1]},
+        "since": timestamp(saved.alerts_since),
+        "signing_secret": secret,
     }
+    return dump_fields(SavedSearchOut, saved, alert=alert)
 
 
 def preview_out(found: Preview) -> dict[str, Any]:
@@ -221,14 +214,7 @@ def preview_out(found: Preview) -> dict[str, Any]:
     return {
         "would_have_fired": found.would_have_fired,
         "samples": [
-            {
-                "entry_id": str(one.id),
-                "source": one.source,
-                "external_id": one.external_id,
-                "title": one.title,
-                "entry_time": timestamp(one.entry_time),
-                "matched_by": ways,
-            }
+            dump_fields(PreviewSample, one, entry_id=one.id, matched_by=ways)
             for one, ways in found.samples
         ],
     }
@@ -236,12 +222,4 @@ def preview_out(found: Preview) -> dict[str, Any]:
 
 def alert_out(one: AlertRow) -> dict[str, Any]:
     """Return an alert as it is told."""
-    return {
-        "alert_id": str(one.id),
-        "entry_id": str(one.entry_id),
-        "at": timestamp(one.at),
-        "matched_by": one.matched_by,
-        "delivered_at": timestamp(one.delivered_at),
-        "attempts": one.attempts,
-        "last_error": one.last_error,
-    }
+    return dump_fields(SentAlert, one, alert_id=one.id)
