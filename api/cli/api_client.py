@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shared.settings.settings import Settings
 
 _PAGE = 100
-_CONNECT_SECONDS, _SLOW_SECONDS = 10.0, 3.0
+_CONNECT_SECONDS, _SLOW_SECONDS, _ANSWER_SECONDS = 10.0, 3.0, 60.0
 # What a proxy says as long as what it stands before is not there.
 _FOR_A_WHILE = frozenset({429, 502, 503, 504})
 _NAMED = re.compile(r"'([^']{1,100})'")
@@ -36,7 +36,7 @@ def base_url(settings: Settings) -> str:
     return f"http://{bracketed}:{settings.port}{settings.base_path}"
 
 
-def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx2.Client:
+def open_client(out: output.Output) -> httpx2.Client:
     """Return a client for the API that `--url`, the environment or the home names."""
     from shared.settings.settings import Settings
 
@@ -52,7 +52,7 @@ def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx2.
     return httpx2.Client(
         base_url=url.rstrip("/"),
         headers=headers,
-        timeout=httpx2.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
+        timeout=httpx2.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS),
         trust_env=not is_here(url),
     )
 

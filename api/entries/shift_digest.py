@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -34,15 +33,6 @@ _LOCKS = re.compile(
 _EXCERPT_CHARS = 280
 
 
-@dataclass(slots=True)
-class _Sections:
-    handover: list[dict[str, Any]] = field(default_factory=list)
-    open: list[dict[str, Any]] = field(default_factory=list)
-    resolved: list[dict[str, Any]] = field(default_factory=list)
-    locks: list[dict[str, Any]] = field(default_factory=list)
-    new: list[dict[str, Any]] = field(default_factory=list)
-
-
 def build_digest(
     ctx: ApiContext,
     conn: Connection[TupleRow],
@@ -67,31 +57,26 @@ def build_digest(
         scope,
         [(one.source, one.thread_id, one.entry_id) for one in incidents],
     )
-    sections = _Sections()
+    names = ("handover", "open", "resolved", "locks", "devices", "new")
+    sections: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for entry, body in zip(entries, shown, strict=True):
         state = states.get(entry.entry_id)
         item = _item(body, state)
         if entry.kind == "shift_summary":
-            sections.handover.append(item)
+            sections["handover"].append(item)
         elif state == "resolved":
-            sections.resolved.append(item)
+            sections["resolved"].append(item)
         elif state is not None:
-            sections.open.append(item)
+            sections["open"].append(item)
         elif _LOCKS.search(f"{entry.title}\n{entry.text}"):
-            sections.locks.append(item)
+            sections["locks"].append(item)
         else:
-            sections.new.append(item)
+            sections["new"].append(item)
+    sections["devices"] = _devices(shown)
     return {
         "from": timestamp(since),
         "to": timestamp(until),
-        "sections": {
-            "handover": sections.handover,
-            "open": sections.open,
-            "resolved": sections.resolved,
-            "locks": sections.locks,
-            "devices": _devices(shown),
-            "new": sections.new,
-        },
+        "sections": sections,
         "complete": len(found) <= MOST_ENTRIES,
     }
 

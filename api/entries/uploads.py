@@ -93,7 +93,9 @@ class Uploads:
         opened = nullcontext(upload.pieces())
         try:
             with keep_files.receive_file(opened, name, max_bytes=most) as got:
-                asked = _asked(scope, entry_id, got, name, key)
+                route = f"POST /v1/entries/{entry_id}/attachments"
+                whole = got.sha256 + name.encode()
+                asked = idempotency.request(scope, route, key, whole)
                 known = self._known(scope, entry_id, got, name, asked)
                 if known is not None:
                     return known
@@ -111,9 +113,7 @@ class Uploads:
     def _check_entry(
         self, conn: Connection[TupleRow], scope: Scope, entry_id: UUID
     ) -> None:
-        entry = read_entries.require_entry(
-            read_entries.load_entry(conn, scope, entry_id)
-        )
+        entry = read_entries.load_present_entry(conn, scope, entry_id)
         configured = self._settings.sources
         now = source_state.current_settings(conn, configured, [entry.source])
         if entry.source in now and now[entry.source].is_pulled:
@@ -184,17 +184,6 @@ def _answered(
         return Accepted(kept["status"], body, replayed=True)
     idempotency.end(conn, asked, {"status": status, "attachment_id": str(one.id)})
     return Accepted(status, body)
-
-
-def _asked(
-    scope: Scope, entry_id: UUID, got: Received, name: str, key: str | None
-) -> idempotency.Request | None:
-    if key is None:
-        return None
-    route = f"POST /v1/entries/{entry_id}/attachments"
-    who = scope.key_id or scope.subject
-    whole = got.sha256 + name.encode()
-    return idempotency.request(scope.tenant, who, route, key, whole)
 
 
 def _name(sent: str) -> str:

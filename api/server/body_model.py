@@ -41,10 +41,14 @@ def body_model(
 def dump_fields(
     model: type[BaseModel], thing: object, /, **given: object
 ) -> dict[str, Any]:
-    """Return the fields of a body as JSON: those given, the others as the thing has."""
+    """Return the fields of a body as JSON: those given, the others as the thing has.
+
+    A field with a default is left out unless it is given.
+    """
     return {
         name: _as_sent(given[name] if name in given else getattr(thing, name))
-        for name in model.model_fields
+        for name, one in model.model_fields.items()
+        if name in given or one.is_required()
     }
 
 

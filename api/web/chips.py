@@ -109,7 +109,7 @@ def rotate_questions(questions: Sequence[str], whose: Scope, at: int) -> list[st
     """
     if not questions:
         return []
-    seed = f"{whose.tenant} {whose.key_id or whose.subject} {at // _BUCKET_SECONDS}"
+    seed = f"{whose.tenant} {whose.caller} {at // _BUCKET_SECONDS}"
     first = zlib.crc32(seed.encode()) % len(questions)
     return [*questions[first:], *questions[:first]]
 

@@ -16,7 +16,6 @@ from api.web.routes import (
     saved_page,
     search_page,
     source_pages,
-    thread_page,
 )
 
 ROUTERS = (
@@ -28,7 +27,6 @@ ROUTERS = (
             home_page,
             search_page,
             entry_page,
-            thread_page,
             live_page,
             digest_page,
             job_pages,

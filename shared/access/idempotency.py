@@ -11,6 +11,7 @@ from typing import Any, LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.access.scope import Scope
 from shared.errors import ConflictError, InvalidRequestError
 
 _KEY = re.compile(r"^[\x21-\x7e]{1,128}$")
@@ -51,12 +52,16 @@ class Request:
         return asdict(self)
 
 
-def request(tenant: str, caller: str, route: str, key: str, body: bytes) -> Request:
-    """Return the request of a key, or refuse a key that cannot be one."""
+def request(scope: Scope, route: str, key: str | None, body: bytes) -> Request | None:
+    """Return the request of a key, if there is one, or refuse what is no key."""
+    if key is None:
+        return None
     if not _KEY.fullmatch(key):
         message = "An Idempotency-Key is 1 to 128 visible ASCII characters."
         raise InvalidRequestError(message, code="idempotency_key_invalid")
-    return Request(tenant, caller, route, key, hashlib.sha256(body).digest())
+    return Request(
+        scope.tenant, scope.caller, route, key, hashlib.sha256(body).digest()
+    )
 
 
 def begin(conn: Connection[TupleRow], asked: Request) -> dict[str, Any] | None:

@@ -28,6 +28,11 @@ class Scope:
     everywhere: bool = False
 
     @property
+    def caller(self) -> str:
+        """Return the name of whoever asks: the key, or the subject without one."""
+        return self.key_id or self.subject
+
+    @property
     def watched(self) -> str:
         """Return whose due work the caller may see and release; `*` is all tenants'."""
         return "*" if self.everywhere else self.tenant

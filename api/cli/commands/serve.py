@@ -6,7 +6,7 @@ import os
 import resource
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
     from shared.settings.settings import Settings
 
-_GRACEFUL_SECONDS = 10
+_SERVING: dict[str, Any] = {
+    "loop": "uvloop",
+    # The application writes one line per request itself, with its request id.
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+    # Who may set X-Forwarded-For is a setting, judged by the application.
+    "proxy_headers": False,
+    "timeout_graceful_shutdown": 10,
+}
 _FLOWER_TASKS_KEPT = 10_000
 _CONNECTIONS = 16_384
 
@@ -55,17 +64,10 @@ def api() -> None:
         factory=True,
         host=settings.host,
         port=settings.port,
-        loop="uvloop",
         http=connection_timeouts.bounded(
             settings.api.head_seconds, settings.api.body_seconds
         ),
-        # The application writes one line per request itself, with its request id.
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # Who may set X-Forwarded-For is a setting, judged by the application.
-        proxy_headers=False,
-        timeout_graceful_shutdown=_GRACEFUL_SECONDS,
+        **_SERVING,
     )
 
 
@@ -102,12 +104,7 @@ def mcp(*, stdio: bool) -> None:
         mcp_server.create_mcp_app(settings),
         host=settings.host,
         port=settings.mcp.port,
-        loop="uvloop",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_GRACEFUL_SECONDS,
+        **_SERVING,
     )
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from api.cli import output
-from api.cli.doctor import checks, database_checks, source_checks, work_checks
+from api.cli.commands import status
+from api.cli.doctor import checks, database_checks, source_checks
 from api.cli.doctor.checks import Check
 from local import measure, runner_state, stack
 from local.measure import Footprint
+from shared.errors import LogchordError
 from shared.settings.settings import Settings, load_report
 
 _MARKS = {
@@ -37,7 +39,7 @@ def doctor() -> int:
         *checks.of_backends(settings),
         *checks.of_processes(settings),
         *source_checks.of_sources(settings),
-        *work_checks.of_work(settings),
+        *_of_work(settings),
     ]
     startup = stack.read_startup(settings.home)
     parts = footprints(settings)
@@ -60,6 +62,19 @@ def footprints(settings: Settings) -> list[Footprint]:
         servers = stack.server_pids(home)
         parts += [measure.footprint(name, server) for name, server in servers.items()]
     return parts
+
+
+def _of_work(settings: Settings) -> Iterator[Check]:
+    """Look at the work; where Postgres does not answer, its own check says so."""
+    try:
+        seen = status.look(settings)
+    except LogchordError:
+        return
+    for sentence in seen.problems:
+        yield Check("work", "failed", sentence)
+    if not seen.problems:
+        waiting = sum(one.due + one.bulk for one in seen.stages)
+        yield Check("work", "ok", f"{waiting} rows are due, nothing is in the way")
 
 
 def _line(check: Check) -> str:

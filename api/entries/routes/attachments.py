@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
-from fastapi import Depends, Header, Request, Response
+from fastapi import Depends, Request, Response
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
@@ -24,6 +24,7 @@ from api.entries.schemas.attachments import (
 from api.entries.uploads import Upload
 from api.server.errors import CarriedError, documented
 from api.server.json_response import as_json
+from api.server.parameters import IdempotencyKey
 from api.strict_route import strict_router
 from shared.enrich.attachments import attachment_states
 from shared.enrich.attachments.file_store import FileStore
@@ -64,10 +65,6 @@ _BODY: dict[str, Any] = {
 # Whatever it is, nobody runs it.
 _INERT = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff"}
 _JPEG = "image/jpeg"
-_UNIQUE_KEY = Header(
-    description="The same key again gets the same answer.",
-    json_schema_extra={"pattern": "^[!-~]{1,128}$"},
-)
 
 
 @router.get(
@@ -80,9 +77,7 @@ _UNIQUE_KEY = Header(
 def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Every file, those too that are still to be fetched or lie elsewhere."""
     with connection(ctx.pool) as conn:
-        entry = read_entries.require_entry(
-            read_entries.load_entry(conn, caller.scope, entry_id)
-        )
+        entry = read_entries.load_present_entry(conn, caller.scope, entry_id)
         found = attachment_rows.load_attachments(conn, caller.scope.tenant, [entry_id])
     files = found.get(entry_id, [])
     shown = inline_images.find_inline_images(entry.text, entry.text_format, files)
@@ -107,7 +102,7 @@ async def post_attachment(
     request: Request,
     caller: Caller,
     ctx: Ctx,
-    idempotency_key: Annotated[str | None, _UNIQUE_KEY] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Answer once the file is stored and named; an archive is looked through first."""
     await ctx.uploads.check(caller.scope, entry_id)

@@ -17,6 +17,7 @@ from api.entries.entry_bodies import bodies
 from api.entries.schemas.changes import ChangePage
 from api.server import thread_pool
 from api.server.json_response import as_json
+from api.server.parameters import PageSize
 from api.strict_route import strict_router
 from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
@@ -57,7 +58,7 @@ async def list_changes(
         str | None,
         Query(description="A `next_after`; absent: from the start."),
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 100,
+    limit: PageSize = 100,
     wait_ms: Annotated[
         int, Query(ge=0, le=30_000, description="Wait so long while there is nothing.")
     ] = 0,

@@ -23,6 +23,8 @@ from api.entries.schemas.entries import (
 from api.entries.schemas.pushed import PushedEntries, PushedEntry
 from api.server.errors import documented
 from api.server.json_response import as_json
+from api.server.list_page import ListPage, check_page_size
+from api.server.parameters import IdempotencyKey, PageSize, WaitFor, WaitMs
 from api.strict_route import (
     DoorRequest,
     Handler,
@@ -31,7 +33,6 @@ from api.strict_route import (
     strict_router,
 )
 from shared.access import idempotency
-from shared.access.cursors import Binding
 from shared.entries.reading import read_entries, revisions
 from shared.entries.saving import write_rights
 from shared.entries.saving.save import tombstone
@@ -94,12 +95,6 @@ class PushRoute(StrictRoute):
 
 router = strict_router("/v1/entries", "entries", route_class=PushRoute)
 
-_UNIQUE_KEY = Header(
-    description="The same key again gets the same answer.",
-    # Written down here and checked elsewhere: the refusal has a code of its own.
-    json_schema_extra={"pattern": "^[!-~]{1,128}$"},
-)
-
 
 @router.post(
     "",
@@ -121,21 +116,16 @@ async def post_entries(
     request: Request,
     caller: Caller,
     ctx: Ctx,
-    idempotency_key: Annotated[str | None, _UNIQUE_KEY] = None,
-    wait_for: Annotated[
-        Literal["index"] | None, Query(description="Answer once it can be found.")
-    ] = None,
-    wait_ms: Annotated[int, Query(ge=0, le=30_000)] = 5000,
+    idempotency_key: IdempotencyKey = None,
+    wait_for: WaitFor = None,
+    wait_ms: WaitMs = 5000,
 ) -> Response:
     """Answer 201 or 200 once entry and due work are committed in Postgres."""
     ctx.backlog.check()
-    asked = None
-    if idempotency_key is not None:
-        whole = await request.body()
-        who = caller.scope.key_id or caller.scope.subject
-        asked = idempotency.request(
-            caller.scope.tenant, who, "POST /v1/entries", idempotency_key, whole
-        )
+    whole = await request.body() if idempotency_key is not None else b""
+    asked = idempotency.request(
+        caller.scope, "POST /v1/entries", idempotency_key, whole
+    )
     verdict, replayed = await asyncio.to_thread(pushes.push, ctx, caller, body, asked)
     answer = dict(verdict.body)
     if wait_for is not None and verdict.entry_ids:
@@ -160,7 +150,7 @@ def list_entries(
     external_id: Annotated[str | None, Query(min_length=1, max_length=255)] = None,
     sort: Literal["newest", "oldest", "received"] = "newest",
     include_deleted: bool = False,  # noqa: FBT001, FBT002 - a query parameter
-    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    limit: PageSize | None = None,
     cursor: str | None = None,
     detail: Annotated[
         Detail, Query(description="`brief` cuts each text to 500 characters.")
@@ -185,17 +175,13 @@ def list_entries(
         include_deleted=include_deleted,
         sort=sort,
     )
-    limit = ctx.settings.default_limit if limit is None else limit
-    if limit > ctx.settings.max_page_size:
-        message = f"limit: a page may hold {ctx.settings.max_page_size}."
-        raise InvalidRequestError.field("limit", "less_than_equal", message)
+    limit = check_page_size(ctx, limit)
     scope = caller.scope
     query = json.dumps([wanted.params, sort, scope.params], sort_keys=True)
-    who = scope.key_id or scope.subject
-    binding = Binding("GET /v1/entries", query, who, limit)
+    pages = ListPage(ctx, scope, "GET /v1/entries", query, limit)
     after = None
-    if cursor is not None:
-        time, entry_id = ctx.signer().open(cursor, binding)
+    if place := pages.open(cursor):
+        time, entry_id = place
         after = read_entries.ListingPosition(
             datetime.fromisoformat(time), UUID(entry_id)
         )
@@ -219,7 +205,7 @@ def list_entries(
         last = page[-1]
         time = last.received_at if sort == "received" else last.entry_time
         place = [time.isoformat(), str(last.entry_id)]
-        next_cursor = ctx.signer().make(place, binding)
+        next_cursor = ctx.signer().make(place, pages.binding)
     left_off = [n for n in (e.text_chars - len(e.text) for e in page) if n]
     body = {
         "items": listing.select_fields(items, names_wanted),
@@ -264,20 +250,16 @@ def list_revisions(
     entry_id: UUID,
     caller: Caller,
     ctx: Ctx,
-    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    limit: PageSize | None = None,
     cursor: str | None = None,
 ) -> Response:
     """Newest first, each with what it changed in title and text."""
     limit = ctx.settings.default_limit if limit is None else limit
-    who = caller.scope.key_id or caller.scope.subject
-    binding = Binding("GET /v1/entries/revisions", str(entry_id), who, limit)
-    newest = MAX_REVISION
-    if cursor is not None:
-        (newest,) = ctx.signer().open(cursor, binding)
+    route = "GET /v1/entries/revisions"
+    pages = ListPage(ctx, caller.scope, route, str(entry_id), limit)
+    (newest,) = pages.open(cursor) or (MAX_REVISION,)
     with connection(ctx.pool) as conn:
-        read_entries.require_entry(
-            read_entries.load_entry(conn, caller.scope, entry_id)
-        )
+        read_entries.load_present_entry(conn, caller.scope, entry_id)
         found = revisions.until(
             conn, caller.scope.tenant, entry_id, newest, limit=limit + 1
         )
@@ -285,7 +267,7 @@ def list_revisions(
     items = [revision_out(*pair) for pair in zip(found, older, strict=True)][:limit]
     next_cursor = None
     if len(found) > limit:
-        next_cursor = ctx.signer().make([found[limit].number], binding)
+        next_cursor = ctx.signer().make([found[limit].number], pages.binding)
     return as_json({"items": items, "next_cursor": next_cursor})
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Request, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import entry_edit, until_indexed
@@ -17,6 +17,7 @@ from api.entries.schemas.entries import EntryIn, EntryPatch
 from api.entries.schemas.pushed import PushedEntry
 from api.server.errors import documented
 from api.server.json_response import as_json
+from api.server.parameters import WaitFor, WaitMs
 from api.strict_route import StrictRoute, strict_router
 from shared.errors import InvalidRequestError
 
@@ -38,10 +39,6 @@ router = strict_router("", "entries", route_class=WriteRoute)
 IfMatch = Annotated[
     str | None, Header(description='Write only if this is its ETag, such as `"r3"`.')
 ]
-WaitFor = Annotated[
-    Literal["index"] | None, Query(description="Answer once it can be found.")
-]
-WaitMs = Annotated[int, Query(ge=0, le=30_000)]
 
 
 @router.put(

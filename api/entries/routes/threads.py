@@ -47,9 +47,7 @@ def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     Beside them, how things stand and the steps of the incident, as their texts say.
     """
     with connection(ctx.pool) as conn:
-        entry = read_entries.require_entry(
-            read_entries.load_entry(conn, caller.scope, entry_id)
-        )
+        entry = read_entries.load_present_entry(conn, caller.scope, entry_id)
         found = [entry]
         if entry.thread_id is not None:
             found = _members(conn, caller.scope, entry.thread_id)

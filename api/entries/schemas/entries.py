@@ -22,15 +22,15 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from api.entries.schemas.attachments import AttachmentOut, attachment_out
+from api.server.body_model import dump_fields
 from shared.adapter_contract.entry import TextFormat
 from shared.entries.identity import permalink, source_uri
-from shared.entries.reading.findings_shown import NO_DIGEST, Digest
+from shared.entries.reading.findings_shown import Digest
 from shared.entries.reading.read_entries import EntryView
 from shared.entries.reading.revisions import Revision, difference
 from shared.entries.saving.attachment_rows import Attached
 from shared.entry_fields import Kind
 from shared.messaging.stage_names import ATTACHMENTS_STAGE
-from shared.times.rfc3339 import timestamp
 
 # More names than any body has; each one that is unknown costs a kilobyte to refuse.
 MAX_FIELDS = 100
@@ -297,66 +297,43 @@ class RevisionPage(BaseModel):
 
 def revision_out(one: Revision, older: Revision | None) -> dict[str, Any]:
     """Return a revision's body; `older` is the one before it."""
-    return {
-        "revision": one.number,
-        "content_hash": one.content_hash.hex(),
-        "editor": one.editor,
-        "seen_at": timestamp(one.seen_at),
-        "diff": difference(older, one),
-    }
+    return dump_fields(
+        RevisionOut,
+        one,
+        revision=one.number,
+        content_hash=one.content_hash.hex(),
+        diff=difference(older, one),
+    )
 
 
 def entry_out(
     entry: EntryView,
     known_stages: tuple[str, ...],
     template: str | None,
-    linked: Sequence[tuple[str, UUID]] = (),
-    attached: Sequence[Attached] = (),
-    digest: Digest = NO_DIGEST,
+    linked: Sequence[tuple[str, UUID]],
+    attached: Sequence[Attached],
+    digest: Digest,
     *,
-    source_removed: bool = False,
+    source_removed: bool,
 ) -> dict[str, Any]:
     """Return an entry's body, ready to be written as JSON."""
-    return {
-        "entry_id": str(entry.entry_id),
-        "source": entry.source,
-        "external_id": entry.external_id,
-        "source_uri": source_uri(entry.tenant, entry.source, entry.external_id),
-        "permalink": permalink(entry.source, entry.external_id),
-        "url": entry.url or _from_template(template, entry.external_id),
-        "kind": entry.kind,
-        "logbooks": entry.logbooks,
-        "authors": entry.authors,
-        "title": entry.title,
-        "text": entry.text,
-        "text_format": entry.text_format,
-        "entry_time": timestamp(entry.entry_time),
-        "event_time": timestamp(entry.event_time),
-        "modified_at": timestamp(entry.modified_at),
-        "received_at": timestamp(entry.received_at),
-        **entry.field_values(),
-        "tags": entry.tags,
-        "metadata": entry.metadata,
-        "entities": entry.entities,
-        "thread_id": None if entry.thread_id is None else str(entry.thread_id),
-        "reply_to": entry.reply_to,
-        "links": [{"kind": kind, "entry_id": str(other)} for kind, other in linked],
-        "attachments": [attachment_out(one) for one in attached],
-        "language": entry.language,
-        "summary": digest.summary,
-        "keywords": list(digest.keywords),
-        "revision": entry.revision,
-        "content_hash": entry.content_hash.hex(),
-        "deleted": entry.deleted_at is not None,
-        "text_flags": entry.text_flags,
-        "stages": _stages(entry, known_stages, attached),
-        "skipped": entry.skipped_stages,
-        "origin": entry.origin,
-        "source_removed": source_removed,
-        "readers": entry.readers,
-        "visible_from": timestamp(entry.visible_from),
-        "flags": [*entry.flags, *entry.read_flags],
-    }
+    return dump_fields(
+        EntryOut,
+        entry,
+        source_uri=source_uri(entry.tenant, entry.source, entry.external_id),
+        permalink=permalink(entry.source, entry.external_id),
+        url=entry.url or _from_template(template, entry.external_id),
+        links=[{"kind": kind, "entry_id": str(other)} for kind, other in linked],
+        attachments=[attachment_out(one) for one in attached],
+        summary=digest.summary,
+        keywords=list(digest.keywords),
+        content_hash=entry.content_hash.hex(),
+        deleted=entry.deleted_at is not None,
+        stages=_stages(entry, known_stages, attached),
+        skipped=entry.skipped_stages,
+        source_removed=source_removed,
+        flags=[*entry.flags, *entry.read_flags],
+    )
 
 
 def _stages(

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
-from fastapi import Header, Query, Response
+from fastapi import Query, Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -23,6 +23,8 @@ from api.operations.schemas.quarantine import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
+from api.server.list_page import ListPage, check_page_size
+from api.server.parameters import IdempotencyKey, PageSize
 from api.strict_route import strict_router
 from shared.access import idempotency
 from shared.access.cursors import Binding
@@ -41,12 +43,6 @@ log = get_logger()
 
 router = strict_router("/v1/quarantine", "operations", needs("admin"))
 
-_ONCE = Header(
-    description="The same key again gets the same answer.",
-    # Written down here and checked elsewhere: the refusal has a code of its own.
-    json_schema_extra={"pattern": "^[!-~]{1,128}$"},
-)
-
 
 @router.get(
     "",
@@ -59,28 +55,19 @@ def list_quarantine(
     source: Annotated[Filter | None, Query()] = None,
     stage: Annotated[Filter | None, Query()] = None,
     code: Annotated[Filter | None, Query()] = None,
-    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    limit: PageSize | None = None,
     cursor: str | None = None,
 ) -> Response:
     """Newest first, of your facility; with a key of `*` everybody's, and messages."""
-    limit = ctx.settings.default_limit if limit is None else limit
-    if limit > ctx.settings.max_page_size:
-        message = f"limit: a page may hold {ctx.settings.max_page_size}."
-        raise InvalidRequestError.field("limit", "less_than_equal", message)
+    limit = check_page_size(ctx, limit)
     query = json.dumps([caller.scope.watched, source, stage, code])
-    binding = Binding("GET /v1/quarantine", query, _who(caller), limit)
-    after = None
-    if cursor is not None:
-        (last,) = ctx.signer().open(cursor, binding)
-        after = UUID(last)
+    pages = ListPage(ctx, caller.scope, "GET /v1/quarantine", query, limit)
+    after = pages.open_id(cursor)
     with connection(ctx.pool) as conn:
         whose = lag.reach(conn, caller.scope.watched)
         which = Which(whose, source=source, stage=stage, code=code)
         found = quarantine.list_quarantined(conn, which, limit=limit + 1, after=after)
-    page = found[:limit]
-    next_cursor = None
-    if len(found) > limit:
-        next_cursor = ctx.signer().make([str(page[-1].id)], binding)
+    page, next_cursor = pages.close(found)
     body = {"items": [quarantined_out(one) for one in page], "next_cursor": next_cursor}
     return as_json(body)
 
@@ -109,7 +96,7 @@ def retry_many(
     body: RetryIn,
     caller: Caller,
     ctx: Ctx,
-    idempotency_key: Annotated[str | None, _ONCE] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """As bulk work, in short commits; a stage that its budget paused goes on.
 
@@ -120,12 +107,12 @@ def retry_many(
         caller.scope.tenant, source=body.source, stage=body.stage, code=body.code
     )
     query = json.dumps([caller.scope.watched, body.source, body.stage, body.code])
-    binding = Binding("POST /v1/quarantine/retry", query, _who(caller), 0)
+    binding = Binding("POST /v1/quarantine/retry", query, caller.scope.caller, 0)
     place = ReleaseProgress.begin(which)
     if body.cursor is not None:
         place = ReleaseProgress.of(ctx.signer().open(body.cursor, binding))
-    route, asked = "POST /v1/quarantine/retry", body.model_dump_json()
-    once = _once(caller, route, asked, idempotency_key)
+    route, asked = "POST /v1/quarantine/retry", body.model_dump_json().encode()
+    once = idempotency.request(caller.scope, route, idempotency_key, asked)
     with connection(ctx.pool) as conn:
         kept = idempotency.kept(conn, once) if once is not None else None
     if kept is not None:
@@ -154,11 +141,12 @@ def retry_one(
     quarantine_id: UUID,
     caller: Caller,
     ctx: Ctx,
-    idempotency_key: Annotated[str | None, _ONCE] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """As live work, with its attempts to begin with."""
     route = "POST /v1/quarantine/{quarantine_id}/retry"
-    once = _once(caller, route, str(quarantine_id), idempotency_key)
+    body = str(quarantine_id).encode()
+    once = idempotency.request(caller.scope, route, idempotency_key, body)
     with connection(ctx.pool) as conn:
         kept = idempotency.begin(conn, once) if once is not None else None
         if kept is not None:
@@ -195,7 +183,7 @@ def discard(
         stage=gone.stage,
         code=gone.error.get("code"),
         reason=reason,
-        by=_who(caller),
+        by=caller.scope.caller,
     )
     return Response(status_code=204)
 
@@ -222,15 +210,6 @@ def _find(
     raise NotFoundError
 
 
-def _once(
-    caller: CallerInfo, route: str, body: str, key: str | None
-) -> idempotency.Request | None:
-    if key is None:
-        return None
-    tenant, who = caller.scope.tenant, _who(caller)
-    return idempotency.request(tenant, who, route, key, body.encode())
-
-
 def _replayed(kept: dict[str, Any]) -> Response:
     return as_json(kept, 202, {"Idempotency-Replayed": "true"})
 
@@ -246,10 +225,6 @@ def _told(
         released=released.released,
         stages=released.stages,
         resumed=released.resumed,
-        by=_who(caller),
+        by=caller.scope.caller,
     )
     return as_json(answer, 202)
-
-
-def _who(caller: CallerInfo) -> str:
-    return caller.scope.key_id or caller.scope.subject

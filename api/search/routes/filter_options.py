@@ -10,6 +10,7 @@ from fastapi import Depends, Query, Response
 from api.context import Caller, Ctx, needs
 from api.search.schemas.filter_options import VALUED, FilterOptions, OptionField
 from api.server.json_response import as_json
+from api.server.parameters import PageSize
 from api.strict_route import strict_router
 from shared.search.query import facet_request
 from shared.search.query.facet_request import Counting
@@ -59,7 +60,7 @@ def get_filter_options(
     ctx: Ctx,
     filters: Annotated[dict[str, object], Depends(AddressFilters())],
     prefix: Annotated[str | None, Query(max_length=100)] = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    limit: PageSize = 50,
 ) -> Response:
     """The commonest values of entries that the caller may see and filters leave."""
     plan = ctx.searches.plan(SearchQuery("", filters=filters), caller.scope)

@@ -20,8 +20,9 @@ from api.search.schemas.glossary import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
+from api.server.list_page import ListPage
+from api.server.parameters import PageSize
 from api.strict_route import strict_router
-from shared.access.cursors import Binding
 from shared.glossary import glossary_terms, term_usage
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -57,24 +58,18 @@ def list_glossary(
     caller: Caller,
     ctx: Ctx,
     state: Annotated[State | None, Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    limit: PageSize = 50,
     cursor: str | None = None,
 ) -> Response:
     """By their letters; entries that say so are those that you may see."""
     scope = caller.scope
     query = json.dumps([scope.tenant, state])
-    who = scope.key_id or scope.subject
-    binding = Binding("GET /v1/glossary", query, who, limit)
-    after = None
-    if cursor is not None:
-        key, last = ctx.signer().open(cursor, binding)
-        after = (str(key), str(last))
+    pages = ListPage(ctx, scope, "GET /v1/glossary", query, limit)
+    place = pages.open(cursor)
+    after = None if place is None else (str(place[0]), str(place[1]))
     with connection(ctx.pool) as conn:
         found = term_usage.page(conn, scope, state=state, after=after, limit=limit + 1)
-    page = found[:limit]
-    next_cursor = None
-    if len(found) > limit:
-        next_cursor = ctx.signer().make([page[-1].key, page[-1].state], binding)
+    page, next_cursor = pages.close(found, lambda last: [last.key, last.state])
     body = {"items": [term_out(one) for one in page], "next_cursor": next_cursor}
     return as_json(body)
 
@@ -132,8 +127,8 @@ def _decided(
         changed = glossary_terms.decide(conn, caller.scope, term, state, named)
         answer = _told(conn, caller, term, state)
     ctx.searches.glossaries.forget(caller.scope.tenant)
-    who = caller.scope.key_id or caller.scope.subject
-    log.info("glossary_decided", state=state, expansions=len(changed), by=who)
+    count, who = len(changed), caller.scope.caller
+    log.info("glossary_decided", state=state, expansions=count, by=who)
     return answer
 
 

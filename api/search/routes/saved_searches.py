@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from fastapi import Query, Response
+from fastapi import Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.schemas.saved_searches import (
@@ -22,8 +22,9 @@ from api.search.schemas.saved_searches import (
 )
 from api.server.errors import documented
 from api.server.json_response import as_json
+from api.server.list_page import ListPage
+from api.server.parameters import PageSize
 from api.strict_route import strict_router
-from shared.access.cursors import Binding
 from shared.access.scope import Scope
 from shared.errors import EmbeddingOutageError
 from shared.log import get_logger
@@ -38,8 +39,6 @@ log = get_logger()
 # A worker makes the vector of a question; whoever tries it out waits so long for it.
 _VECTOR_SECONDS, _POLL_SECONDS = 5.0, 0.1
 
-Limit = Annotated[int, Query(ge=1, le=100)]
-
 router = strict_router("/v1/saved-searches", "search", needs("search"))
 
 
@@ -49,16 +48,17 @@ router = strict_router("/v1/saved-searches", "search", needs("search"))
     response_model=SavedSearchPage,
 )
 def list_saved_searches(
-    caller: Caller, ctx: Ctx, limit: Limit = 50, cursor: str | None = None
+    caller: Caller, ctx: Ctx, limit: PageSize = 50, cursor: str | None = None
 ) -> Response:
     """The newest first; nobody sees another's."""
     scope = caller.scope
-    binding = _binding(scope, "GET /v1/saved-searches", "", limit)
-    after = _opened(ctx, cursor, binding)
+    pages = ListPage(ctx, scope, "GET /v1/saved-searches", "", limit)
+    after = pages.open_id(cursor)
     with connection(ctx.pool) as conn:
         found = saved_searches.list_own(conn, scope, limit=limit + 1, after=after)
-    items = [_out(ctx, one) for one in found[:limit]]
-    return as_json({"items": items, "next_cursor": _next(ctx, found, limit, binding)})
+    page, next_cursor = pages.close(found)
+    items = [_out(ctx, one) for one in page]
+    return as_json({"items": items, "next_cursor": next_cursor})
 
 
 @router.post(
@@ -162,18 +162,20 @@ def list_alerts(
     saved_id: UUID,
     caller: Caller,
     ctx: Ctx,
-    limit: Limit = 50,
+    limit: PageSize = 50,
     cursor: str | None = None,
 ) -> Response:
     """The newest first, of entries that you may see."""
     scope = caller.scope
-    binding = _binding(scope, "GET /v1/saved-searches/alerts", str(saved_id), limit)
-    after = _opened(ctx, cursor, binding)
+    route = "GET /v1/saved-searches/alerts"
+    pages = ListPage(ctx, scope, route, str(saved_id), limit)
+    after = pages.open_id(cursor)
     with connection(ctx.pool) as conn:
         saved_searches.find(conn, scope, saved_id)
         found = alert_rows.page(conn, scope, saved_id, limit=limit + 1, after=after)
-    items = [alert_out(one) for one in found[:limit]]
-    return as_json({"items": items, "next_cursor": _next(ctx, found, limit, binding)})
+    page, next_cursor = pages.close(found)
+    items = [alert_out(one) for one in page]
+    return as_json({"items": items, "next_cursor": next_cursor})
 
 
 def _checked(body: SavedSearchIn, scope: Scope, ctx: ApiContext) -> SavedSearchDraft:
@@ -213,22 +215,3 @@ def _with_vector(ctx: ApiContext, scope: Scope, saved: SavedSearch) -> SavedSear
 
 def _out(ctx: ApiContext, saved: SavedSearch) -> dict[str, Any]:
     return saved_out(saved, webhook.make_signing_secret(ctx.secret(), saved.id))
-
-
-def _binding(scope: Scope, route: str, query: str, limit: int) -> Binding:
-    return Binding(route, query, scope.key_id or scope.subject, limit)
-
-
-def _opened(ctx: ApiContext, cursor: str | None, binding: Binding) -> UUID | None:
-    if cursor is None:
-        return None
-    [last] = ctx.signer().open(cursor, binding)
-    return UUID(str(last))
-
-
-def _next(
-    ctx: ApiContext, found: list[Any], limit: int, binding: Binding
-) -> str | None:
-    if len(found) <= limit:
-        return None
-    return ctx.signer().make([str(found[limit - 1].id)], binding)

@@ -22,8 +22,9 @@ from api.search.schemas.jobs import Job, JobPage, JobResults
 from api.server import metrics, thread_pool
 from api.server.errors import documented
 from api.server.json_response import as_json
+from api.server.list_page import ListPage
+from api.server.parameters import PageSize
 from api.strict_route import strict_router
-from shared.access.cursors import Binding
 from shared.agents import agent_trace, end_agent, turn_rows
 from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.log import get_logger
@@ -56,7 +57,7 @@ FILE_TYPES = sorted({kind.partition(";")[0] for kind in MEDIA_TYPES.values()})
 def list_jobs(
     caller: Caller,
     ctx: Ctx,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    limit: PageSize = 20,
     cursor: str | None = None,
 ) -> Response:
     """The newest first; what they found stands at each job's own address.
@@ -64,21 +65,13 @@ def list_jobs(
     A job that was asked with a key that sees more stands in no list of another key.
     """
     scope = caller.scope
-    binding = Binding("GET /v1/search/jobs", "", scope.key_id or scope.subject, limit)
-    after = None
-    if cursor is not None:
-        after = UUID(ctx.signer().open(cursor, binding)[0])
+    pages = ListPage(ctx, scope, "GET /v1/search/jobs", "", limit)
+    after = pages.open_id(cursor)
     with connection(ctx.pool) as conn:
         found = jobs.newest(conn, scope, limit=limit + 1, after=after)
-    page, more = found[:limit], len(found) > limit
-    own = [one for one in page if jobs.may_read(scope, one)]
-    body = {
-        "items": [job_answer.job_line(one) for one in own],
-        "next_cursor": (
-            ctx.signer().make([str(page[-1].id)], binding) if more else None
-        ),
-    }
-    return as_json(body)
+    page, next_cursor = pages.close(found)
+    items = [job_answer.job_line(one) for one in page if jobs.may_read(scope, one)]
+    return as_json({"items": items, "next_cursor": next_cursor})
 
 
 @router.get(
@@ -117,7 +110,7 @@ def get_results(
     job_id: UUID,
     caller: Caller,
     ctx: Ctx,
-    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    limit: PageSize | None = None,
     cursor: str | None = None,
 ) -> Response:
     """A page of one ranking, its entries read again with the rights of now.

@@ -12,6 +12,7 @@ from api.context import Caller, Ctx, needs
 from api.search.schemas.hits import SimilarEntries
 from api.server.errors import documented
 from api.server.json_response import as_json
+from api.server.parameters import PageSize
 from api.strict_route import strict_router
 from shared.search.query.plan import SearchQuery
 from shared.search.response import similar_hits
@@ -32,7 +33,7 @@ def get_similar(
     entry_id: UUID,
     caller: Caller,
     ctx: Ctx,
-    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    limit: PageSize = 10,
     days: Annotated[
         int | None,
         Query(ge=1, le=MOST_DAYS, description="Only what was written since so long."),

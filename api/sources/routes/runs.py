@@ -11,9 +11,10 @@ from fastapi import Depends, Query, Response
 from api.context import Caller, Ctx, needs
 from api.server.errors import documented
 from api.server.json_response import as_json
+from api.server.list_page import ListPage
+from api.server.parameters import PageSize
 from api.sources.schemas.sources import RunOut, RunPage, RunState, run_out
 from api.strict_route import strict_router
-from shared.access.cursors import Binding
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
 from shared.sources import run_records
@@ -34,16 +35,14 @@ def list_runs(
     ctx: Ctx,
     source: Annotated[str | None, Query(max_length=255)] = None,
     state: RunState | None = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    limit: PageSize = 20,
     cursor: str | None = None,
 ) -> Response:
     """The newest first, also those that still run."""
     scope = caller.scope
     query = json.dumps([source, state])
-    binding = Binding("GET /v1/runs", query, scope.key_id or scope.subject, limit)
-    after = None
-    if cursor is not None:
-        after = UUID(ctx.signer().open(cursor, binding)[0])
+    pages = ListPage(ctx, scope, "GET /v1/runs", query, limit)
+    after = pages.open_id(cursor)
     with connection(ctx.pool) as conn:
         found = run_records.list_runs(
             conn,
@@ -54,17 +53,10 @@ def list_runs(
             after=after,
         )
         queued = run_queue.load_run_queue(conn, found)
-    page, more = found[:limit], len(found) > limit
+    page, next_cursor = pages.close(found)
     admin = scope.is_admin
-    body = {
-        "items": [
-            run_out(one, admin=admin, waiting=queued.get(one.id)) for one in page
-        ],
-        "next_cursor": (
-            ctx.signer().make([str(page[-1].id)], binding) if more else None
-        ),
-    }
-    return as_json(body)
+    items = [run_out(one, admin=admin, waiting=queued.get(one.id)) for one in page]
+    return as_json({"items": items, "next_cursor": next_cursor})
 
 
 @router.get(

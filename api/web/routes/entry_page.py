@@ -1,4 +1,4 @@
-"""One entry: its text with the cited sentence marked, its thread and its revisions."""
+"""One entry, with the cited sentence marked, and a thread with its course of events."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from api.context import Caller, Ctx, needs
 from api.entries.entry_bodies import MAX_REVISION
 from api.entries.routes.permalink import get_permalink, parse_permalink
+from api.entries.routes.threads import get_thread
 from api.web import page_visit, rendering
 from api.web.entry_view import load_page
 from api.web.page_route import PageBesideData, page_router
@@ -68,9 +69,17 @@ def get_entry_by_id(
 ) -> Response:
     """Lead to the address of an entry that a rebuild keeps."""
     with connection(ctx.pool) as conn:
-        entry = read_entries.require_entry(
-            read_entries.load_entry(conn, caller.scope, entry_id)
-        )
+        entry = read_entries.load_present_entry(conn, caller.scope, entry_id)
     pinned = "" if revision is None else f"@{revision}"
     path = permalink(entry.source, entry.external_id)
     return RedirectResponse(f"{ctx.settings.base_path}{path}{pinned}", 303)
+
+
+@router.get("/threads/{thread_id}")
+@router.get("/threads/{thread_id}.json")
+def get_thread_page(
+    thread_id: UUID, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """Show all of it that the caller may see."""
+    body = rendering.body_of(get_thread(thread_id, caller, ctx))
+    return rendering.show(request, "thread.html", body)

@@ -271,6 +271,13 @@ def load_entry(
         return cur.execute(_ONE, {"entry_id": entry_id, **scope.params}).fetchone()
 
 
+def load_present_entry(
+    conn: Connection[TupleRow], scope: Scope, entry_id: UUID
+) -> EntryView:
+    """Return the newest revision, or raise that the entry is unknown or deleted."""
+    return require_entry(load_entry(conn, scope, entry_id))
+
+
 def require_entry(entry: EntryView | None) -> EntryView:
     """Return the entry, or raise that it is unknown or deleted."""
     if entry is None:

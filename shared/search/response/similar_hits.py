@@ -32,9 +32,7 @@ def find_similar_hits(
 ) -> dict[str, Any]:
     """Return the visible entries that are most like a given one, best first."""
     with connection(context.pool) as conn:
-        entry = read_entries.require_entry(
-            read_entries.load_entry(conn, plan.scope, entry_id)
-        )
+        entry = read_entries.load_present_entry(conn, plan.scope, entry_id)
         statement_deadline.limit_time(conn, STEP_MS)
         found = similar_branches.find(conn, plan, entry)
     # There is no question in words, so no entry is too weak: the nearest are shown with

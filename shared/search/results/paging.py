@@ -17,7 +17,7 @@ ROUTE = "GET /v1/search/jobs/{job_id}/results"
 
 def binding(scope: Scope, job_id: UUID, limit: int) -> Binding:
     """Return the caller, job and page size that a cursor of this window is bound to."""
-    return Binding(ROUTE, str(job_id), scope.key_id or scope.subject, limit)
+    return Binding(ROUTE, str(job_id), scope.caller, limit)
 
 
 def place_after(runs: Sequence[Run], page: ResultPage) -> int:

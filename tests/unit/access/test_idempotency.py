@@ -13,15 +13,17 @@ from shared.errors import AccessError, InvalidRequestError
 @pytest.mark.parametrize("key", ["", " ", "a b", "a\n", "\x7f", "\u00e9", "x" * 129])
 def test_a_key_is_visible_ascii_of_at_most_128_characters(key: str):
     with pytest.raises(InvalidRequestError) as caught:
-        idempotency.request("default", "key-1", "POST /v1/entries", key, b"")
+        idempotency.request(Scope("default", "key-1"), "POST /v1/entries", key, b"")
 
     assert caught.value.error_code == "idempotency_key_invalid"
 
 
 def test_a_key_at_the_limit_is_taken_and_bound_to_the_body():
-    first = idempotency.request("t", "c", "r", "~" * 128, b"one")
-    other = idempotency.request("t", "c", "r", "~" * 128, b"two")
+    first = idempotency.request(Scope("t", "c"), "r", "~" * 128, b"one")
+    other = idempotency.request(Scope("t", "c"), "r", "~" * 128, b"two")
 
+    assert first
+    assert other
     assert first.body_hash != other.body_hash
 
 
