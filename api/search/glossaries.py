@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shared.errors import LogchordError
@@ -29,22 +28,16 @@ _KEPT_TENANTS = 1000
 class Glossaries:
     """One per API process; a search reads nothing if another one has just done so."""
 
-    def __init__(
-        self,
-        pool: Pool,
-        facility: Facility,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, pool: Pool, facility: Facility) -> None:
         self._pool = pool
         self._facility = facility
-        self._clock = clock
         self._known: dict[str, tuple[float, Approved]] = {}
         # How often something was decided here.
         self._decided = 0
 
     async def of(self, tenant: str) -> Approved:
         """Return the approved terms; the last known ones while Postgres is slow."""
-        now = self._clock()
+        now = time.monotonic()
         until, last = self._known.get(tenant, (now, NOTHING_APPROVED))
         if until > now:
             return last
@@ -74,5 +67,5 @@ class Glossaries:
             self._known.clear()
         if decided == self._decided:
             # Else it may be what was there before.
-            self._known[tenant] = (self._clock() + KEPT_SECONDS, found)
+            self._known[tenant] = (time.monotonic() + KEPT_SECONDS, found)
         return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shared.answers.evaluate_suggestion import (
@@ -31,11 +31,8 @@ MOST_KEPT = 10_000
 class Suggestions:
     """One per API process."""
 
-    def __init__(
-        self, searches: Searches, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, searches: Searches) -> None:
         self._searches = searches
-        self._clock = clock
         self._kept: dict[str, tuple[float, Suggestion]] = {}
         self._lock = threading.Lock()
 
@@ -49,7 +46,7 @@ class Suggestions:
     ) -> list[Suggestion]:
         """Return the evaluation of each question, in the order given."""
         keys = [_key(one, scope, within, ambient) for one in queries]
-        now = self._clock()
+        now = time.monotonic()
         with self._lock:
             kept = {key: self._kept[key][1] for key in keys if self._is_kept(key, now)}
         missing = [

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from shared.adapter_contract.contract import (
-    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
     Cursor,
@@ -46,17 +45,7 @@ class ElogFiles:
         title="PSI ELOG, by its files",
         version=1,
         args=ElogArgs,
-        capabilities=AdapterCapabilities(
-            order="none",
-            edits="index",
-            deletes="index",
-            replies="parent",
-            attachments="by_id",
-            readers="book",
-            windows=True,
-            scoped_ids=True,
-            drafts=True,
-        ),
+        capabilities=replace(message_block.CAPABILITIES, attachments="by_id"),
         place="path",
     )
 

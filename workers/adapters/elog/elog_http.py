@@ -14,7 +14,6 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     NO_STATUS,
-    AdapterCapabilities,
     AdapterDescriptor,
     AdapterPage,
     Cursor,
@@ -81,17 +80,7 @@ class ElogHTTP:
         title="PSI ELOG, by its server",
         version=1,
         args=ElogHTTPArgs,
-        capabilities=AdapterCapabilities(
-            order="none",
-            edits="index",
-            deletes="index",
-            replies="parent",
-            attachments="by_url",
-            readers="book",
-            windows=True,
-            scoped_ids=True,
-            drafts=True,
-        ),
+        capabilities=message_block.CAPABILITIES,
         max_concurrency=1,
     )
 

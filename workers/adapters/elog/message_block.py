@@ -13,7 +13,12 @@ from urllib.parse import quote
 from pydantic import Field
 
 from shared import entry_fields
-from shared.adapter_contract.contract import AdapterArgs, RawItem, Source
+from shared.adapter_contract.contract import (
+    AdapterArgs,
+    AdapterCapabilities,
+    RawItem,
+    Source,
+)
 from shared.adapter_contract.entry import AttachmentRef, Entry, TextFormat
 from shared.errors import MalformedEntryError
 from shared.text import decoding
@@ -23,6 +28,18 @@ MEDIA_TYPE = "text/x-elog"
 # Behind it stands what was known of who may read: of a server to which a login is
 # given, that it was not needed; of files, that a logbook is not known to be open.
 OPEN, RESTRICTED = "; access=open", "; access=restricted"
+# A server names its files by address; what reads a folder names them by id.
+CAPABILITIES = AdapterCapabilities(
+    order="none",
+    edits="index",
+    deletes="index",
+    replies="parent",
+    attachments="by_url",
+    readers="book",
+    windows=True,
+    scoped_ids=True,
+    drafts=True,
+)
 
 # Digits alone on their line: a body that quotes the mark inside a line splits nothing.
 _START = re.compile(rb"^\$@MID@\$: *+(\d{1,18})[ \t\r]*+$", re.MULTILINE)

@@ -125,10 +125,10 @@ def says(draft: EntryDraft, text: str) -> bool:
     return text.strip() in {draft.text.strip(), plain.strip()}
 
 
-def summer_time_nights(zone: ZoneInfo, year: int = 2024) -> list[datetime]:
+def summer_time_nights(zone: ZoneInfo) -> list[datetime]:
     """Return the instants at which the clocks of a zone change, in their order."""
     hours = (
-        datetime(year, 1, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(366 * 24)
+        datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(366 * 24)
     )
     found = []
     before = None

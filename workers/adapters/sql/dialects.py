@@ -104,11 +104,11 @@ class Database:
                 )
 
 
-def unreachable(exc: Exception, reason: str = "database") -> SourceUnreachableError:
+def unreachable(exc: Exception) -> SourceUnreachableError:
     """Return the error of a database that may answer later."""
     return SourceUnreachableError(
         "The database of the source does not answer, or not in time.",
-        reason=reason,
+        reason="database",
         technical=_first_line(exc),
     )
 

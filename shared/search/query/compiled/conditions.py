@@ -151,9 +151,7 @@ def with_leaves(
             return leaf(condition, is_wanted)
 
 
-def iterate_leaves(
-    condition: Condition, *, is_wanted: bool = True
-) -> list[tuple[Leaf, bool]]:
+def iterate_leaves(condition: Condition) -> list[tuple[Leaf, bool]]:
     """Return every leaf, with True where it is wanted and False where negated."""
     found: list[tuple[Leaf, bool]] = []
 
@@ -161,7 +159,7 @@ def iterate_leaves(
         found.append((leaf, is_wanted))
         return leaf
 
-    with_leaves(condition, note, is_wanted=is_wanted)
+    with_leaves(condition, note)
     return found
 
 
