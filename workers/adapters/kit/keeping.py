@@ -104,6 +104,11 @@ class Keeping(KitReading):
         self.finish(kind)
         return self.row(run_id)
 
+    def run_well(self, kind: str = run_records.TAIL) -> None:
+        """See a run to its end, and hold that it ended without an error."""
+        run = self.run(kind)
+        assert run.error is None, run.error
+
     def finish(self, kind: str) -> None:
         """Carry a run on to its end."""
         for _ in range(MAX_PARTS):
@@ -154,16 +159,13 @@ class Keeping(KitReading):
 
     def load(self) -> None:
         """Load everything: the history, then the tail."""
-        history = self.run(run_records.BACKFILL)
-        assert history.error is None, history.error
-        tail = self.run()
-        assert tail.error is None, tail.error
+        self.run_well(run_records.BACKFILL)
+        self.run_well()
 
     def catch_up(self) -> None:
         """Bring in whatever the source's capabilities promise: new, edited, deleted."""
         for kind in (run_records.TAIL, run_records.RECONCILE):
-            run = self.run(kind)
-            assert run.error is None, run.error
+            self.run_well(kind)
 
     def add(self, *entries: StubEntry) -> list[str]:
         """Add entries to the source, and return their ids."""

@@ -137,8 +137,7 @@ def wrong_clock(keeping: Keeping) -> None:
         keeping.stub.clock_offset(seconds)
         for _ in range(2):
             ids |= set(keeping.add(keeping.fresh()))
-            run = keeping.run()
-            assert run.error is None, run.error
+            keeping.run_well()
     keeping.catch_up()
     assert keeping.live() == ids
 
@@ -148,11 +147,9 @@ def far_future(keeping: Keeping) -> None:
     ids = set(keeping.add(*keeping.some(3)))
     keeping.load()
     future = keeping.stub.add(keeping.fresh(time=keeping.recent + LONG_AGO * 12))
-    run = keeping.run()
-    assert run.error is None, run.error
+    keeping.run_well()
     ids |= set(keeping.add(keeping.fresh()))
-    run = keeping.run()
-    assert run.error is None, run.error
+    keeping.run_well()
     assert keeping.live() - {future} == ids
     if future in keeping.live():
         assert "time_in_future" in _stored(keeping, future).flags
@@ -170,8 +167,7 @@ def malformed_item(keeping: Keeping) -> None:
     assert aside[0]["has_raw"], "the raw payload is kept"
     assert aside[0]["error"].get("details", {}).get("reason"), aside[0]["error"]
     keeping.stub.edit(ids[2], text="Mended")
-    run = keeping.run(run_records.BACKFILL)
-    assert run.error is None, run.error
+    keeping.run_well(run_records.BACKFILL)
     assert keeping.live() == set(ids)
     with keeping.stock() as stock:
         assert stock.aside() == []
@@ -232,8 +228,7 @@ def _check_limit(keeping: Keeping, before: set[str]) -> None:
     ids = set(keeping.add(*keeping.some(5, time=now)))
     run = keeping.run(run_records.TAIL, RunRequest(limit=LIMIT))
     assert run.seen <= LIMIT, f"a limit of {LIMIT} has read {run.seen}"
-    run = keeping.run(run_records.TAIL)
-    assert run.error is None, run.error
+    keeping.run_well(run_records.TAIL)
     assert keeping.live() == before | ids, "a limited run has moved the cursor too far"
 
 

@@ -128,8 +128,7 @@ def _check_backfill_beside(keeping: Keeping, ids: set[str]) -> None:
     keeping.trigger(run_records.BACKFILL)
     keeping.go_on(run_records.BACKFILL)
     fresh = keeping.add(keeping.fresh())
-    run = keeping.run(run_records.TAIL)
-    assert run.error is None, run.error
+    keeping.run_well(run_records.TAIL)
     assert keeping.live() == {*ids, *fresh}, "a backfill holds up the tail"
     keeping.finish(run_records.BACKFILL)
 
@@ -155,8 +154,7 @@ def _check_backing_off(keeping: Keeping) -> None:
     keeping.arrange()
     with connection(keeping.pool) as conn:
         admin_actions.resume(conn, TENANT, keeping.name)
-    run = keeping.run()
-    assert run.error is None, run.error
+    keeping.run_well()
 
 
 def _check_bad_certificate(keeping: Keeping, address: str) -> None:
@@ -195,8 +193,7 @@ def _check_neighbour(keeping: Keeping, name: str) -> None:
     """Hold that another source has not noticed, and is asked as often as before."""
     failing = keeping.name
     keeping.name, keeping.beside = name, {failing: keeping.configured()}
-    run = keeping.run()
-    assert run.error is None, run.error
+    keeping.run_well()
     with keeping.stock() as stock:
         assert stock.waits()[run_records.TAIL] <= 60 * (1 + _JITTER)
     keeping.beside = {name: keeping.configured()}

@@ -154,12 +154,10 @@ def appear_during_a_run(keeping: Keeping) -> None:
             late.extend(keeping.add(keeping.fresh()))
 
     keeping.on_step = appear
-    run = keeping.run()
-    assert run.error is None, run.error
+    keeping.run_well()
     keeping.on_step = None
     assert late, "nothing was read"
-    run = keeping.run()
-    assert run.error is None, run.error
+    keeping.run_well()
     assert keeping.live() == {*ids, *late}
 
 
@@ -172,8 +170,7 @@ def same_second(keeping: Keeping) -> None:
     assert keeping.live() == ids
     now = datetime.now(UTC).replace(microsecond=0)
     ids |= set(keeping.add(*keeping.some(size + 5, time=now)))
-    run = keeping.run()
-    assert run.error is None, run.error
+    keeping.run_well()
     assert keeping.live() == ids
 
 
