@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.server.body_model import dump_fields
 from shared.search.absence import coverage
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
@@ -172,35 +173,15 @@ def run_out(
     one: IngestionRun, *, admin: bool, waiting: Waiting | None = None
 ) -> dict[str, Any]:
     """Return a run; cursors and technical details for admins alone."""
-    shown = {
-        "run_id": str(one.id),
-        "source": one.source,
-        "kind": one.kind,
-        "state": one.state,
-        "window": {
-            "from": timestamp(one.window_from),
-            "to": timestamp(one.window_to),
-        },
-        "started_at": timestamp(one.started_at),
-        "ended_at": timestamp(one.ended_at),
-        "heartbeat_at": timestamp(one.heartbeat_at),
-        **{
-            name: getattr(one, name)
-            for name in (
-                "seen",
-                "bytes",
-                "added",
-                "updated",
-                "unchanged",
-                "deleted",
-                "rejected",
-                "quarantined",
-                "expected",
-            )
-        },
-        "error": _error(one.error, admin=admin),
-        "waiting": asdict(waiting) if waiting else None,
-    }
+    shown = dump_fields(
+        RunOut,
+        one,
+        run_id=one.id,
+        window={"from": timestamp(one.window_from), "to": timestamp(one.window_to)},
+        error=_error(one.error, admin=admin),
+        waiting=asdict(waiting) if waiting else None,
+    )
+    shown["expected"] = one.expected
     if admin:
         shown |= {"cursor_before": one.cursor_before, "cursor_after": one.cursor_after}
     return shown
@@ -268,18 +249,10 @@ def _hash_of(settings: SourceSettings, stored: str) -> str:
 
 def check_out(found: Checked, sample: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the result of a check as JSON."""
-    report = found.report
-    said = None
+    report, said = found.report, None
     if report is not None:
-        said = {
-            "reachable": report.reachable,
-            "authorised": report.authorised,
-            "newest": timestamp(report.newest),
-            "entries": report.entries,
-            "timezone_guess": report.timezone_guess,
-            "restricted": list(report.restricted),
-            "hidden": list(report.hidden),
-        }
+        said = asdict(report) | {"newest": timestamp(report.newest)}
+        del said["problems"]
     return {
         "ok": True,
         "took_ms": round(found.took_seconds * 1000, 1),
