@@ -8,9 +8,21 @@ from datetime import datetime
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from shared.times.rfc3339 import timestamp
+
+
+class RequestBody(BaseModel):
+    """A body that is sent to us; a field that is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ResponseBody(BaseModel):
+    """A body that may grow; clients ignore what they do not know."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 def body_model(

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from api.entries.schemas.attachments import AttachmentOut, attachment_out
-from api.server.body_model import dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields
 from shared.adapter_contract.entry import TextFormat
 from shared.entries.identity import permalink, source_uri
 from shared.entries.reading.findings_shown import Digest
@@ -66,10 +66,8 @@ def _both(one: str, many: str) -> JsonDict:
     return {"properties": values, "required": [one, many]}
 
 
-class LinkIn(BaseModel):
+class LinkIn(RequestBody):
     """Another entry of the same source that this one names; it may come later."""
-
-    model_config = ConfigDict(extra="forbid")
 
     kind: Literal["supersedes", "related"] = Field(
         description="What is superseded is deleted: it must be there to be edited."
@@ -161,10 +159,8 @@ class EntryPatch(RootModel[dict[str, Any]]):
     model_config = ConfigDict(json_schema_extra=_of_patch)
 
 
-class EntriesIn(BaseModel):
+class EntriesIn(RequestBody):
     """Many entries; each is judged alone unless `atomic`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     entries: Annotated[
         list[Any],
@@ -191,10 +187,8 @@ PushBody = Annotated[
 ]
 
 
-class Entity(BaseModel):
+class Entity(ResponseBody):
     """A device that the text names, and where."""
-
-    model_config = ConfigDict(extra="allow")
 
     kind: str
     name: str

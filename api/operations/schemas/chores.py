@@ -6,16 +6,14 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from api.server.body_model import dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields
 from shared.work.chore_records import Maintenance
 
 
-class RebuildIn(BaseModel):
+class RebuildIn(RequestBody):
     """The parts of the index that a rebuild makes anew."""
-
-    model_config = ConfigDict(extra="forbid")
 
     full: bool = Field(
         default=False,
@@ -23,11 +21,10 @@ class RebuildIn(BaseModel):
     )
 
 
-class QueuedOut(BaseModel):
+class QueuedOut(ResponseBody):
     """A chore that is due."""
 
     model_config = ConfigDict(
-        extra="allow",
         json_schema_extra={
             "examples": [{"maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
         },
@@ -38,17 +35,14 @@ class QueuedOut(BaseModel):
     )
 
 
-class KnowledgeIn(BaseModel):
+class KnowledgeIn(RequestBody):
     """All of it is made anew: there is nothing to choose."""
 
-    model_config = ConfigDict(extra="forbid")
 
-
-class KnowledgeQueuedOut(BaseModel):
+class KnowledgeQueuedOut(ResponseBody):
     """A chore that is due, as routes below `/v1/advisory-ai/` spell it."""
 
     model_config = ConfigDict(
-        extra="allow",
         json_schema_extra={
             "examples": [{"maintenanceId": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
         },
@@ -59,11 +53,10 @@ class KnowledgeQueuedOut(BaseModel):
     )
 
 
-class MaintenanceOut(BaseModel):
+class MaintenanceOut(ResponseBody):
     """How far a chore of the installation has come."""
 
     model_config = ConfigDict(
-        extra="allow",
         json_schema_extra={
             "examples": [
                 {

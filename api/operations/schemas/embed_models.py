@@ -6,14 +6,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.server.body_model import dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields
 from shared.embedding.vectors.model_registry import ModelStatus
 
 
-class ReembedIn(BaseModel):
+class ReembedIn(RequestBody):
     """How entries are embedded for another model."""
-
-    model_config = ConfigDict(extra="forbid")
 
     batch: int = Field(
         default=128, ge=1, le=1000, description="Entries looked at in one step."
@@ -37,11 +35,10 @@ class PlannedOut(BaseModel):
     missing: int = Field(description="Entries without a vector of it, about.")
 
 
-class EmbedModelOut(BaseModel):
+class EmbedModelOut(ResponseBody):
     """A model, and how much of what there is it has a vector of."""
 
     model_config = ConfigDict(
-        extra="allow",
         json_schema_extra={
             "examples": [
                 {
@@ -81,10 +78,8 @@ class EmbedModelOut(BaseModel):
     created_at: str
 
 
-class EmbedModelsOut(BaseModel):
+class EmbedModelsOut(ResponseBody):
     """Every model that has a table."""
-
-    model_config = ConfigDict(extra="allow")
 
     models: list[EmbedModelOut]
 

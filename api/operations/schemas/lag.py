@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from api.server.body_model import dump_fields
+from api.server.body_model import ResponseBody, dump_fields
 from shared.embedding.vectors.semantic_preconditions import Preconditions
 from shared.times.rfc3339 import timestamp
 from shared.work import diagnosis
@@ -20,13 +20,7 @@ from shared.work.upkeep_loops import LoopState
 from shared.work.work_overview import Overview
 
 
-class Loose(BaseModel):
-    """A body that may grow; clients ignore what they do not know."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class PausedOut(Loose):
+class PausedOut(ResponseBody):
     """Why a stage rests."""
 
     code: str = Field(examples=[BUDGET_SPENT, "opensearch_unavailable"])
@@ -37,7 +31,7 @@ class PausedOut(Loose):
     message: str
 
 
-class StageOut(Loose):
+class StageOut(ResponseBody):
     """One stage of enrichment."""
 
     stage: str
@@ -52,7 +46,7 @@ class StageOut(Loose):
     paused: PausedOut | None
 
 
-class IndexOut(Loose):
+class IndexOut(ResponseBody):
     """How many entries the search index has as they are."""
 
     entries: int
@@ -67,7 +61,7 @@ class IndexOut(Loose):
     compared_at: datetime | None
 
 
-class QueueOut(Loose):
+class QueueOut(ResponseBody):
     """The workers of one queue."""
 
     queue: str
@@ -75,14 +69,14 @@ class QueueOut(Loose):
     stale: int
 
 
-class LockOut(Loose):
+class LockOut(ResponseBody):
     """Who holds the lock of a loop of upkeep just now."""
 
     name: str
     holder: str | None
 
 
-class LagOut(Loose):
+class LagOut(ResponseBody):
     """How far each stage is behind, from Postgres."""
 
     as_of: datetime
@@ -94,20 +88,20 @@ class LagOut(Loose):
     problems: list[str] = Field(description="What is wrong, and what to do.")
 
 
-class ChoreOut(Loose):
+class ChoreOut(ResponseBody):
     """A chore that is under way; how far it is, for whom it is no secret."""
 
     kind: str
     state: str
 
 
-class Precondition(Loose):
+class Precondition(ResponseBody):
     """One thing that a search by meaning stands on."""
 
     ok: bool
 
 
-class SemanticOut(Loose):
+class SemanticOut(ResponseBody):
     """Whether searches by meaning can work: each precondition apart."""
 
     provider: Precondition = Field(description="Whoever makes the vectors answers.")
@@ -121,7 +115,7 @@ class SemanticOut(Loose):
     embedded: int | None = Field(description="Of those; for admins alone.")
 
 
-class StatusOut(Loose):
+class StatusOut(ResponseBody):
     """Components, workers and loops."""
 
     version: str

@@ -6,18 +6,16 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from api.server.body_model import dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields
 from shared.work.quarantine import Quarantined, Released
 
 Filter = Annotated[str, Field(min_length=1, max_length=255)]
 
 
-class QuarantinedOut(BaseModel):
+class QuarantinedOut(ResponseBody):
     """An entry's stage that could not be done, or a message nobody could read."""
-
-    model_config = ConfigDict(extra="allow")
 
     quarantine_id: UUID
     entry_id: UUID | None = Field(description="Null: it is a message.")
@@ -40,10 +38,8 @@ class QuarantinePage(BaseModel):
     next_cursor: str | None
 
 
-class RetryIn(BaseModel):
+class RetryIn(RequestBody):
     """Which of them are made due again; without a filter, any."""
-
-    model_config = ConfigDict(extra="forbid")
 
     source: Filter | None = None
     stage: Filter | None = None
@@ -56,10 +52,8 @@ class RetryIn(BaseModel):
     )
 
 
-class ReleasedOut(BaseModel):
+class ReleasedOut(ResponseBody):
     """What became of a release."""
-
-    model_config = ConfigDict(extra="allow")
 
     released: int = Field(description="How many entries are due again.")
     resumed: list[str] = Field(description="Stages that were paused and go on.")

@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.server.body_model import RequestBody
 
-class ClassifyIn(BaseModel):
+
+class ClassifyIn(RequestBody):
     """A question that nobody has decided about yet."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={
             "examples": [{"query": "What happened last time the injector failed?"}]
         },

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from api.server.body_model import dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields
 from shared.glossary.term_usage import Term
 
 State = Literal["proposed", "approved", "rejected"]
@@ -16,10 +16,8 @@ Said = Annotated[str, Field(min_length=1, max_length=100)]
 MOST_NAMED = 20
 
 
-class EvidenceOut(BaseModel):
+class EvidenceOut(ResponseBody):
     """An entry that you may see, and what it says."""
-
-    model_config = ConfigDict(extra="allow")
 
     expansion: str
     entry_id: UUID
@@ -28,10 +26,8 @@ class EvidenceOut(BaseModel):
     quote: str
 
 
-class TermOut(BaseModel):
+class TermOut(ResponseBody):
     """A term, and what may be said for it."""
-
-    model_config = ConfigDict(extra="allow")
 
     term: str = Field(examples=["BPM"])
     expansions: list[str] = Field(examples=[["beam position monitor"]])
@@ -47,10 +43,8 @@ class TermPage(BaseModel):
     next_cursor: str | None
 
 
-class ProposalIn(BaseModel):
+class ProposalIn(RequestBody):
     """What may be said for a term."""
-
-    model_config = ConfigDict(extra="forbid")
 
     expansions: list[Said] = Field(min_length=1, max_length=MOST_NAMED)
 

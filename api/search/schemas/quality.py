@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from api.server.body_model import RequestBody
 from api.server.field_types import Moment
 from shared.search.quality.feedback import Verdict
 from shared.search.quality.search_events import MAX_DETAILS_BYTES, EventType, fits
@@ -31,10 +32,8 @@ _Number = Annotated[
 _DetailName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
-class SearchEventIn(BaseModel):
+class SearchEventIn(RequestBody):
     """Something that somebody did on a page."""
-
-    model_config = ConfigDict(extra="forbid")
 
     type: EventType
     job_id: UUID | None = Field(None, description="Of the search that it belongs to.")
@@ -59,11 +58,10 @@ class SearchEventIn(BaseModel):
         return self
 
 
-class AnalyticsIn(BaseModel):
+class AnalyticsIn(RequestBody):
     """What happened on a page since it told so last."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={
             "examples": [{"events": [{"type": "click", "details": {"rank": 2}}]}]
         },
@@ -78,10 +76,8 @@ class AnalyticsOut(BaseModel):
     recorded: int
 
 
-class FeedbackIn(BaseModel):
+class FeedbackIn(RequestBody):
     """What somebody says of an answer."""
-
-    model_config = ConfigDict(extra="forbid")
 
     job_id: UUID
     entry_id: UUID | None = Field(None, description="Of one result, and not of all.")

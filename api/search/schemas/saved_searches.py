@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from api.search.schemas.search import SearchRequest
-from api.server.body_model import dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields
 from api.server.field_types import WHOLE, Share
 from shared.errors import InvalidRequestError
 from shared.text import door
@@ -24,19 +24,15 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Wall = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 
 
-class QuietHours(BaseModel):
+class QuietHours(RequestBody):
     """A time of the facility's day in which nothing is sent."""
-
-    model_config = ConfigDict(extra="forbid")
 
     since: Wall = Field(alias="from", examples=["22:00"])
     until: Wall = Field(examples=["06:00"])
 
 
-class AlertIn(BaseModel):
+class AlertIn(RequestBody):
     """Whether its owner is told, where, how often and when not."""
-
-    model_config = ConfigDict(extra="forbid")
 
     enabled: StrictBool = False
     webhook_url: Annotated[str, Field(max_length=2000)] | None = Field(
@@ -63,10 +59,8 @@ class AlertIn(BaseModel):
         )
 
 
-class SavedSearchIn(BaseModel):
+class SavedSearchIn(RequestBody):
     """A search to be kept, and how its owner is told of what it finds."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Name
     request: SearchRequest = Field(description="`query` and `filters` alone.")
@@ -94,19 +88,17 @@ class SavedSearchIn(BaseModel):
         )
 
 
-class SavedRequest(BaseModel):
+class SavedRequest(ResponseBody):
     """What is searched for."""
-
-    model_config = ConfigDict(extra="allow")
 
     query: str
     filters: dict[str, Any]
 
 
-class AlertOut(BaseModel):
+class AlertOut(ResponseBody):
     """How its owner is told."""
 
-    model_config = ConfigDict(extra="allow", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     enabled: bool
     webhook_url: str | None
@@ -122,10 +114,8 @@ class AlertOut(BaseModel):
     )
 
 
-class SavedSearchOut(BaseModel):
+class SavedSearchOut(ResponseBody):
     """A saved search of yours."""
-
-    model_config = ConfigDict(extra="allow")
 
     id: UUID
     name: str
@@ -144,18 +134,14 @@ class SavedSearchPage(BaseModel):
     next_cursor: str | None
 
 
-class PreviewIn(BaseModel):
+class PreviewIn(RequestBody):
     """How far back the dry run goes."""
-
-    model_config = ConfigDict(extra="forbid")
 
     days: Annotated[int, Field(ge=1, le=366), WHOLE] = 30
 
 
-class PreviewSample(BaseModel):
+class PreviewSample(ResponseBody):
     """An entry that would have been told of."""
-
-    model_config = ConfigDict(extra="allow")
 
     entry_id: UUID
     source: str
@@ -165,19 +151,15 @@ class PreviewSample(BaseModel):
     matched_by: list[Literal["keyword", "semantic"]]
 
 
-class PreviewOut(BaseModel):
+class PreviewOut(ResponseBody):
     """The alerts that there would have been."""
-
-    model_config = ConfigDict(extra="allow")
 
     would_have_fired: int
     samples: Annotated[list[PreviewSample], Field(max_length=MOST_SAMPLES)]
 
 
-class SentAlert(BaseModel):
+class SentAlert(ResponseBody):
     """An entry that the saved search has found as it came."""
-
-    model_config = ConfigDict(extra="allow")
 
     alert_id: UUID
     entry_id: UUID

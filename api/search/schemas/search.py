@@ -20,7 +20,7 @@ from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.facets import Facet
 from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit
 from api.search.schemas.times import SearchTime
-from api.server.body_model import body_model
+from api.server.body_model import RequestBody, body_model
 from api.server.field_types import WHOLE, Limit, Share, Whole
 from shared.errors import InvalidRequestError
 from shared.search.query.fault import Fault
@@ -54,11 +54,10 @@ class SearchScope(BaseModel):
     devices: Names = []
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(RequestBody):
     """A question; everything but `query` is optional."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={
             "examples": [
                 {"query": "RF trip last night", "mode": "hybrid", "limit": 5},

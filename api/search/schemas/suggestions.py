@@ -9,15 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.search.schemas.absence import Coverage
 from api.search.schemas.ambient import Ambient
 from api.search.schemas.search import SearchScope
+from api.server.body_model import RequestBody
 
 Query = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class SuggestionsIn(BaseModel):
+class SuggestionsIn(RequestBody):
     """Up to ten questions, and the page that offers them."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={"examples": [{"queries": ["When did RFC2 last trip?"]}]},
     )
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import ConfigDict, Field, StrictBool, model_validator
 
+from api.server.body_model import RequestBody
 from shared.errors import InvalidRequestError
 
 MOST_ENTRIES = 20
 
 
-class SynthesisRequest(BaseModel):
+class SynthesisRequest(RequestBody):
     """A job that has ended, or a question and the entries that are to answer it."""
 
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={
             "examples": [{"job_id": "0199f0c2-0000-7000-8000-000000000000"}]
         },

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from api.server.body_model import dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields
 from shared.search.absence import coverage
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
@@ -25,13 +25,7 @@ RunState = Literal["queued", "running", "done", "partial", "failed"]
 _CAN = ("order", "edits", "deletes", "replies", "attachments", "readers")
 
 
-class Loose(BaseModel):
-    """A body that may grow; clients ignore what they do not know."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class WaitingOut(Loose):
+class WaitingOut(ResponseBody):
     """What a run that is queued waits for."""
 
     queue: str
@@ -41,7 +35,7 @@ class WaitingOut(Loose):
     workers: int = Field(description="How many of the queue are alive.")
 
 
-class RunOut(Loose):
+class RunOut(ResponseBody):
     """One pull of a source, and what it found."""
 
     run_id: UUID
@@ -66,14 +60,14 @@ class RunOut(Loose):
     )
 
 
-class RunPage(Loose):
+class RunPage(ResponseBody):
     """Runs, the newest first."""
 
     items: list[RunOut]
     next_cursor: str | None
 
 
-class SourceOut(Loose):
+class SourceOut(ResponseBody):
     """One source: how it is asked, how it stands, and what is here of it."""
 
     name: str
@@ -113,16 +107,16 @@ class SourceOut(Loose):
     config_hash: str
 
 
-class SourceList(Loose):
+class SourceList(ResponseBody):
     """Every source of the caller's facility."""
 
     items: list[SourceOut]
 
 
-class TriggerIn(BaseModel):
+class TriggerIn(RequestBody):
     """What a run is asked for."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     kind: RunKind = "tail"
     start: datetime | None = Field(None, alias="from")
@@ -134,13 +128,13 @@ class TriggerIn(BaseModel):
     )
 
 
-class Triggered(Loose):
+class Triggered(ResponseBody):
     """The run that was queued."""
 
     run_id: UUID
 
 
-class CheckOut(Loose):
+class CheckOut(ResponseBody):
     """What one page of a source looks like; nothing was stored."""
 
     ok: bool
@@ -160,7 +154,7 @@ class CheckOut(Loose):
     )
 
 
-class ReloadOut(Loose):
+class ReloadOut(ResponseBody):
     """What has changed since the configuration was last read."""
 
     added: list[str]
