@@ -13,7 +13,6 @@ from typing import LiteralString
 import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from bench.rig import Ground
 from shared.embedding.models import model_names
@@ -41,7 +40,7 @@ class Site:
     ctx: Context
     model: str
     # A connection without time limits.
-    unbound: Connection[TupleRow]
+    unbound: Connection
 
     @property
     def encoder(self) -> Encoder:
@@ -49,7 +48,7 @@ class Site:
         return self.ctx.encoder(self.model)
 
     @contextmanager
-    def patient(self) -> Iterator[Connection[TupleRow]]:
+    def patient(self) -> Iterator[Connection]:
         """Give a transaction that may take as long as it takes."""
         with self.unbound.transaction():
             yield self.unbound

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import psycopg
 from psycopg import Connection, IsolationLevel
-from psycopg.rows import TupleRow
 
 from bench import work_rows
 from bench.rig import Ground
@@ -63,7 +62,7 @@ def _bloat(ground: Ground, count: int, *, is_held: bool) -> Bloat:
     return found
 
 
-def _task(conn: Connection[TupleRow], most: int) -> int:
+def _task(conn: Connection, most: int) -> int:
     """Do as much as one task does: its bound goes with it."""
     ends = time.monotonic() + TASK_SECONDS
     done, bound = 0, due_work.ClaimCursor()

@@ -14,7 +14,6 @@ from typing import LiteralString
 import psycopg
 from celery import Celery
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from bench import work_rows
 from bench.rig import Ground, running
@@ -73,9 +72,7 @@ def drains(ground: Ground, backlogs: list[int], seconds: float) -> list[Drain]:
         return [_drained(conn, ground, count, seconds) for count in backlogs]
 
 
-def _drained(
-    conn: Connection[TupleRow], ground: Ground, backlog: int, seconds: float
-) -> Drain:
+def _drained(conn: Connection, ground: Ground, backlog: int, seconds: float) -> Drain:
     drain = Drain(backlog)
     app = make_app(Settings.load(ground.environment))
     for _ in range(REPEATS):
@@ -107,20 +104,20 @@ def _troubles(home: Path) -> dict[str, int]:
     return dict(Counter(f"{one['event']} {one.get('code', '')}" for one in serious))
 
 
-def _watch(conn: Connection[TupleRow], app: Celery, drain: Drain, until: float) -> None:
+def _watch(conn: Connection, app: Celery, drain: Drain, until: float) -> None:
     while _pace(conn)[2] < drain.backlog and time.monotonic() < until:
         waiting = count_messages(app, [QUEUE])[QUEUE]
         drain.most_messages = max(drain.most_messages, waiting)
         time.sleep(_POLL_SECONDS)
 
 
-def _pace(conn: Connection[TupleRow]) -> tuple[int, float, int]:
+def _pace(conn: Connection) -> tuple[int, float, int]:
     row = conn.execute(_PACE, {"stage": INDEX_STAGE}).fetchone()
     assert row is not None
     return int(row[0]), float(row[1] or 0), int(row[2])
 
 
-def _wait_for_workers(conn: Connection[TupleRow], home: Path) -> None:
+def _wait_for_workers(conn: Connection, home: Path) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     asked = "SELECT count(*) FROM worker_process WHERE %(queue)s = ANY (queues)"
     while conn.execute(asked, {"queue": QUEUE}).fetchone() == (0,):

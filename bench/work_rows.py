@@ -12,7 +12,6 @@ from uuid import UUID
 import psutil
 import psycopg
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from bench.rig import Ground, cpu_seconds
 from shared.work import due_work
@@ -72,7 +71,7 @@ class Cost:
 
 @contextmanager
 def measured(
-    conn: Connection[TupleRow], ground: Ground, name: str, entries: int
+    conn: Connection, ground: Ground, name: str, entries: int
 ) -> Iterator[Cost]:
     """Measure time, processor time and write-ahead log of a block."""
     cost = Cost(name, entries)
@@ -96,11 +95,7 @@ def ensure_entries(url: str, count: int) -> list[UUID]:
 
 
 def fill(
-    conn: Connection[TupleRow],
-    count: int,
-    *,
-    stage: str,
-    work_class: int = due_work.BULK,
+    conn: Connection, count: int, *, stage: str, work_class: int = due_work.BULK
 ) -> None:
     """Make a stage due for so many entries; nothing else is due then."""
     conn.execute("TRUNCATE work, stage_outcome")
@@ -131,16 +126,14 @@ def rates(ground: Ground, ids: Sequence[UUID], batch: int = BATCH) -> list[Cost]
     return [*costs, added, claimed, finished]
 
 
-def sizes(conn: Connection[TupleRow]) -> tuple[int, int, int]:
+def sizes(conn: Connection) -> tuple[int, int, int]:
     """Return the bytes of the table, those of its indexes, and its dead rows."""
     row = conn.execute(_SIZES).fetchone()
     assert row is not None
     return int(row[0]), int(row[1]), int(row[2])
 
 
-def _claim_all(
-    conn: Connection[TupleRow], stage: str, limit: int
-) -> Iterator[list[Claim]]:
+def _claim_all(conn: Connection, stage: str, limit: int) -> Iterator[list[Claim]]:
     bound = due_work.ClaimCursor()
     while True:
         with conn.transaction():
@@ -154,10 +147,7 @@ def _claim_all(
 
 
 def _bare(
-    conn: Connection[TupleRow],
-    ground: Ground,
-    name: str,
-    parts: Sequence[Sequence[UUID]],
+    conn: Connection, ground: Ground, name: str, parts: Sequence[Sequence[UUID]]
 ) -> Cost:
     count = sum(map(len, parts))
     with measured(conn, ground, f"bare {name}, by key", count) as cost:
@@ -172,7 +162,7 @@ def _cpu(ground: Ground) -> float:
     return cpu_seconds(ground.processes["postgres"]) + own.user + own.system
 
 
-def _wal(conn: Connection[TupleRow]) -> int:
+def _wal(conn: Connection) -> int:
     row = conn.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
     assert row is not None
     return int(row[0])

@@ -9,7 +9,6 @@ from typing import LiteralString
 import psutil
 import psycopg
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from bench import work_rows
 from bench.rig import Ground, cpu_seconds, running
@@ -53,7 +52,7 @@ def _share(ground: Ground, backlog: int, seconds: float) -> Idle:
     return Idle(backlog, sweeper, all_of_it)
 
 
-def _spent(conn: Connection[TupleRow], upkeep: psutil.Process) -> tuple[float, float]:
+def _spent(conn: Connection, upkeep: psutil.Process) -> tuple[float, float]:
     sessions = conn.execute(_SESSIONS).fetchall()
     of_sweeper = sum(_cpu(pid) for pid, is_sweeper in sessions if is_sweeper)
     return of_sweeper, cpu_seconds(upkeep) + sum(_cpu(pid) for pid, _ in sessions)

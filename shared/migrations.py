@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal, LiteralString, cast
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.errors import ConfigurationError, DatabaseQueryError
 from shared.postgres.pool import connect, translate_database_errors
@@ -81,7 +80,7 @@ def checksum_of_all(folder: Path = FOLDER) -> str:
 
 
 def list_pending(
-    conn: Connection[TupleRow], *, phase: Phase | None = None, folder: Path = FOLDER
+    conn: Connection, *, phase: Phase | None = None, folder: Path = FOLDER
 ) -> list[Migration]:
     """Return the migrations to apply; refuse if an applied file was changed."""
     with translate_database_errors():
@@ -128,7 +127,7 @@ def migrate(
         return [migration.name for migration in todo]
 
 
-def _wait_for_lock(conn: Connection[TupleRow]) -> None:
+def _wait_for_lock(conn: Connection) -> None:
     # Polled: a connection that blocks in pg_advisory_lock holds a snapshot, and a
     # concurrent index build of the migration that runs would wait for it for ever.
     deadline = time.monotonic() + _LOCK_WAIT_SECONDS
@@ -144,7 +143,7 @@ def _wait_for_lock(conn: Connection[TupleRow]) -> None:
         time.sleep(_LOCK_POLL_SECONDS)
 
 
-def _apply(conn: Connection[TupleRow], migration: Migration) -> None:
+def _apply(conn: Connection, migration: Migration) -> None:
     values = {"name": migration.name, "checksum": migration.checksum}
     if not migration.in_transaction:
         conn.execute("SET statement_timeout = 0")

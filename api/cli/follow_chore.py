@@ -19,7 +19,6 @@ from shared.work import chore_records
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from api.cli.output import Output
     from shared.postgres.pool import Pool
@@ -35,7 +34,7 @@ Words = Mapping[str, str]
 def follow(
     pool: Pool,
     out: Output,
-    ask: Callable[[Connection[TupleRow]], UUID],
+    ask: Callable[[Connection], UUID],
     words: Words,
     *,
     command: str,
@@ -53,7 +52,7 @@ def follow(
 
 
 def stop(
-    pool: Pool, find: Callable[[Connection[TupleRow]], UUID | None], absent: str
+    pool: Pool, find: Callable[[Connection], UUID | None], absent: str
 ) -> Maintenance:
     """Cancel the chore that is under way, or say that there is none."""
     with connection(pool) as conn:
@@ -140,9 +139,7 @@ def _in_words(seconds: float) -> str:
     return f"{seconds / _MINUTE:.0f} min"
 
 
-def _begun(
-    pool: Pool, out: Output, ask: Callable[[Connection[TupleRow]], UUID]
-) -> UUID:
+def _begun(pool: Pool, out: Output, ask: Callable[[Connection], UUID]) -> UUID:
     """Return the chore that was asked for, or the one that is under way already."""
     try:
         with connection(pool) as conn:

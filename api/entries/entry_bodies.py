@@ -20,7 +20,6 @@ from shared.sources import source_state
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from api.context import ApiContext
     from shared.access.scope import Scope
@@ -31,10 +30,7 @@ _TAG = re.compile(r'"r(\d{1,10})(?:\+[a-z_+]{1,200})?"', re.ASCII)
 
 
 def bodies(
-    ctx: ApiContext,
-    conn: Connection[TupleRow],
-    scope: Scope,
-    entries: Sequence[EntryView],
+    ctx: ApiContext, conn: Connection, scope: Scope, entries: Sequence[EntryView]
 ) -> list[dict[str, Any]]:
     """Return the bodies of entries that the caller may read, in the same order."""
     ids = [entry.entry_id for entry in entries]
@@ -71,7 +67,7 @@ def bodies(
 
 def answer(
     ctx: ApiContext,
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     entry: EntryView | None,
     revision: int | None,

@@ -26,7 +26,6 @@ from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from api.caller_info import CallerInfo
     from api.context import ApiContext
@@ -54,7 +53,7 @@ def replace(
 ) -> Verdict:
     """Replace an entry as a whole."""
 
-    def whole(entry: EntryView, conn: Connection[TupleRow]) -> dict[str, Any]:
+    def whole(entry: EntryView, conn: Connection) -> dict[str, Any]:
         fields = _addressed(body, entry.source, entry.external_id)
         return fields | _out_of_sight(conn, caller.scope, entry, body)
 
@@ -70,7 +69,7 @@ def merge(
 ) -> Verdict:
     """Change what the patch names, as RFC 7396 says, and leave the rest."""
 
-    def merged(entry: EntryView, conn: Connection[TupleRow]) -> dict[str, Any]:
+    def merged(entry: EntryView, conn: Connection) -> dict[str, Any]:
         before = as_sent(
             entry, entry_links.list_named_links(conn, entry.tenant, entry.entry_id)
         )
@@ -166,7 +165,7 @@ def _addressed(body: EntryIn, source: str, external_id: str) -> dict[str, Any]:
 
 def _put(
     ctx: ApiContext,
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     entry: EntryView | None,
     draft: EntryDraft,
@@ -186,7 +185,7 @@ def _has_met(entry: EntryView | None, saved: Saved) -> bool:
 
 
 def _out_of_sight(
-    conn: Connection[TupleRow], scope: Scope, entry: EntryView, body: EntryIn
+    conn: Connection, scope: Scope, entry: EntryView, body: EntryIn
 ) -> dict[str, Any]:
     """Keep a parent that is hidden from the caller, who cannot mean to drop it."""
     parent = entry.reply_to
@@ -200,7 +199,7 @@ def _edit(
     ctx: ApiContext,
     caller: CallerInfo,
     entry_id: UUID,
-    fields_of: Callable[[EntryView, Connection[TupleRow]], dict[str, Any]],
+    fields_of: Callable[[EntryView, Connection], dict[str, Any]],
     if_match: str | None,
 ) -> Verdict:
     """Write what becomes of an entry that nobody else can change meanwhile."""
@@ -221,7 +220,7 @@ def _edit(
 
 def _saved(
     ctx: ApiContext,
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     entry: EntryView,
     fields: dict[str, Any],
@@ -241,9 +240,7 @@ def _saved(
     return pushes.store_one(ctx, conn, scope, draft)
 
 
-def _held(
-    conn: Connection[TupleRow], scope: Scope, found: EntryView
-) -> EntryView | None:
+def _held(conn: Connection, scope: Scope, found: EntryView) -> EntryView | None:
     """Return the entry as it is now and stays until the transaction ends."""
     # In the order in which a page takes them, and alone from the start: two that
     # shared the source and both wanted it alone would wait for each other.

@@ -34,7 +34,6 @@ from shared.text import door
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 _PURGED = "An entry of this name was purged; it stays away, whoever sends it."
 
@@ -98,7 +97,7 @@ def push(
 
 
 def store_one(
-    ctx: ApiContext, conn: Connection[TupleRow], scope: Scope, draft: EntryDraft
+    ctx: ApiContext, conn: Connection, scope: Scope, draft: EntryDraft
 ) -> Saved:
     """Store one draft by the rules of a push, or raise; the caller commits."""
     if write_rights.beyond(conn, scope, [draft]):

@@ -19,7 +19,6 @@ from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from api.context import ApiContext
     from shared.access.scope import Scope
@@ -34,11 +33,7 @@ _EXCERPT_CHARS = 280
 
 
 def build_digest(
-    ctx: ApiContext,
-    conn: Connection[TupleRow],
-    scope: Scope,
-    since: datetime,
-    until: datetime,
+    ctx: ApiContext, conn: Connection, scope: Scope, since: datetime, until: datetime
 ) -> dict[str, Any]:
     """Return the entries of a time in sections, each with where it is from."""
     narrowed = filters.parse(
@@ -83,7 +78,7 @@ def build_digest(
 
 def load_states(
     ctx: ApiContext,
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     incidents: Sequence[tuple[str, UUID | None, UUID]],
 ) -> dict[UUID, str]:

@@ -33,7 +33,6 @@ from shared.work import due_work as due
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 MAX_NAME_CHARS = 255
 # Each is read by a process of its own, beside everything that answers requests.
@@ -110,9 +109,7 @@ class Uploads:
         with connection(self._pool) as conn:
             self._check_entry(conn, scope, entry_id)
 
-    def _check_entry(
-        self, conn: Connection[TupleRow], scope: Scope, entry_id: UUID
-    ) -> None:
+    def _check_entry(self, conn: Connection, scope: Scope, entry_id: UUID) -> None:
         entry = read_entries.load_present_entry(conn, scope, entry_id)
         configured = self._settings.sources
         now = source_state.current_settings(conn, configured, [entry.source])
@@ -170,10 +167,7 @@ class Uploads:
 
 
 def _answered(
-    conn: Connection[TupleRow],
-    asked: idempotency.Request | None,
-    one: Attached,
-    status: int,
+    conn: Connection, asked: idempotency.Request | None, one: Attached, status: int
 ) -> Accepted:
     """Answer, or answer as before: the file named by the request says the rest."""
     body = attachment_out(one)

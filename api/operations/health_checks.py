@@ -23,7 +23,6 @@ from shared.postgres.pool import connect, translate_database_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.settings.settings import Settings
 
@@ -112,10 +111,10 @@ class SharedLogin:
         self._database_url = database_url
         self._opening, self._counting = threading.Lock(), threading.Lock()
         self._users = 0
-        self._conn: Connection[TupleRow] | None = None
+        self._conn: Connection | None = None
 
     @contextmanager
-    def lend(self) -> Iterator[Connection[TupleRow]]:
+    def lend(self) -> Iterator[Connection]:
         """Lend the connection, each statement a transaction of its own."""
         with self._counting:
             self._users += 1

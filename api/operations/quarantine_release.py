@@ -17,7 +17,6 @@ from shared.work.quarantine import Released, Which
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from api.caller_info import CallerInfo
     from api.context import ApiContext
@@ -91,7 +90,7 @@ def release(
 
 
 def read_one(
-    ctx: ApiContext, conn: Connection[TupleRow], caller: CallerInfo, which: Which
+    ctx: ApiContext, conn: Connection, caller: CallerInfo, which: Which
 ) -> Released:
     """Read once more the one item that is named."""
     return _read(ctx, conn, caller, which, ReleaseProgress(_ITEMS), 1)
@@ -99,7 +98,7 @@ def read_one(
 
 def _step(
     ctx: ApiContext,
-    conn: Connection[TupleRow],
+    conn: Connection,
     caller: CallerInfo,
     which: Which,
     place: ReleaseProgress,
@@ -120,7 +119,7 @@ def _step(
 
 def _read(
     ctx: ApiContext,
-    conn: Connection[TupleRow],
+    conn: Connection,
     caller: CallerInfo,
     which: Which,
     place: ReleaseProgress,

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.errors import ConflictError, InvalidRequestError
@@ -64,7 +63,7 @@ def request(scope: Scope, route: str, key: str | None, body: bytes) -> Request |
     )
 
 
-def begin(conn: Connection[TupleRow], asked: Request) -> dict[str, Any] | None:
+def begin(conn: Connection, asked: Request) -> dict[str, Any] | None:
     """Return the kept answer of an equal request, or None: then it is ours to do.
 
     A second request with the same key waits here for the first one's commit.
@@ -80,7 +79,7 @@ def begin(conn: Connection[TupleRow], asked: Request) -> dict[str, Any] | None:
     return answer
 
 
-def kept(conn: Connection[TupleRow], asked: Request) -> dict[str, Any] | None:
+def kept(conn: Connection, asked: Request) -> dict[str, Any] | None:
     """Return the kept answer of an equal request, and refuse another's key."""
     row = conn.execute(_FIND, asked.params).fetchone()
     if row is None or row[1] is None:
@@ -91,11 +90,11 @@ def kept(conn: Connection[TupleRow], asked: Request) -> dict[str, Any] | None:
     return answer
 
 
-def end(conn: Connection[TupleRow], asked: Request, answer: dict[str, Any]) -> None:
+def end(conn: Connection, asked: Request, answer: dict[str, Any]) -> None:
     """Keep ids and statuses in the commit of the effect itself."""
     conn.execute(_END, {**asked.params, "answer": json.dumps(answer)})
 
 
-def forget(conn: Connection[TupleRow], *, hours: int, limit: int) -> int:
+def forget(conn: Connection, *, hours: int, limit: int) -> int:
     """Forget at most so many keys past their time; return how many."""
     return conn.execute(_FORGET, {"hours": hours, "limit": limit}).rowcount

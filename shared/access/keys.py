@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.access.scope import SCOPES, Scope
 from shared.errors import AccessError, InvalidRequestError
@@ -97,7 +97,7 @@ class _StoredKey:
 
 
 def create_key(
-    conn: Connection[TupleRow],
+    conn: Connection,
     *,
     tenant: str,
     name: str,
@@ -139,7 +139,7 @@ def check_shape(token: str) -> re.Match[str]:
     return match
 
 
-def find(conn: Connection[TupleRow], token: str) -> Scope:
+def find(conn: Connection, token: str) -> Scope:
     """Return whose key it is; garbage, expired and revoked are one and the same."""
     key_id, secret = check_shape(token).groups()
     stored = _load(conn, key_id)
@@ -149,7 +149,7 @@ def find(conn: Connection[TupleRow], token: str) -> Scope:
     return _scope_of(stored)
 
 
-def find_by_id(conn: Connection[TupleRow], key_id: str) -> Scope:
+def find_by_id(conn: Connection, key_id: str) -> Scope:
     """Return the scope of a key that its caller has shown before, in a login."""
     stored = _load(conn, key_id)
     if stored is None:
@@ -157,7 +157,7 @@ def find_by_id(conn: Connection[TupleRow], key_id: str) -> Scope:
     return _scope_of(stored)
 
 
-def _load(conn: Connection[TupleRow], key_id: str) -> _StoredKey | None:
+def _load(conn: Connection, key_id: str) -> _StoredKey | None:
     with conn.cursor(row_factory=class_row(_StoredKey)) as cur:
         return cur.execute(_FIND, {"key_id": key_id}).fetchone()
 
@@ -179,18 +179,18 @@ def _scope_of(stored: _StoredKey) -> Scope:
     )
 
 
-def list_keys(conn: Connection[TupleRow], tenant: str) -> list[KeyRow]:
+def list_keys(conn: Connection, tenant: str) -> list[KeyRow]:
     """Return the keys of a tenant, or of all with `*`."""
     with conn.cursor(row_factory=class_row(KeyRow)) as cur:
         return cur.execute(_LISTING, {"tenant": tenant}).fetchall()
 
 
-def revoke(conn: Connection[TupleRow], tenant: str, key_id: str) -> bool:
+def revoke(conn: Connection, tenant: str, key_id: str) -> bool:
     """Revoke a key of the tenant, or of any with `*`; false if there was none."""
     return conn.execute(_REVOKE, {"key_id": key_id, "tenant": tenant}).rowcount > 0
 
 
-def note_use(conn: Connection[TupleRow], key_ids: Iterable[str]) -> None:
+def note_use(conn: Connection, key_ids: Iterable[str]) -> None:
     """Store that these keys were used just now."""
     conn.execute(_NOTE_USE, {"key_ids": sorted(key_ids)})
 

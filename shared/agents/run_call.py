@@ -23,7 +23,6 @@ from shared.search.query.plan import Plan
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.times.calendar import Clock
 
@@ -78,7 +77,7 @@ def run_call(
             )
         )
 
-    def hold(conn: Connection[TupleRow]) -> bool:
+    def hold(conn: Connection) -> bool:
         turn_rows.hold(conn, job.job_id, job.tenant, turn_no)
         return True
 

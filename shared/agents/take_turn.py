@@ -36,7 +36,6 @@ from shared.search.query.plan import Plan
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 log = get_logger()
 
@@ -257,7 +256,7 @@ def _ask(
     return None, False
 
 
-def _renew(claim: Claim, conn: Connection[TupleRow]) -> bool:
+def _renew(claim: Claim, conn: Connection) -> bool:
     """Renew a claim; False: it is somebody else's by now, or its job has ended."""
     job = turn_rows.find_job(conn, claim.job_id)
     is_ours = turn_rows.renew(conn, claim)

@@ -14,7 +14,6 @@ from shared.postgres.pool import connection
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.postgres.pool import Pool
 
@@ -23,7 +22,7 @@ log = get_logger()
 
 @contextmanager
 def renewed(
-    pool: Pool, renew: Callable[[Connection[TupleRow]], bool]
+    pool: Pool, renew: Callable[[Connection], bool]
 ) -> Iterator[Callable[[], bool]]:
     """Renew a lease while the block runs; yield a check for its end.
 

@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 from uuid import UUID, uuid4
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 # A holder that has not renewed its lease for so long is gone.
@@ -165,15 +165,13 @@ class Claim:
         }
 
 
-def find_job(conn: Connection[TupleRow], job_id: UUID) -> RunningJob | None:
+def find_job(conn: Connection, job_id: UUID) -> RunningJob | None:
     """Return an agent's job; None: there is none of this id any more."""
     with conn.cursor(row_factory=class_row(RunningJob)) as cur:
         return cur.execute(_JOB, {"job_id": job_id}).fetchone()
 
 
-def claim(
-    conn: Connection[TupleRow], job_id: UUID, tenant: str, turn_no: int
-) -> Claim | None:
+def claim(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> Claim | None:
     """Claim a turn; None: another worker has it, or it is done."""
     holder = uuid4()
     given = {
@@ -189,19 +187,19 @@ def claim(
     return None if row is None else Claim(job_id, tenant, holder, row)
 
 
-def renew(conn: Connection[TupleRow], one: Claim) -> bool:
+def renew(conn: Connection, one: Claim) -> bool:
     """Renew the lease of a turn; False: it was lost to another worker."""
     return conn.execute(_RENEW, one.key).fetchone() is not None
 
 
-def hold(conn: Connection[TupleRow], job_id: UUID, tenant: str, turn_no: int) -> None:
+def hold(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> None:
     """Extend the lease of a turn while one of its calls is carried out."""
     given = {"job_id": job_id, "tenant": tenant, "turn_no": turn_no}
     conn.execute(_HOLD, {**given, "lease": LEASE_SECONDS})
 
 
 def keep_what_was_said(
-    conn: Connection[TupleRow],
+    conn: Connection,
     one: Claim,
     *,
     model_out: Mapping[str, Any],
@@ -225,15 +223,13 @@ def keep_what_was_said(
     return conn.execute(_SAID, given).fetchone() is not None
 
 
-def keep_spent_tokens(
-    conn: Connection[TupleRow], one: Claim, tokens: tuple[int, int]
-) -> None:
+def keep_spent_tokens(conn: Connection, one: Claim, tokens: tuple[int, int]) -> None:
     """Count what a call cost that said nothing of use."""
     conn.execute(_SPENT, {**one.key, "tokens_in": tokens[0], "tokens_out": tokens[1]})
 
 
 def keep_outcomes(
-    conn: Connection[TupleRow],
+    conn: Connection,
     job_id: UUID,
     tenant: str,
     turn_no: int,
@@ -248,27 +244,25 @@ def keep_outcomes(
     conn.execute(_KEEP, {**given, **found})
 
 
-def end(
-    conn: Connection[TupleRow], job_id: UUID, tenant: str, exit_reason: str
-) -> None:
+def end(conn: Connection, job_id: UUID, tenant: str, exit_reason: str) -> None:
     """Store why no turn follows the last one."""
     conn.execute(_END, {"job_id": job_id, "tenant": tenant, "exit_reason": exit_reason})
 
 
-def list_turns(conn: Connection[TupleRow], job_id: UUID, tenant: str) -> list[TurnRow]:
+def list_turns(conn: Connection, job_id: UUID, tenant: str) -> list[TurnRow]:
     """Return the turns of a job in their order."""
     given = {"job_id": job_id, "tenant": tenant}
     with conn.cursor(row_factory=class_row(TurnRow)) as cur:
         return cur.execute(_OF_JOB, given).fetchall()
 
 
-def list_left_alone(conn: Connection[TupleRow]) -> list[tuple[UUID, int]]:
+def list_left_alone(conn: Connection) -> list[tuple[UUID, int]]:
     """Return the turns whose holders are gone, and those that nobody has taken."""
     given = {"batch": _BATCH, "lease": LEASE_SECONDS}
     rows = [*conn.execute(_LEFT_ALONE, given), *conn.execute(_NOT_TAKEN, given)]
     return [(row[0], int(row[1])) for row in rows]
 
 
-def forget(conn: Connection[TupleRow], before: UUID) -> None:
+def forget(conn: Connection, before: UUID) -> None:
     """Remove the turns of jobs that are no longer kept."""
     conn.execute(_FORGET, {"before": before})

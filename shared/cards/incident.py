@@ -13,7 +13,7 @@ from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -76,7 +76,7 @@ class Incident(NamedTuple):
 
 
 def of_thread(
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     thread_id: UUID | None,
     entry_id: UUID,

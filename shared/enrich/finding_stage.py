@@ -15,7 +15,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 from pydantic import BaseModel
 
 from shared.enrich import findings
@@ -75,7 +75,7 @@ class Finding:
 
 
 def last(
-    conn: Connection[TupleRow], tenant: str, stage: str, entry_ids: Sequence[UUID]
+    conn: Connection, tenant: str, stage: str, entry_ids: Sequence[UUID]
 ) -> dict[UUID, Last]:
     """Return the last reading of these entries by a stage, by entry."""
     given = {"tenant": tenant, "stage": stage, "entry_ids": list(entry_ids)}
@@ -110,7 +110,7 @@ def find(stage: Stage, content: Content, before: Last | None) -> Finding:
 
 
 def store(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     stage: Stage,
     found: Iterable[tuple[Content, Finding]],

@@ -9,7 +9,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.text.analysis.analyser import quote_lexeme
 from shared.text.facts import MARK, Fact
@@ -110,10 +109,7 @@ def lexemes(terms: Iterable[str]) -> str:
 
 
 def store(
-    conn: Connection[TupleRow],
-    tenant: str,
-    stage: str,
-    told: Iterable[StageFindings],
+    conn: Connection, tenant: str, stage: str, told: Iterable[StageFindings]
 ) -> set[UUID]:
     """Replace the findings of a stage; return the entries that filters see changed.
 
@@ -143,7 +139,7 @@ def store(
 
 
 def store_quantities(
-    conn: Connection[TupleRow], tenant: str, found: Mapping[UUID, Sequence[Quantity]]
+    conn: Connection, tenant: str, found: Mapping[UUID, Sequence[Quantity]]
 ) -> None:
     """Replace the quantities of entries; the caller holds the rows of these."""
     asked = {"tenant": tenant, "ids": sorted(found)}
@@ -169,7 +165,7 @@ def store_quantities(
 
 
 def terms_of_others(
-    conn: Connection[TupleRow], tenant: str, stage: str, ids: Sequence[UUID]
+    conn: Connection, tenant: str, stage: str, ids: Sequence[UUID]
 ) -> dict[UUID, list[str]]:
     """Return the terms that other stages have found, of entries that have any."""
     values = {"tenant": tenant, "stage": stage, "ids": list(ids)}

@@ -10,7 +10,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.enrich import entry_facts, findings
 from shared.enrich.entry_facts import EntryFacts
@@ -173,7 +172,7 @@ def sections_of(
 
 
 def store(
-    conn: Connection[TupleRow],
+    conn: Connection,
     content: Content,
     found: Extracted,
     vocabulary: SeenWords | None = None,
@@ -193,7 +192,7 @@ def store(
 
 
 def store_all(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     extracted: Iterable[tuple[Content, Extracted]],
     vocabulary: SeenWords | None = None,
@@ -230,7 +229,7 @@ def store_all(
 
 
 def _store_current(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     revisions: Mapping[UUID, int],
     current: Mapping[UUID, Extracted],

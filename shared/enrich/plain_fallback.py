@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.enrich import entry_facts, metadata
 from shared.enrich.metadata import Extracted
@@ -48,13 +47,13 @@ _LOCK_ENTRY: LiteralString = """
        FOR NO KEY UPDATE"""
 
 
-def lock(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> None:
+def lock(conn: Connection, tenant: str, entry_id: UUID) -> None:
     """Lock an entry before its work, as everybody does: an edit waits or is seen."""
     conn.execute(_LOCK_ENTRY, {"entry_id": entry_id, "tenant": tenant})
 
 
 def stand_in(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     entry_id: UUID,
     settings: Settings,
@@ -104,7 +103,7 @@ def _found(
     )
 
 
-def _files(conn: Connection[TupleRow], content: Content) -> list[str]:
+def _files(conn: Connection, content: Content) -> list[str]:
     if not content.has_attachments or content.attached_bytes > _MOST_FILE_BYTES:
         return []
     return attachment_rows.load_texts(conn, content.tenant, content.entry_id)

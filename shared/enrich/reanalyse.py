@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.enrich import entry_facts, plain_fallback
 from shared.log import get_logger
@@ -124,7 +124,7 @@ def prepare(
     done: int,
     facility: Facility,
     finders: Sequence[Stage] = (),
-) -> Callable[[Connection[TupleRow]], Progress]:
+) -> Callable[[Connection], Progress]:
     """Look at one page; return the commit that makes its outdated entries due."""
     came = cursor or {"after": None, "made_due": 0, READ_BY: read_by(facility)}
     given = {
@@ -153,7 +153,7 @@ def prepare(
         backlog.add_but_last(pool, entries, stage) for stage, entries in wanted.items()
     ]
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         for make_last_due in make_due:
             make_last_due(conn)
         made_due = came["made_due"] + sum(map(len, wanted.values()))
@@ -211,7 +211,7 @@ def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:
 
 
 def _lacking(
-    conn: Connection[TupleRow], entry_ids: Sequence[UUID], finders: Sequence[Stage]
+    conn: Connection, entry_ids: Sequence[UUID], finders: Sequence[Stage]
 ) -> dict[str, list[Named]]:
     """Return the entries of the page that each stage has yet to read, by stage."""
     found: dict[str, list[Named]] = {}

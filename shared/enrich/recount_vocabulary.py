@@ -13,7 +13,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.enrich import metadata
 from shared.entries.reading import read_entries
@@ -45,7 +45,7 @@ _PAGE: LiteralString = """
 
 _FIRST = ("", "", "")
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def prepare(
             page = cur.execute(_PAGE, values).fetchall()
         count = _counted(conn, page, facility)
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         word_counts.store_counts(conn, walk, count)
         if len(page) == STEP_ENTRIES:
             went = {"walk": walk, "after": str(page[-1].entry_id)}
@@ -89,7 +89,7 @@ def prepare(
 
 
 def _settle(
-    conn: Connection[TupleRow], walk: int, what: str, after: Sequence[str], done: int
+    conn: Connection, walk: int, what: str, after: Sequence[str], done: int
 ) -> Progress:
     ended = word_counts.settle(conn, walk, what, after)
     if ended is not None:
@@ -101,9 +101,7 @@ def _settle(
     return Progress(None, done, total=done)
 
 
-def _counted(
-    conn: Connection[TupleRow], page: list[_VocabularyRow], facility: Facility
-) -> Count:
+def _counted(conn: Connection, page: list[_VocabularyRow], facility: Facility) -> Count:
     count = Count()
     for tenant, rows in groupby(sorted(page, key=_tenant_of), key=_tenant_of):
         known = {row.entry_id: row for row in rows}
@@ -116,10 +114,7 @@ def _counted(
 
 
 def _words(
-    conn: Connection[TupleRow],
-    content: Content,
-    row: _VocabularyRow,
-    facility: Facility,
+    conn: Connection, content: Content, row: _VocabularyRow, facility: Facility
 ) -> dict[str, str]:
     files: list[str] = []
     if content.has_attachments:

@@ -8,7 +8,6 @@ from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -111,7 +110,7 @@ class ChangedThreads(NamedTuple):
 
 
 def list_named_links(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID
+    conn: Connection, tenant: str, entry_id: UUID
 ) -> list[tuple[str, str]]:
     """Return kind and external id of what an entry itself names, beside its parent."""
     values = {"tenant": tenant, "entry_id": entry_id}
@@ -131,18 +130,18 @@ def has_any(draft: EntryDraft) -> bool:
     return bool(draft.reply_to or draft.supersedes or draft.related or draft.thread_key)
 
 
-def lock(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+def lock(conn: Connection, tenant: str, source: str) -> None:
     """Lock the links of a source for this transaction; nobody else may change them."""
     conn.execute(_LOCK, {"name": _name(tenant, source)})
 
 
-def share(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+def share(conn: Connection, tenant: str, source: str) -> None:
     """Take a shared lock on a source, for a page that changes none of its links."""
     conn.execute(_SHARE, {"name": _name(tenant, source)})
 
 
 def lock_page(
-    conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
+    conn: Connection, tenant: str, source: str, external_ids: Sequence[str]
 ) -> bool:
     """Share a source with other pages; lock it alone if others link to these entries.
 
@@ -163,10 +162,7 @@ def lock_page(
 
 
 def replace(
-    conn: Connection[TupleRow],
-    tenant: str,
-    source: str,
-    drafts: Mapping[UUID, EntryDraft],
+    conn: Connection, tenant: str, source: str, drafts: Mapping[UUID, EntryDraft]
 ) -> ChangedThreads:
     """Replace the links of these drafts' entries."""
     values: dict[str, Any] = {"tenant": tenant, "entry_ids": sorted(drafts)}
@@ -191,10 +187,7 @@ def replace(
 
 
 def superseded(
-    conn: Connection[TupleRow],
-    tenant: str,
-    source: str,
-    drafts: Mapping[UUID, EntryDraft],
+    conn: Connection, tenant: str, source: str, drafts: Mapping[UUID, EntryDraft]
 ) -> list[UUID]:
     """Return entries that these drafts supersede, and drafts superseded before."""
     values = {
@@ -207,7 +200,7 @@ def superseded(
 
 
 def load_links(
-    conn: Connection[TupleRow], scope: Scope, entry_ids: Sequence[UUID]
+    conn: Connection, scope: Scope, entry_ids: Sequence[UUID]
 ) -> dict[UUID, list[tuple[str, UUID]]]:
     """Return kind and target of the links of entries, as far as the caller sees it."""
     values = {**scope.params, "entry_ids": list(entry_ids)}
@@ -218,7 +211,7 @@ def load_links(
 
 
 def replaced(
-    conn: Connection[TupleRow], scope: Scope, thread_id: UUID
+    conn: Connection, scope: Scope, thread_id: UUID
 ) -> dict[tuple[str, str], str]:
     """Return the successors of replaced entries of a thread, by the old names."""
     rows = conn.execute(_REPLACED, {**scope.params, "thread_id": thread_id}).fetchall()
@@ -226,7 +219,7 @@ def replaced(
 
 
 def select_visible(
-    conn: Connection[TupleRow], scope: Scope, names: Sequence[tuple[str, str]]
+    conn: Connection, scope: Scope, names: Sequence[tuple[str, str]]
 ) -> set[tuple[str, str]]:
     """Return which of these names, by source and external id, the caller may see."""
     if not names:

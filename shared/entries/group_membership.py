@@ -11,7 +11,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.postgres.pool import format_array
 
@@ -47,13 +47,13 @@ class Alike:
     series_id: UUID | None
 
 
-def lock(conn: Connection[TupleRow], tenant: str) -> None:
+def lock(conn: Connection, tenant: str) -> None:
     """Lock the placing of a tenant's entries until the transaction ends."""
     conn.execute(_LOCK, {"tenant": tenant})
 
 
 def load_memberships(
-    conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
+    conn: Connection, tenant: str, ids: Sequence[UUID]
 ) -> dict[UUID, Alike]:
     """Return the group and series of each entry that does not stand alone."""
     with conn.cursor(row_factory=class_row(Alike)) as cur:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.entries import identity
 
@@ -41,7 +41,7 @@ class Ref:
     entry_id: UUID | None = None
 
 
-def find(conn: Connection[TupleRow], tenant: str, ref: str) -> list[Ref]:
+def find(conn: Connection, tenant: str, ref: str) -> list[Ref]:
     """Return the entries that a ref means; a bare number may mean several."""
     values: dict[str, object] = {"tenant": tenant, "external_id": ref}
     try:
@@ -79,7 +79,7 @@ def _without_revision(text: str) -> str:
 
 
 def _rows(
-    conn: Connection[TupleRow], statement: LiteralString, values: dict[str, object]
+    conn: Connection, statement: LiteralString, values: dict[str, object]
 ) -> list[Ref]:
     with conn.cursor(row_factory=class_row(Ref)) as cur:
         return cur.execute(statement, values).fetchall()

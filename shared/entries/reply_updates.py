@@ -7,7 +7,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.work import due_work as due
 
@@ -31,7 +30,7 @@ _TELL: LiteralString = """
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)"""
 
 
-def to(conn: Connection[TupleRow], tenant: str, parents: Iterable[UUID]) -> list[UUID]:
+def to(conn: Connection, tenant: str, parents: Iterable[UUID]) -> list[UUID]:
     """Return the entries that reply to these, in order of their ids."""
     values = {"tenant": tenant, "parents": sorted(parents)}
     if not values["parents"]:
@@ -40,7 +39,7 @@ def to(conn: Connection[TupleRow], tenant: str, parents: Iterable[UUID]) -> list
 
 
 def add_work_of_gone(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     gone: Sequence[UUID],
     stages: Sequence[str],
@@ -55,7 +54,7 @@ def add_work_of_gone(
         due.add(conn, tenant, ids, [stage], work_class=work_class)
 
 
-def tell_anew(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> None:
+def tell_anew(conn: Connection, tenant: str, ids: Sequence[UUID]) -> None:
     """Put entries into the change feed again, without a new revision.
 
     The caller has locked them.

@@ -14,7 +14,6 @@ from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries import entry_links
 from shared.entries.draft import EntryDraft
@@ -157,7 +156,7 @@ class _Groups:
 
 
 def extend(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     drafts: Mapping[UUID, EntryDraft],
@@ -201,7 +200,7 @@ def extend(
 
 
 def join(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     entry_ids: Iterable[UUID],
@@ -229,7 +228,7 @@ def join(
 
 
 def _near(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     drafts: Mapping[UUID, EntryDraft],
@@ -288,14 +287,14 @@ def _named(draft: EntryDraft) -> list[str]:
 
 
 @contextmanager
-def _by_index(conn: Connection[TupleRow]) -> Iterator[None]:
+def _by_index(conn: Connection) -> Iterator[None]:
     conn.execute(_BY_INDEX, {"scans": "off"})
     yield
     conn.execute(_BY_INDEX, {"scans": "on"})
 
 
 def _move(
-    conn: Connection[TupleRow], tenant: str, moved: Sequence[tuple[UUID, UUID | None]]
+    conn: Connection, tenant: str, moved: Sequence[tuple[UUID, UUID | None]]
 ) -> None:
     if not moved:
         return

@@ -8,7 +8,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 # Why an entry was deleted, as its row keeps it; whoever asks for it may say more.
 SAID_BY_SOURCE, ABSENT_AT_SOURCE = "deleted at its source", "no longer at its source"
@@ -42,7 +41,7 @@ _LIVE: LiteralString = """
 
 
 def live(
-    conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
+    conn: Connection, tenant: str, source: str, external_ids: Sequence[str]
 ) -> list[UUID]:
     """Lock and return the living entries of a source with these external ids."""
     values = {"tenant": tenant, "source": source, "external_ids": list(external_ids)}
@@ -50,7 +49,7 @@ def live(
 
 
 def bury(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     entry_ids: Sequence[UUID],
     *,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -86,9 +86,7 @@ def key_of(text: str) -> str:
     return " ".join(filter(None, map(fold, text.split())))[:_KEY_CHARS].strip()
 
 
-def propose(
-    conn: Connection[TupleRow], tenant: str, term: str, forms: Sequence[str]
-) -> None:
+def propose(conn: Connection, tenant: str, term: str, forms: Sequence[str]) -> None:
     """Store a proposed form of a term; it is not searched yet. Idempotent."""
     key = _named(term, "term")
     named = {_named(one, "expansions"): " ".join(one.split()) for one in forms}
@@ -111,7 +109,7 @@ def propose(
 
 
 def decide(
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     term: str,
     state: Literal["approved", "rejected"],
@@ -137,7 +135,7 @@ def decide(
     return [held[one].form for one in chosen if held[one].state != state]
 
 
-def list_approved(conn: Connection[TupleRow], tenant: str) -> Pairs:
+def list_approved(conn: Connection, tenant: str) -> Pairs:
     """Return the approved pairs, in the same order every time."""
     values = {"tenant": tenant, "most": MOST_READ}
     return tuple((row[0], row[1]) for row in conn.execute(_APPROVED, values))

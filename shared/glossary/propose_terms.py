@@ -14,7 +14,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.glossary import glossary_terms
 from shared.postgres.pool import Pool, connection
@@ -99,7 +99,7 @@ _TIDY: LiteralString = """
                         WHERE v.tenant = %(tenant)s AND v.term_key = g.term_key
                           AND v.form_key = g.form_key)"""
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def prepare(pool: Pool, cursor: Mapping[str, Any] | None, done: int) -> Effect:
             page = cur.execute(_PAGE, values).fetchall()
     found = [one for row in page for one in _explained(row)]
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         if page:
             _keep(conn, tenant, page, found)
             last = {"xid": page[-1].xid, "entry_id": page[-1].entry_id}
@@ -166,10 +166,7 @@ def _explained(row: _ProposalRow) -> list[dict[str, Any]]:
 
 
 def _keep(
-    conn: Connection[TupleRow],
-    tenant: str,
-    page: list[_ProposalRow],
-    found: list[dict[str, Any]],
+    conn: Connection, tenant: str, page: list[_ProposalRow], found: list[dict[str, Any]]
 ) -> None:
     ids = sorted(row.entry_id for row in page)
     conn.execute(_FORGET, {"tenant": tenant, "ids": ids})

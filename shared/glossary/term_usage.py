@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection, Cursor
-from psycopg.rows import TupleRow, class_row, tuple_row
+from psycopg.rows import class_row, tuple_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -94,7 +94,7 @@ class Term:
 
 
 def page(
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     *,
     state: State | None = None,

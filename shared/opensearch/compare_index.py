@@ -14,7 +14,7 @@ from uuid import UUID
 
 from opensearchpy import OpenSearch
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import OpenSearchError
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
@@ -248,18 +248,14 @@ def _look_again(
     return differ, extra, past
 
 
-def _page(
-    conn: Connection[TupleRow], sides: Sides, first: UUID, last: UUID
-) -> list[ComparedRow]:
+def _page(conn: Connection, sides: Sides, first: UUID, last: UUID) -> list[ComparedRow]:
     bounds = {"first": first, "last": last, "limit": STEP_ENTRIES}
     values = {**bounds, **_named(sides)}
     with conn.cursor(row_factory=class_row(ComparedRow)) as cur:
         return cur.execute(_PAGE, values).fetchall()
 
 
-def rows_of(
-    conn: Connection[TupleRow], sides: Sides, ids: Sequence[UUID]
-) -> list[ComparedRow]:
+def rows_of(conn: Connection, sides: Sides, ids: Sequence[UUID]) -> list[ComparedRow]:
     """Return the present rows of entries; purged ones are absent."""
     with conn.cursor(row_factory=class_row(ComparedRow)) as cur:
         return cur.execute(_THESE, {"ids": list(ids), **_named(sides)}).fetchall()

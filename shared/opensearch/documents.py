@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared import entry_fields
 from shared.entries import group_membership
@@ -107,9 +107,7 @@ class _DocumentRow(EntryFields):
     quantities: list[dict[str, Any]] | None
 
 
-def load(
-    conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
-) -> list[Document]:
+def load(conn: Connection, tenant: str, ids: Sequence[UUID]) -> list[Document]:
     """Return the documents of these entries, without those not analysed yet.
 
     The metadata stage makes them due again, so nothing is written from an older text.
@@ -143,7 +141,7 @@ def load(
     return documents
 
 
-def current_epoch(conn: Connection[TupleRow]) -> int:
+def current_epoch(conn: Connection) -> int:
     """Return how often this installation was restored from a backup."""
     row = conn.execute(_EPOCH).fetchone()
     return int(row[0]) if row else 0

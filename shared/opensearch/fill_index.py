@@ -17,7 +17,6 @@ from uuid import UUID
 
 from opensearchpy import OpenSearch
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.errors import OpenSearchError
 from shared.log import get_logger
@@ -132,7 +131,7 @@ def ensure_filled(client: OpenSearch, base: str, pool: Pool) -> Indices:
     return aliases.ensure_index(client, base, functools.partial(_reconcile, pool, base))
 
 
-def note_missed(conn: Connection[TupleRow]) -> None:
+def note_missed(conn: Connection) -> None:
     """Remember that index work ended without OpenSearch: the index lacks it."""
     conn.execute(_NOTE_MISSED)
 
@@ -146,7 +145,7 @@ def catch_up(pool: Pool) -> None:
             chore_records.start_over(conn, RECONCILE_INDEX)
 
 
-def is_filled(conn: Connection[TupleRow]) -> bool:
+def is_filled(conn: Connection) -> bool:
     """Tell whether what a new index lacked when it was made is in it by now."""
     last = chore_records.last_of(conn, RECONCILE_INDEX)
     if last is None or (last.ended_at is not None and last.state != "done"):

@@ -11,7 +11,6 @@ from typing import Any
 
 from opensearchpy import OpenSearch
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.reading import entry_counts
 from shared.log import get_logger
@@ -24,7 +23,7 @@ from shared.work.chore_records import Chore, Progress
 
 log = get_logger()
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 
 # One that an older release has begun knows of no old tombstones.
 _BEGIN: Mapping[str, Any] = {"walk": None, "made_due": 0, "removed": 0, "purged": 0}
@@ -48,7 +47,7 @@ def prepare(
     purged = came["purged"] + len(found.past)
     seen = chore.done + found.seen
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         make_last_due(conn)
         if found.goes_on is None:
             came_to = {
@@ -95,9 +94,7 @@ def remove(sides: Sides, found: Differences) -> None:
         )
 
 
-def make_due_but_last(
-    pool: Pool, found: Differences
-) -> Callable[[Connection[TupleRow]], None]:
+def make_due_but_last(pool: Pool, found: Differences) -> Callable[[Connection], None]:
     """Make differing entries due; return the commit for those of the last tenant."""
     return backlog.add_but_last(
         pool, [(row.tenant, row.id) for row in found.differ], INDEX_STAGE

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from opensearchpy import OpenSearch
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import InternalError
 from shared.log import get_logger
@@ -70,7 +70,7 @@ _PAGE: LiteralString = """
 FULL: dict[str, Any] = derived_data.BEGINS
 _BEFORE_THE_INDEX = frozenset({"read", "reading", "create", "open"})
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +95,14 @@ class _Site(PhasedChore):
         return aliases.name_of(self.base, self.chore.id.hex)
 
 
-def ask(conn: Connection[TupleRow], *, full: bool = False) -> UUID:
+def ask(conn: Connection, *, full: bool = False) -> UUID:
     """Make the chore due, and return its id; refuse if one is under way."""
     refusal = "The index is being made anew already."
     begins = FULL if full else None
     return chore_records.ask(conn, chore_records.REBUILD_INDEX, begins, refusal)
 
 
-def find_unfinished_rebuild(conn: Connection[TupleRow]) -> UUID | None:
+def find_unfinished_rebuild(conn: Connection) -> UUID | None:
     """Return the rebuild that has not ended."""
     return chore_records.find_unfinished(conn, chore_records.REBUILD_INDEX)
 
@@ -167,14 +167,14 @@ def _open(site: _Site) -> Effect:
         return lambda _: Progress({"phase": "create"}, 0, site.chore.total)
     aliases.write_to(site.client, found, site.name)
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         return site.goes_on("wait", moved_at=chore_records.read_clock(conn).isoformat())
 
     return commit
 
 
 def _wait(site: _Site) -> Effect:
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         moved_at = datetime.fromisoformat(site.came["moved_at"])
         values = {"stage": INDEX_STAGE, "moved_at": moved_at}
         if _is_true(conn, _EARLIER_CLAIMS, values):
@@ -223,7 +223,7 @@ def _compare(site: _Site) -> Effect:
     make_last_due = index_repair.make_due_but_last(site.pool, found)
     differing = site.came["differing"] + len(found.differ) + len(found.extra)
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         make_last_due(conn)
         if found.goes_on is not None:
             return site.goes_on("compare", walk=found.goes_on, differing=differing)
@@ -316,14 +316,12 @@ def _page(site: _Site) -> list[Sized]:
         return cur.execute(_PAGE, values).fetchall()
 
 
-def _is_work_left(conn: Connection[TupleRow], site: _Site, stage: str) -> bool:
+def _is_work_left(conn: Connection, site: _Site, stage: str) -> bool:
     """Tell whether work that was due when the phase began is still to be done."""
     marked_at = datetime.fromisoformat(site.came["marked_at"])
     return backlog.is_left(conn, stage, marked_at)
 
 
-def _is_true(
-    conn: Connection[TupleRow], query: LiteralString, values: dict[str, Any]
-) -> bool:
+def _is_true(conn: Connection, query: LiteralString, values: dict[str, Any]) -> bool:
     row = conn.execute(query, values).fetchone()
     return row is not None and bool(row[0])

@@ -7,7 +7,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.opensearch import compare_index
 from shared.opensearch.client import translate_engine_errors
@@ -62,7 +61,7 @@ def missed(sides: Sides, chance: Random) -> list[UUID]:
     return [row.id for row in now if not row.is_known]
 
 
-def _some(conn: Connection[TupleRow], chance: Random) -> list[UUID]:
+def _some(conn: Connection, chance: Random) -> list[UUID]:
     ends = conn.execute(_ENDS).fetchone()
     if ends is None or ends[0] is None:
         return []
@@ -75,7 +74,7 @@ def _some(conn: Connection[TupleRow], chance: Random) -> list[UUID]:
     return sorted(found)
 
 
-def _words(conn: Connection[TupleRow], ids: list[UUID]) -> dict[UUID, str]:
+def _words(conn: Connection, ids: list[UUID]) -> dict[UUID, str]:
     """Return a word of each entry as it stands now."""
     words: dict[UUID, str] = {}
     for entry_id, stream in conn.execute(_TEXTS, {"ids": ids}).fetchall():

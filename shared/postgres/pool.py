@@ -14,14 +14,13 @@ import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import Connection
 from psycopg.pq import PipelineStatus
-from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 from shared.postgres import request_deadline
 
 
-class PooledConnection(Connection[TupleRow]):
+class PooledConnection(Connection):
     """A connection of a pool, which knows when it was last given back."""
 
     idle_since = 0.0
@@ -107,7 +106,7 @@ def make_pool(
     return pool
 
 
-def connect(url: str, *, application: str, **kwargs: Any) -> Connection[TupleRow]:
+def connect(url: str, *, application: str, **kwargs: Any) -> Connection:
     """Open one connection outside a pool, for migrations and loops."""
     with translate_database_errors():
         return psycopg.connect(
@@ -140,7 +139,7 @@ def translate_database_errors() -> Iterator[None]:
 
 
 @contextmanager
-def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
+def connection(pool: Pool) -> Iterator[Connection]:
     """Borrow a connection for one transaction; errors come out translated."""
     with _borrowed(pool) as conn:
         if conn.autocommit:
@@ -150,7 +149,7 @@ def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
 
 
 @contextmanager
-def pipelined_connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
+def pipelined_connection(pool: Pool) -> Iterator[Connection]:
     """Borrow a connection for one transaction whose statements go out together.
 
     Nobody waits before rows are fetched: what fails is raised there, or at the end of

@@ -18,7 +18,6 @@ from typing import ParamSpec, TypeVar
 
 import psycopg
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 # With what comes before and after it, an answer is out within 6 s.
 REQUEST_SECONDS = 4.5
@@ -94,7 +93,7 @@ def counted(step: Callable[P, T]) -> Callable[P, T]:
 
 
 @contextmanager
-def watched(conn: Connection[TupleRow]) -> Iterator[None]:
+def watched(conn: Connection) -> Iterator[None]:
     """Cut the connection when the time is over, so that waiting ends with an error."""
     left = _of_this_request.get()
     if left is None:
@@ -111,11 +110,11 @@ class _Watch:
     """One thread for all links that somebody waits on."""
 
     def __init__(self) -> None:
-        self._ends: dict[int, tuple[float, Connection[TupleRow]]] = {}
+        self._ends: dict[int, tuple[float, Connection]] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def add(self, conn: Connection[TupleRow], ends: float) -> None:
+    def add(self, conn: Connection, ends: float) -> None:
         """Watch a link; the thread is woken only from having nothing to watch."""
         with self._changed:
             idle = not self._ends
@@ -128,7 +127,7 @@ class _Watch:
             elif idle:
                 self._changed.notify()
 
-    def remove(self, conn: Connection[TupleRow]) -> None:
+    def remove(self, conn: Connection) -> None:
         """Stop watching a link: from here on, it may be another request's."""
         with self._changed:
             self._ends.pop(id(conn), None)
@@ -146,7 +145,7 @@ class _Watch:
             threading.Event().wait(_LOOK_SECONDS)
 
 
-def _shut(conn: Connection[TupleRow]) -> None:
+def _shut(conn: Connection) -> None:
     """End the link below libpq, which another thread waits in."""
     # It may have ended by itself just now.
     with (

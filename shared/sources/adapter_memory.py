@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 # An adapter asks for neighbours, one after the other: so many are read at one look.
 AT_A_LOOK = 250
@@ -91,13 +90,13 @@ class StoredMemory:
         self._to = names[-1] if len(names) >= AT_A_LOOK else None
 
 
-def load(conn: Connection[TupleRow], source: str, key: str) -> dict[str, Any]:
+def load(conn: Connection, source: str, key: str) -> dict[str, Any]:
     """Load the stored values from a key on, in the order of keys."""
     values = {"source": source, "key": key, "limit": AT_A_LOOK}
     return dict(conn.execute(_FROM, values).fetchall())
 
 
-def save(conn: Connection[TupleRow], source: str, changes: Mapping[str, Any]) -> None:
+def save(conn: Connection, source: str, changes: Mapping[str, Any]) -> None:
     """Write what was put, and remove what was forgotten."""
     kept = sorted(
         (_storable(key), json.dumps(_storable(value)))

@@ -8,7 +8,6 @@ from shared.sources import source_state
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.settings.settings import Settings
 
@@ -22,7 +21,7 @@ class CurrentSettings:
     def __init__(self, settings: Settings) -> None:
         self._found: tuple[list[tuple[str, str]], Settings] = ([], settings)
 
-    def read(self, conn: Connection[TupleRow]) -> Settings:
+    def read(self, conn: Connection) -> Settings:
         """Return the settings; sources are read anew only where one has changed."""
         marks = [(str(name), str(mark)) for name, mark in conn.execute(_MARKS)]
         before, found = self._found

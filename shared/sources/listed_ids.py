@@ -9,7 +9,6 @@ from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.adapter_contract.contract import IdStamp
 from shared.entries.tombstones import FINAL
@@ -105,12 +104,7 @@ class Listed:
         }
 
     def changed(
-        self,
-        conn: Connection[TupleRow],
-        *,
-        after: str,
-        limit: int,
-        only_known: bool = False,
+        self, conn: Connection, *, after: str, limit: int, only_known: bool = False
     ) -> list[IdStamp]:
         """Return listed ids that are unknown here, or stood otherwise when read."""
         values = {
@@ -122,28 +116,26 @@ class Listed:
         }
         return [IdStamp(str(row[0]), row[1]) for row in conn.execute(_CHANGED, values)]
 
-    def note_present(self, conn: Connection[TupleRow]) -> None:
+    def note_present(self, conn: Connection) -> None:
         """Forget of every listed entry that it was missed before."""
         conn.execute(_PRESENT, self._values)
 
-    def stored_and_absent(self, conn: Connection[TupleRow]) -> tuple[int, int]:
+    def stored_and_absent(self, conn: Connection) -> tuple[int, int]:
         """Return how many entries are stored, and how many of them are not listed."""
         row = conn.execute(_STORED, self._values).fetchone()
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
-    def absent(
-        self, conn: Connection[TupleRow], *, after: str, limit: int
-    ) -> list[Absent]:
+    def absent(self, conn: Connection, *, after: str, limit: int) -> list[Absent]:
         """Return stored entries that are not listed, by id."""
         values = {**self._values, "after": after, "limit": limit}
         return [Absent(*row) for row in conn.execute(_ABSENT, values)]
 
-    def mark(self, conn: Connection[TupleRow], external_ids: Sequence[str]) -> None:
+    def mark(self, conn: Connection, external_ids: Sequence[str]) -> None:
         """Mark ids as absent for the first time."""
         conn.execute(_MARK, {**self._values, "ids": sorted(external_ids)})
 
 
-def add(conn: Connection[TupleRow], run_id: UUID, ids: Sequence[IdStamp]) -> None:
+def add(conn: Connection, run_id: UUID, ids: Sequence[IdStamp]) -> None:
     """Take some listed ids down."""
     values = {
         "run_id": run_id,
@@ -153,12 +145,12 @@ def add(conn: Connection[TupleRow], run_id: UUID, ids: Sequence[IdStamp]) -> Non
     conn.execute(_ADD, values)
 
 
-def clear(conn: Connection[TupleRow], run_id: UUID) -> None:
+def clear(conn: Connection, run_id: UUID) -> None:
     """Forget a listing."""
     conn.execute(_CLEAR, {"run_id": run_id})
 
 
-def count(conn: Connection[TupleRow], run_id: UUID) -> int:
+def count(conn: Connection, run_id: UUID) -> int:
     """Return how many ids were listed."""
     row = conn.execute(_COUNT, {"run_id": run_id}).fetchone()
     return int(row[0]) if row else 0

@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import ConflictError, LogchordError
 from shared.ids import uuid7
@@ -163,7 +163,7 @@ class RunRequest:
 
 
 def ask_for(
-    conn: Connection[TupleRow], tenant: str, source: str, kind: str, asked: RunRequest
+    conn: Connection, tenant: str, source: str, kind: str, asked: RunRequest
 ) -> UUID:
     """Queue a run and return its id; one that is open already is a conflict."""
     run_id = uuid7()
@@ -186,7 +186,7 @@ def ask_for(
 
 
 def find_open(
-    conn: Connection[TupleRow], tenant: str, source: str, kind: str
+    conn: Connection, tenant: str, source: str, kind: str
 ) -> IngestionRun | None:
     """Return the run of this source and kind that has not ended, locked."""
     with conn.cursor(row_factory=class_row(IngestionRun)) as cur:
@@ -194,7 +194,7 @@ def find_open(
 
 
 def begin(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     kind: str,
@@ -220,27 +220,21 @@ def begin(
 
 
 def count(
-    conn: Connection[TupleRow],
-    run: IngestionRun,
-    counts: Counts,
-    *,
-    expected: int | None = None,
+    conn: Connection, run: IngestionRun, counts: Counts, *, expected: int | None = None
 ) -> None:
     """Add the counts of a page, in the page's own commit."""
     values = {**asdict(counts), "expected": expected}
     conn.execute(_COUNT, {**values, "id": run.id, "tenant": run.tenant})
 
 
-def keep_place(
-    conn: Connection[TupleRow], run: IngestionRun, cursor: Mapping[str, Any]
-) -> None:
+def keep_place(conn: Connection, run: IngestionRun, cursor: Mapping[str, Any]) -> None:
     """Store how far a dry run has come; only that run reads it."""
     values = {"id": run.id, "tenant": run.tenant, "cursor": _json(cursor)}
     conn.execute(_KEEP_PLACE, values)
 
 
 def end(
-    conn: Connection[TupleRow],
+    conn: Connection,
     run: IngestionRun,
     cursor: Mapping[str, Any] | None,
     error: LogchordError | None = None,
@@ -257,16 +251,14 @@ def end(
     )
 
 
-def find_run(
-    conn: Connection[TupleRow], tenant: str, run_id: UUID
-) -> IngestionRun | None:
+def find_run(conn: Connection, tenant: str, run_id: UUID) -> IngestionRun | None:
     """Return one run of a tenant."""
     with conn.cursor(row_factory=class_row(IngestionRun)) as cur:
         return cur.execute(_ONE, {"id": run_id, "tenant": tenant}).fetchone()
 
 
 def list_runs(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     *,
     limit: int,
@@ -286,7 +278,7 @@ def list_runs(
         return cur.execute(_LISTING, values).fetchall()
 
 
-def forget(conn: Connection[TupleRow], *, limit: int) -> int:
+def forget(conn: Connection, *, limit: int) -> int:
     """Forget at most so many runs that ended long ago; return how many."""
     return conn.execute(_FORGET, {"days": KEPT_DAYS, "limit": limit}).rowcount
 

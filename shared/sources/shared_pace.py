@@ -12,7 +12,6 @@ from typing import Any, LiteralString
 
 import psycopg
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.http.pace import (
     LOOK_SECONDS,
@@ -83,7 +82,7 @@ class SharedPace:
         self._is_urgent = is_urgent
         # Where the source has no row yet, as in a check before its first run.
         self._alone = LocalPace(rate_per_second, concurrency)
-        self._conn: Connection[TupleRow] | None = None
+        self._conn: Connection | None = None
 
     @contextmanager
     def turn(self, ends: float, is_over: IsOver) -> Iterator[None]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.adapter_contract.contract import Gap
 from shared.errors import LogchordError
@@ -125,7 +125,7 @@ def _read_settings(config: Mapping[str, Any]) -> SourceSettings:
 
 
 def arrange(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     *,
@@ -144,14 +144,14 @@ def arrange(
     return conn.execute(_ARRANGE, {**_key(tenant, source), **values}).rowcount > 0
 
 
-def tenant_of(conn: Connection[TupleRow], source: str) -> str | None:
+def tenant_of(conn: Connection, source: str) -> str | None:
     """Return whose source it is; its name is the installation's alone."""
     row = conn.execute(_OF_SOURCE, {"source": source}).fetchone()
     return str(row[0]) if row else None
 
 
 def current_settings(
-    conn: Connection[TupleRow],
+    conn: Connection,
     configured: Mapping[str, SourceSettings],
     sources: Sequence[str] | None = None,
 ) -> dict[str, SourceSettings]:
@@ -171,34 +171,25 @@ def current_settings(
     return dict(sorted(found.items()))
 
 
-def load_source_state(
-    conn: Connection[TupleRow], tenant: str, source: str
-) -> SourceState | None:
+def load_source_state(conn: Connection, tenant: str, source: str) -> SourceState | None:
     """Return how one source stands."""
     found = _read(conn, tenant, source)
     return found[0] if found else None
 
 
-def await_config_hash(
-    conn: Connection[TupleRow], tenant: str, source: str
-) -> str | None:
+def await_config_hash(conn: Connection, tenant: str, source: str) -> str | None:
     """Return the digest of a source's settings, once nobody is changing them."""
     row = conn.execute(_HASH, {"source": source, "tenant": tenant}).fetchone()
     return str(row[0]) if row else None
 
 
-def listing(conn: Connection[TupleRow], tenant: str) -> list[SourceState]:
+def listing(conn: Connection, tenant: str) -> list[SourceState]:
     """Return how every source of a tenant stands, by name."""
     return _read(conn, tenant, None)
 
 
 def failed(
-    conn: Connection[TupleRow],
-    tenant: str,
-    source: str,
-    error: LogchordError,
-    *,
-    most: int,
+    conn: Connection, tenant: str, source: str, error: LogchordError, *, most: int
 ) -> tuple[int, bool]:
     """Count a failure; return how many in a row, and whether it is paused now."""
     values = {"error": error.as_json(admin=True), "most": most}
@@ -206,28 +197,28 @@ def failed(
     return (int(row[0]), bool(row[1])) if row else (0, False)
 
 
-def succeeded(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+def succeeded(conn: Connection, tenant: str, source: str) -> None:
     """Forget the failures: the source has answered, and is served live."""
     conn.execute(_SUCCEEDED, _key(tenant, source))
 
 
-def serve_snapshot(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+def serve_snapshot(conn: Connection, tenant: str, source: str) -> None:
     """Mark that the newest entries of a source come from its snapshot files."""
     conn.execute(_SERVE_SNAPSHOT, _key(tenant, source))
 
 
-def pause(conn: Connection[TupleRow], tenant: str, source: str, reason: str) -> bool:
+def pause(conn: Connection, tenant: str, source: str, reason: str) -> bool:
     """Ask a source no more until it is resumed; false if it was paused already."""
     return conn.execute(_PAUSE, {**_key(tenant, source), "reason": reason}).rowcount > 0
 
 
-def resume(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+def resume(conn: Connection, tenant: str, source: str) -> None:
     """Ask a source again, with no failure counted."""
     conn.execute(_RESUME, _key(tenant, source))
 
 
 def degrade(
-    conn: Connection[TupleRow], tenant: str, source: str, why: dict[str, Any] | None
+    conn: Connection, tenant: str, source: str, why: dict[str, Any] | None
 ) -> None:
     """Set what is wrong with a source that goes on, or clear it with None."""
     value = None if why is None else json.dumps(why)
@@ -235,7 +226,7 @@ def degrade(
 
 
 def note_unread(
-    conn: Connection[TupleRow], tenant: str, source: str, unread: Mapping[str, str]
+    conn: Connection, tenant: str, source: str, unread: Mapping[str, str]
 ) -> None:
     """Mark a source as degraded while parts of it are unread; else clear the mark."""
     standing = load_source_state(conn, tenant, source)
@@ -250,7 +241,7 @@ def note_unread(
 
 
 def note_complete(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     *,
@@ -261,9 +252,7 @@ def note_complete(
     conn.execute(_COMPLETE, {**_key(tenant, source), "from": start, "to": end})
 
 
-def note_gaps(
-    conn: Connection[TupleRow], tenant: str, source: str, gaps: Sequence[Gap]
-) -> None:
+def note_gaps(conn: Connection, tenant: str, source: str, gaps: Sequence[Gap]) -> None:
     """Store the ranges that could not be read, the newest first, up to a limit."""
     if not gaps:
         return
@@ -281,16 +270,12 @@ def note_gaps(
     conn.execute(_SET_GAPS, {**_key(tenant, source), "gaps": json.dumps(merged)})
 
 
-def note_parsed(
-    conn: Connection[TupleRow], tenant: str, source: str, version: int
-) -> None:
+def note_parsed(conn: Connection, tenant: str, source: str, version: int) -> None:
     """Remember which version of the adapter has read every entry."""
     conn.execute(_PARSED, {**_key(tenant, source), "version": version})
 
 
-def _read(
-    conn: Connection[TupleRow], tenant: str, source: str | None
-) -> list[SourceState]:
+def _read(conn: Connection, tenant: str, source: str | None) -> list[SourceState]:
     with conn.cursor(row_factory=class_row(SourceState)) as cur:
         return cur.execute(_READ, {"tenant": tenant, "source": source}).fetchall()
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import Pool, connection
@@ -50,10 +49,10 @@ _FORGET_INPUTS: LiteralString = """
      WHERE i.tenant = %(tenant)s AND i.entry_id = these.entry_id
        AND i.model = these.model"""
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 
 
-def ask(conn: Connection[TupleRow]) -> UUID:
+def ask(conn: Connection) -> UUID:
     """Make the chore due, and return its id; refuse if one is under way."""
     refusal = "What is derived of entries is being made anew already."
     return chore_records.ask(conn, REBUILD_KNOWLEDGE, BEGINS, refusal)
@@ -76,7 +75,7 @@ def prepare(pool: Pool, settings: Settings, chore: Chore) -> Effect:
     if came["phase"] == "read":
         return renew_page(pool, chore, stages(pool, settings))
 
-    def look(conn: Connection[TupleRow]) -> Progress:
+    def look(conn: Connection) -> Progress:
         if is_left(conn, came):
             return Progress(came, chore.done, chore.done, wait_seconds=WAIT_SECONDS)
         result = {"entries": chore.done, "stages": came["stages"]}
@@ -95,7 +94,7 @@ def renew_page(pool: Pool, chore: Chore, made_by: Sequence[str]) -> Effect:
     _forget_inputs(pool, named)
     make_due = [backlog.add_but_last(pool, named, stage) for stage in sorted(made_by)]
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         for make_last_due in make_due:
             make_last_due(conn)
         went = Progress({**came}, chore.done + len(page), chore.total)
@@ -116,7 +115,7 @@ def _forget_inputs(pool: Pool, named: Sequence[Named]) -> None:
             conn.execute(_FORGET_INPUTS, given)
 
 
-def is_left(conn: Connection[TupleRow], came: Mapping[str, Any]) -> bool:
+def is_left(conn: Connection, came: Mapping[str, Any]) -> bool:
     """Tell whether work that the chore made due is still to be done."""
     marked_at = datetime.fromisoformat(came["marked_at"])
     # A release that made no vectors anew has named none.
@@ -124,6 +123,6 @@ def is_left(conn: Connection[TupleRow], came: Mapping[str, Any]) -> bool:
     return any(backlog.is_left(conn, stage, marked_at) for stage in made_by)
 
 
-def is_under_way(conn: Connection[TupleRow]) -> bool:
+def is_under_way(conn: Connection) -> bool:
     """Tell whether derived data is being made anew: the index waits for it."""
     return chore_records.find_unfinished(conn, REBUILD_KNOWLEDGE) is not None

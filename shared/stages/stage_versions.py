@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.log import get_logger
 from shared.messaging.stage_names import ATTACHMENTS_STAGE, INDEX_STAGE
@@ -75,7 +75,7 @@ _SHOW_ANEW: LiteralString = """
       FROM shown
      WHERE e.id = shown.id AND e.tenant = %(tenant)s"""
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def is_begun(cursor: Mapping[str, Any]) -> bool:
     return _WALK in cursor
 
 
-def begin(conn: Connection[TupleRow], settings: Settings) -> dict[str, Any]:
+def begin(conn: Connection, settings: Settings) -> dict[str, Any]:
     """Return the part of the cursor that begins the walk over changed stages."""
     now = {
         one.name: one.version
@@ -114,7 +114,7 @@ def begin(conn: Connection[TupleRow], settings: Settings) -> dict[str, Any]:
 
 
 def row_names(
-    conn: Connection[TupleRow], settings: Settings, stages: Sequence[StageDescriptor]
+    conn: Connection, settings: Settings, stages: Sequence[StageDescriptor]
 ) -> list[str]:
     """Return the names of due work of these stages, for every model in use."""
     named = {
@@ -148,7 +148,7 @@ def prepare(
         for stage, entries in sorted(wanted.items())
     ]
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         for make_last_due in make_due:
             make_last_due(conn)
         made_due = walk["made_due"] + sum(map(len, wanted.values()))

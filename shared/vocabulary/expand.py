@@ -173,7 +173,7 @@ class Pattern:
 
 
 def expand(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     wanted: Sequence[Want],
     languages: Sequence[str] = LANGUAGES,

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import LiteralString, Protocol
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
@@ -133,10 +132,7 @@ class Read(Protocol):
 
 
 def learn(
-    conn: Connection[TupleRow],
-    tenant: str,
-    texts: Iterable[tuple[str, Read]],
-    known: SeenWords,
+    conn: Connection, tenant: str, texts: Iterable[tuple[str, Read]], known: SeenWords
 ) -> Learnt:
     """Add the words of these texts, by language, and their names to the vocabulary.
 
@@ -164,7 +160,7 @@ def learn(
     return Learnt(known, walk, news)
 
 
-def _lock_and_walk(conn: Connection[TupleRow]) -> int:
+def _lock_and_walk(conn: Connection) -> int:
     # Two statements cannot be prepared as one.
     cursor = conn.execute(_LOCK_AND_WALK, prepare=False)
     cursor.nextset()

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 from shared.text.words.folding import STEMMED_LANGUAGES
@@ -160,14 +159,14 @@ class Count:
         self.names.update((tenant, ident) for ident in idents)
 
 
-def begin(conn: Connection[TupleRow]) -> int:
+def begin(conn: Connection) -> int:
     """Begin a walk and return its number; waits for who is learning just now."""
     conn.execute(_ALONE)
     row = conn.execute(_NEXT_WALK).fetchone()
     return int(row[0]) if row else 0
 
 
-def store_counts(conn: Connection[TupleRow], walk: int, count: Count) -> None:
+def store_counts(conn: Connection, walk: int, count: Count) -> None:
     """Add counts to those that this walk has stored before."""
     words = sorted(count.words)
     if words:
@@ -192,9 +191,7 @@ def store_counts(conn: Connection[TupleRow], walk: int, count: Count) -> None:
         conn.execute(_COUNT_NAMES, values)
 
 
-def forget(
-    conn: Connection[TupleRow], tenant: str, language: str, terms: Iterable[str]
-) -> int:
+def forget(conn: Connection, tenant: str, language: str, terms: Iterable[str]) -> int:
     """Take out what no entry has of a purged one's lexemes; return how many.
 
     Waits for who is learning: what nobody has now, nobody is about to have.
@@ -219,7 +216,7 @@ def forget(
 
 
 def settle(
-    conn: Connection[TupleRow], walk: int, what: str, after: Sequence[str]
+    conn: Connection, walk: int, what: str, after: Sequence[str]
 ) -> list[str] | None:
     """Make this walk's counts of a page final, and delete words that it did not meet.
 

@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -145,7 +145,7 @@ class AlertRow:
 
 
 def fire(
-    conn: Connection[TupleRow],
+    conn: Connection,
     saved: SavedSearch,
     matches: Mapping[UUID, Sequence[str]],
     due_at: datetime | None,
@@ -171,27 +171,25 @@ def fire(
     return [found for (found,) in conn.execute(_FIRE, given)]
 
 
-def are_due(conn: Connection[TupleRow]) -> bool:
+def are_due(conn: Connection) -> bool:
     """Tell whether alerts are to be sent that nobody is sending."""
     row = conn.execute(_ARE_DUE).fetchone()
     return bool(row and row[0])
 
 
-def claim(conn: Connection[TupleRow], most: int) -> list[AlertRow]:
+def claim(conn: Connection, most: int) -> list[AlertRow]:
     """Take due alerts of one saved search: one, or those of a digest; then commit."""
     with conn.cursor(row_factory=class_row(AlertRow)) as cur:
         given = {"most": most, "lease": LEASE_SECONDS}
         return sorted(cur.execute(_CLAIM, given).fetchall(), key=lambda row: row.id)
 
 
-def note_delivered(conn: Connection[TupleRow], alerts: Sequence[AlertRow]) -> None:
+def note_delivered(conn: Connection, alerts: Sequence[AlertRow]) -> None:
     """Store that these were sent."""
     conn.execute(_DELIVERED, _of(alerts))
 
 
-def note_failed(
-    conn: Connection[TupleRow], alerts: Sequence[AlertRow], error: str
-) -> None:
+def note_failed(conn: Connection, alerts: Sequence[AlertRow], error: str) -> None:
     """Have these sent again later, eight times in all; others of the search wait."""
     wait = _BACKOFF_SECONDS * 2 ** alerts[0].attempts
     given = {**_of(alerts), "error": error[:500], "wait": wait}
@@ -199,19 +197,19 @@ def note_failed(
     conn.execute(_REST, {**given, "saved_id": alerts[0].saved_search_id})
 
 
-def give_up(conn: Connection[TupleRow], alerts: Sequence[AlertRow], why: str) -> None:
+def give_up(conn: Connection, alerts: Sequence[AlertRow], why: str) -> None:
     """Have these sent no more; they stay in the list."""
     conn.execute(_GIVE_UP, {**_of(alerts), "error": why})
 
 
-def forget(conn: Connection[TupleRow], alerts: Sequence[AlertRow]) -> None:
+def forget(conn: Connection, alerts: Sequence[AlertRow]) -> None:
     """Remove alerts of entries that their owner may not see any more."""
     if alerts:
         conn.execute(_FORGET, _of(alerts))
 
 
 def page(
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     saved_id: UUID,
     *,

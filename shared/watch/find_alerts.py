@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.search.query.plan import Plan
     from shared.search.retrieval.search_context import SearchContext
@@ -87,7 +86,7 @@ def find_matches(
     return found
 
 
-def fire_all(conn: Connection[TupleRow], planner: SavedPlanner, found: Found) -> int:
+def fire_all(conn: Connection, planner: SavedPlanner, found: Found) -> int:
     """Store the alerts of a batch, in the order of their saved searches; count them."""
     clock = planner.calendar
     return sum(

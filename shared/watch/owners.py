@@ -10,14 +10,13 @@ from shared.errors import AccessError
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.settings.settings import Settings
     from shared.watch.saved_searches import SavedSearch
 
 
 def find_owner(
-    conn: Connection[TupleRow], settings: Settings, saved: SavedSearch
+    conn: Connection, settings: Settings, saved: SavedSearch
 ) -> Scope | None:
     """Return the rights of the key that wrote a search; None: it may not search."""
     if saved.key_id is None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from shared.access.scope import Scope
@@ -146,9 +146,7 @@ class SavedSearch:
         return AlertRule(enabled=self.alerts_since is not None, **told)
 
 
-def create(
-    conn: Connection[TupleRow], scope: Scope, draft: SavedSearchDraft
-) -> SavedSearch:
+def create(conn: Connection, scope: Scope, draft: SavedSearchDraft) -> SavedSearch:
     """Store a new saved search of the caller, if there is room."""
     given = _values(scope, draft)
     conn.execute(_LOCK, given)
@@ -162,49 +160,47 @@ def create(
 
 
 def replace(
-    conn: Connection[TupleRow], scope: Scope, saved_id: UUID, draft: SavedSearchDraft
+    conn: Connection, scope: Scope, saved_id: UUID, draft: SavedSearchDraft
 ) -> SavedSearch:
     """Write one of the caller's own anew."""
     return _one(conn, _REPLACE, {**_values(scope, draft), "id": saved_id})
 
 
-def find(conn: Connection[TupleRow], scope: Scope, saved_id: UUID) -> SavedSearch:
+def find(conn: Connection, scope: Scope, saved_id: UUID) -> SavedSearch:
     """Return one of the caller's own; anybody else's is as absent as none."""
     return _one(conn, _FIND, {**_owner(scope), "id": saved_id})
 
 
-def find_any(conn: Connection[TupleRow], tenant: str, saved_id: UUID) -> SavedSearch:
+def find_any(conn: Connection, tenant: str, saved_id: UUID) -> SavedSearch:
     """Return a saved search of a facility, whoever owns it."""
     return _one(conn, _FIND_ANY, {"tenant": tenant, "id": saved_id})
 
 
-def remove(conn: Connection[TupleRow], scope: Scope, saved_id: UUID) -> None:
+def remove(conn: Connection, scope: Scope, saved_id: UUID) -> None:
     """Remove one of the caller's own, with its alerts."""
     if not conn.execute(_REMOVE, {**_owner(scope), "id": saved_id}).rowcount:
         raise NotFoundError
 
 
 def list_own(
-    conn: Connection[TupleRow], scope: Scope, *, limit: int, after: UUID | None = None
+    conn: Connection, scope: Scope, *, limit: int, after: UUID | None = None
 ) -> list[SavedSearch]:
     """Return the caller's own, the newest first."""
     return _all(conn, _LIST, {**_owner(scope), "limit": limit, "after": after})
 
 
-def list_watching(conn: Connection[TupleRow], tenant: str) -> list[SavedSearch]:
+def list_watching(conn: Connection, tenant: str) -> list[SavedSearch]:
     """Return every saved search of a facility whose alerts are on."""
     return _all(conn, _WATCHING, {"tenant": tenant, "most": MOST_OF_TENANT})
 
 
-def list_without_vector(
-    conn: Connection[TupleRow], model: str, most: int
-) -> list[SavedSearch]:
+def list_without_vector(conn: Connection, model: str, most: int) -> list[SavedSearch]:
     """Return saved searches by meaning, of all facilities, without a model's vector."""
     return _all(conn, _WITHOUT_VECTOR, {"model": model, "most": most})
 
 
 def keep_vector(
-    conn: Connection[TupleRow], saved: SavedSearch, model: str, vector: str | None
+    conn: Connection, saved: SavedSearch, model: str, vector: str | None
 ) -> None:
     """Store the vector of a question; None: the model does not speak its language."""
     given = {"tenant": saved.tenant, "id": saved.id, "request": Jsonb(saved.request)}
@@ -229,14 +225,14 @@ def _values(scope: Scope, draft: SavedSearchDraft) -> dict[str, Any]:
 
 
 def _all(
-    conn: Connection[TupleRow], statement: LiteralString, given: Mapping[str, Any]
+    conn: Connection, statement: LiteralString, given: Mapping[str, Any]
 ) -> list[SavedSearch]:
     with conn.cursor(row_factory=class_row(SavedSearch)) as cur:
         return cur.execute(statement, given).fetchall()
 
 
 def _one(
-    conn: Connection[TupleRow], statement: LiteralString, given: Mapping[str, Any]
+    conn: Connection, statement: LiteralString, given: Mapping[str, Any]
 ) -> SavedSearch:
     found = _all(conn, statement, given)
     if not found:

@@ -12,7 +12,6 @@ from shared.work import due_work
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.settings.settings import Settings
 
@@ -25,7 +24,7 @@ _WAITED_FOR: LiteralString = """
 
 
 def make_due(
-    conn: Connection[TupleRow],
+    conn: Connection,
     settings: Settings,
     tenant: str,
     ids: Sequence[UUID],

@@ -11,7 +11,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.postgres.pool import Pool, connection
 from shared.work import due_work
@@ -22,7 +21,7 @@ Named = tuple[str, UUID]
 
 def add_but_last(
     pool: Pool, entries: Iterable[Named], stage: str
-) -> Callable[[Connection[TupleRow]], None]:
+) -> Callable[[Connection], None]:
     """Make a stage due, a commit for each tenant; return the commit for the last one.
 
     Rows of two tenants in one commit would not be in order of their key. Made due once
@@ -37,7 +36,7 @@ def add_but_last(
     return partial(_add, entries=last, stage=stage)
 
 
-def _add(conn: Connection[TupleRow], entries: Sequence[Named], stage: str) -> None:
+def _add(conn: Connection, entries: Sequence[Named], stage: str) -> None:
     if entries:
         ids = [entry_id for _, entry_id in entries]
         due_work.add(
@@ -68,22 +67,20 @@ _EARLIER: LiteralString = """
         SELECT FROM work WHERE stage = %(stage)s AND created_at <= %(marked_at)s)"""
 
 
-def is_left(conn: Connection[TupleRow], stage: str, marked_at: datetime) -> bool:
+def is_left(conn: Connection, stage: str, marked_at: datetime) -> bool:
     """Tell whether work that was due at a moment is still to be done."""
     row = conn.execute(_EARLIER, {"stage": stage, "marked_at": marked_at}).fetchone()
     return row is not None and bool(row[0])
 
 
-def any_due(
-    conn: Connection[TupleRow], entry_ids: Sequence[UUID], stages: Sequence[str]
-) -> bool:
+def any_due(conn: Connection, entry_ids: Sequence[UUID], stages: Sequence[str]) -> bool:
     """Tell whether any of these stages is still to be done for any of these entries."""
     values = {"entry_ids": list(entry_ids), "stages": list(stages)}
     row = conn.execute(_ANY_DUE, values).fetchone()
     return row is not None and bool(row[0])
 
 
-def any_live(conn: Connection[TupleRow], stages: Sequence[str]) -> bool:
+def any_live(conn: Connection, stages: Sequence[str]) -> bool:
     """Tell whether live work of any of these stages waits for a worker."""
     with conn.transaction():
         conn.execute(due_work.BY_INDEX)

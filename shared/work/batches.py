@@ -13,7 +13,6 @@ from typing import Protocol, Self
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
@@ -63,7 +62,7 @@ class Renew(Protocol):
     """Extends a lease of one table and returns how many rows are still ours."""
 
     def __call__(
-        self, conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float
+        self, conn: Connection, claim_id: UUID, *, lease_seconds: float
     ) -> int:
         """Extend the lease by the database's clock."""
 

@@ -14,7 +14,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import (
     ConflictError,
@@ -236,7 +236,7 @@ class PhasedChore:
 
 
 def open_chore(
-    conn: Connection[TupleRow], kind: str, cursor: dict[str, Any] | None = None
+    conn: Connection, kind: str, cursor: dict[str, Any] | None = None
 ) -> UUID | None:
     """Make a chore due and return its id; None if one of its kind is unfinished."""
     begins = None if cursor is None else json.dumps(cursor)
@@ -246,7 +246,7 @@ def open_chore(
 
 
 def ask(
-    conn: Connection[TupleRow], kind: str, cursor: dict[str, Any] | None, refusal: str
+    conn: Connection, kind: str, cursor: dict[str, Any] | None, refusal: str
 ) -> UUID:
     """Make a chore due, and return its id; refuse if one of its kind is under way."""
     opened = open_chore(conn, kind, cursor)
@@ -257,18 +257,18 @@ def ask(
     raise ConflictError(refusal, code="maintenance_in_progress", details=told)
 
 
-def find_unfinished(conn: Connection[TupleRow], kind: str) -> UUID | None:
+def find_unfinished(conn: Connection, kind: str) -> UUID | None:
     """Return the chore of this kind that has not ended."""
     return next((one.id for one in list_unfinished(conn) if one.kind == kind), None)
 
 
-def start_over(conn: Connection[TupleRow], kind: str) -> None:
+def start_over(conn: Connection, kind: str) -> None:
     """Make a chore due from its beginning, also if one of its kind is under way."""
     conn.execute(_START_OVER, {"id": uuid7(), "kind": kind})
 
 
 def claim(
-    conn: Connection[TupleRow],
+    conn: Connection,
     kind: str,
     maintenance_id: UUID | None = None,
     *,
@@ -287,18 +287,18 @@ def claim(
 
 
 def renew(
-    conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
+    conn: Connection, claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
 ) -> int:
     """Extend the lease of a chore; return 0 when it is no longer ours."""
     return conn.execute(_RENEW, {"claim": claim_id, "lease": lease_seconds}).rowcount
 
 
-def hold(conn: Connection[TupleRow], chore: Chore) -> bool:
+def hold(conn: Connection, chore: Chore) -> bool:
     """Lock the row for the commit of a step; false when it is no longer ours."""
     return conn.execute(_HOLD, chore.key).fetchone() is not None
 
 
-def advance(conn: Connection[TupleRow], chore: Chore, progress: Progress) -> None:
+def advance(conn: Connection, chore: Chore, progress: Progress) -> None:
     """Keep how far the chore has come, in the commit of the step's effect."""
     values = {
         **chore.key,
@@ -315,15 +315,13 @@ def advance(conn: Connection[TupleRow], chore: Chore, progress: Progress) -> Non
         give_back(conn, chore, wait_seconds=progress.wait_seconds)
 
 
-def give_back(
-    conn: Connection[TupleRow], chore: Chore, *, wait_seconds: float = 0.0
-) -> None:
+def give_back(conn: Connection, chore: Chore, *, wait_seconds: float = 0.0) -> None:
     """Release a chore between two steps; the next taker goes on, after a while."""
     conn.execute(_GIVE_BACK, {**chore.key, "wait": wait_seconds})
 
 
 def retry_chore_later(
-    conn: Connection[TupleRow], chore: Chore, error: LogchordError, *, backend: bool
+    conn: Connection, chore: Chore, error: LogchordError, *, backend: bool
 ) -> None:
     """Make a failed chore due again; a backend's outage is no strike."""
     wait = _OUTAGE_SECONDS if backend else _BACKOFF_BASE_SECONDS * 2**chore.strikes
@@ -336,25 +334,25 @@ def retry_chore_later(
     conn.execute(_RETRY_LATER, values)
 
 
-def fail(conn: Connection[TupleRow], chore: Chore, error: LogchordError) -> None:
+def fail(conn: Connection, chore: Chore, error: LogchordError) -> None:
     """End a chore with the reason why it cannot be done."""
     told = error.as_json(admin=True)
     conn.execute(_END, {**chore.key, "state": "failed", "error": told, "result": None})
 
 
-def fail_lost(conn: Connection[TupleRow]) -> list[str]:
+def fail_lost(conn: Connection) -> list[str]:
     """End what no worker survives, and return of which kinds."""
     values = {"most": MAX_STRIKES, "error": WorkerLostError().as_json(admin=True)}
     return [str(kind) for (kind,) in conn.execute(_END_LOST, values)]
 
 
-def cancel(conn: Connection[TupleRow], maintenance_id: UUID) -> Maintenance:
+def cancel(conn: Connection, maintenance_id: UUID) -> Maintenance:
     """End a chore between two steps; one that has ended stays as it is."""
     conn.execute(_CANCEL, {"id": maintenance_id})
     return find(conn, maintenance_id)
 
 
-def find(conn: Connection[TupleRow], maintenance_id: UUID) -> Maintenance:
+def find(conn: Connection, maintenance_id: UUID) -> Maintenance:
     """Return a chore, ended or not."""
     with conn.cursor(row_factory=class_row(Maintenance)) as cur:
         found = cur.execute(_ONE, {"id": maintenance_id}).fetchone()
@@ -363,30 +361,30 @@ def find(conn: Connection[TupleRow], maintenance_id: UUID) -> Maintenance:
     return found
 
 
-def find_last_done(conn: Connection[TupleRow], *kinds: str) -> Maintenance | None:
+def find_last_done(conn: Connection, *kinds: str) -> Maintenance | None:
     """Return the chore of these kinds that was last done and has a result."""
     with conn.cursor(row_factory=class_row(Maintenance)) as cur:
         return cur.execute(_LAST_DONE, {"kinds": list(kinds)}).fetchone()
 
 
-def last_of(conn: Connection[TupleRow], kind: str) -> Maintenance | None:
+def last_of(conn: Connection, kind: str) -> Maintenance | None:
     """Return the chore of this kind that was begun last, ended or not."""
     with conn.cursor(row_factory=class_row(Maintenance)) as cur:
         return cur.execute(_LAST_OF, {"kind": kind}).fetchone()
 
 
-def list_unfinished(conn: Connection[TupleRow]) -> list[Maintenance]:
+def list_unfinished(conn: Connection) -> list[Maintenance]:
     """Return every chore that has not ended."""
     with conn.cursor(row_factory=class_row(Maintenance)) as cur:
         return cur.execute(_UNFINISHED).fetchall()
 
 
-def overdue(conn: Connection[TupleRow]) -> list[tuple[str, UUID]]:
+def overdue(conn: Connection) -> list[tuple[str, UUID]]:
     """Return kind and id of chores that are due and that nobody holds."""
     return [(str(kind), one) for kind, one in conn.execute(_OVERDUE)]
 
 
-def read_clock(conn: Connection[TupleRow]) -> datetime:
+def read_clock(conn: Connection) -> datetime:
     """Return the moment by the clock that leases go by."""
     row = conn.execute(_NOW).fetchone()
     assert row is not None
@@ -394,6 +392,6 @@ def read_clock(conn: Connection[TupleRow]) -> datetime:
     return found
 
 
-def forget(conn: Connection[TupleRow], *, limit: int) -> int:
+def forget(conn: Connection, *, limit: int) -> int:
     """Delete at most so many chores that ended long ago; return how many."""
     return conn.execute(_FORGET, {"days": KEPT_DAYS, "limit": limit}).rowcount

@@ -14,7 +14,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import InternalError, LogchordError
 from shared.ids import uuid7
@@ -248,7 +248,7 @@ class Claim:
 
 
 def add(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     entry_ids: Iterable[UUID],
     stages: Sequence[str],
@@ -291,7 +291,7 @@ class ClaimCursor:
 
 
 def claim(
-    conn: Connection[TupleRow],
+    conn: Connection,
     stage: str,
     *,
     limit: int,
@@ -324,7 +324,7 @@ def claim(
 
 
 def renew(
-    conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
+    conn: Connection, claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
 ) -> int:
     """Extend the lease of every row of a claim; return how many are still ours."""
     values = {"claim": claim_id, "lease": lease_seconds}
@@ -332,7 +332,7 @@ def renew(
     return conn.execute(_RENEW, values).rowcount
 
 
-def finish(conn: Connection[TupleRow], *claims: Claim, all_ours: bool = False) -> int:
+def finish(conn: Connection, *claims: Claim, all_ours: bool = False) -> int:
     """End the work of one batch and return how many ended.
 
     What moved on meanwhile stays due; a lost claim finishes nothing, or is an error.
@@ -349,7 +349,7 @@ def finish(conn: Connection[TupleRow], *claims: Claim, all_ours: bool = False) -
 
 
 def retry_later(
-    conn: Connection[TupleRow],
+    conn: Connection,
     taken: Claim,
     error: LogchordError,
     *,
@@ -379,16 +379,14 @@ def retry_later(
     return retried.rowcount > 0
 
 
-def release(conn: Connection[TupleRow], claim_id: UUID) -> None:
+def release(conn: Connection, claim_id: UUID) -> None:
     """Give back what a batch claimed and did not begin."""
     values = {"claim": claim_id}
     conn.execute(_LOCK_CLAIM, values)
     conn.execute(_RELEASE, values)
 
 
-def list_overdue_stages(
-    conn: Connection[TupleRow], *, grace_seconds: float
-) -> list[str]:
+def list_overdue_stages(conn: Connection, *, grace_seconds: float) -> list[str]:
     """Return the stages with rows that nobody works on although they are due."""
     with conn.transaction():
         conn.execute(BY_INDEX)
@@ -397,7 +395,7 @@ def list_overdue_stages(
     return [str(row[0]) for row in found]
 
 
-def lock_rows_out_of_strikes(conn: Connection[TupleRow], *, limit: int) -> list[Claim]:
+def lock_rows_out_of_strikes(conn: Connection, *, limit: int) -> list[Claim]:
     """Lock and return rows whose worker died too often while they travelled alone."""
     # Ordered by the database, they would be looked for in the order of the key. Only a
     # plan that knows the number of strikes can use their index.

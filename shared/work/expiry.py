@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access import idempotency
 from shared.work import chore_records
@@ -35,11 +34,11 @@ _LOOPS: LiteralString = """
          ORDER BY name
          LIMIT %(limit)s))"""
 
-Forget = Callable[[Connection[TupleRow]], int]
+Forget = Callable[[Connection], int]
 
 
 def forget(
-    conn: Connection[TupleRow],
+    conn: Connection,
     cursor: Mapping[str, Any] | None,
     done: int,
     *,
@@ -68,5 +67,5 @@ def forget(
     return Progress(None, done, total=done)
 
 
-def _forget_messages(conn: Connection[TupleRow]) -> int:
+def _forget_messages(conn: Connection) -> int:
     return conn.execute(_MESSAGES, {"kept": MESSAGES_KEPT, "limit": STEP_ROWS}).rowcount

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.messaging.stage_names import EMBED_PREFIX
 from shared.work import chore_records, quarantine_budget, stage_pauses
@@ -137,7 +137,7 @@ class _StageCount:
 
 
 def measure_lag(
-    conn: Connection[TupleRow], known: Iterable[str], tenant: str = ANY_TENANT
+    conn: Connection, known: Iterable[str], tenant: str = ANY_TENANT
 ) -> Lag:
     """Return every stage that has rows, and the known ones that have none.
 
@@ -167,7 +167,7 @@ def measure_lag(
     return Lag(as_of, found)
 
 
-def find_watermark(conn: Connection[TupleRow], of_stages: Sequence[str]) -> datetime:
+def find_watermark(conn: Connection, of_stages: Sequence[str]) -> datetime:
     """Return the time up to which all written entries have passed these stages."""
     # A stage that nothing waits for still tells of open transactions.
     return min(_watermarks(conn, of_stages or [""]).values())
@@ -178,16 +178,14 @@ def is_run(stage: str, that_run: Collection[str]) -> bool:
     return stage in that_run or stage.startswith(EMBED_PREFIX)
 
 
-def count_live_due(
-    conn: Connection[TupleRow], that_run: Collection[str], *, most: int
-) -> int:
+def count_live_due(conn: Connection, that_run: Collection[str], *, most: int) -> int:
     """Return how much live work of these stages is due, at most one above `most`."""
     values = {"that_run": sorted(that_run), "most": most + 1}
     row = conn.execute(_LIVE_DUE, values).fetchone()
     return int(row[0]) if row else 0
 
 
-def reach(conn: Connection[TupleRow], tenant: str) -> str:
+def reach(conn: Connection, tenant: str) -> str:
     """Return whose work a tenant may see: everybody's if it is the only tenant."""
     if tenant == ANY_TENANT:
         return ANY_TENANT
@@ -218,8 +216,6 @@ def _lag(
     )
 
 
-def _watermarks(
-    conn: Connection[TupleRow], of_stages: Sequence[str]
-) -> dict[str, datetime]:
+def _watermarks(conn: Connection, of_stages: Sequence[str]) -> dict[str, datetime]:
     values = {"stages": list(of_stages), "refresh": REFRESH_SECONDS}
     return dict(conn.execute(_WATERMARKS, values).fetchall())

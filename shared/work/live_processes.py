@@ -10,7 +10,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.ids import uuid7
@@ -69,7 +69,7 @@ class Identity:
     id: UUID = field(default_factory=uuid7)
 
 
-def list_processes(conn: Connection[TupleRow]) -> list[Process]:
+def list_processes(conn: Connection) -> list[Process]:
     """Return every process that has reported within the hour."""
     with conn.cursor(row_factory=class_row(Process)) as cur:
         values = {"stale": STALE_SECONDS, "forget": _FORGET_SECONDS}
@@ -95,7 +95,7 @@ def missing(known: Sequence[Process]) -> list[Process]:
 
 
 # What says which models are loaded, on the connection of the report.
-Models = Callable[[Connection[TupleRow]], Sequence[str]]
+Models = Callable[[Connection], Sequence[str]]
 
 
 class Reporter:

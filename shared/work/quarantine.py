@@ -10,7 +10,7 @@ from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import LogchordError, WorkerLostError
 from shared.ids import uuid7
@@ -101,10 +101,7 @@ class Released(NamedTuple):
 
 
 def add(
-    conn: Connection[TupleRow],
-    taken: Claim,
-    error: LogchordError,
-    budget: Budget,
+    conn: Connection, taken: Claim, error: LogchordError, budget: Budget
 ) -> bool | None:
     """Quarantine an entry's stage; false when the row stays due, None: it is not ours.
 
@@ -135,15 +132,11 @@ def add(
     return True
 
 
-Add = Callable[[Connection[TupleRow], Claim, LogchordError, Budget], bool | None]
+Add = Callable[[Connection, Claim, LogchordError, Budget], bool | None]
 
 
 def add_spent(
-    conn: Connection[TupleRow],
-    budget: Budget,
-    *,
-    limit: int = 100,
-    put: Add = add,
+    conn: Connection, budget: Budget, *, limit: int = 100, put: Add = add
 ) -> list[Claim]:
     """Quarantine entries whose workers died again and again while they travelled alone.
 
@@ -162,7 +155,7 @@ def add_spent(
 
 
 def list_quarantined(
-    conn: Connection[TupleRow],
+    conn: Connection,
     which: Which,
     *,
     limit: int,
@@ -176,11 +169,7 @@ def list_quarantined(
 
 
 def release(
-    conn: Connection[TupleRow],
-    which: Which,
-    *,
-    limit: int,
-    after: UUID | None = None,
+    conn: Connection, which: Which, *, limit: int, after: UUID | None = None
 ) -> Released:
     """Make quarantined work due again, and let a stage that its budget paused go on.
 
@@ -205,12 +194,12 @@ def release(
     return Released(len(found), resumed, touched, last=last)
 
 
-def discard(conn: Connection[TupleRow], which: Which) -> Quarantined | None:
+def discard(conn: Connection, which: Which) -> Quarantined | None:
     """Discard quarantined work for good and return it; None where there is none."""
     found = list_quarantined(conn, which, limit=1)
     _forget(conn, which.tenant, [row.id for row in found])
     return found[0] if found else None
 
 
-def _forget(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> None:
+def _forget(conn: Connection, tenant: str, ids: Sequence[UUID]) -> None:
     conn.execute(_FORGET, {"ids": sorted(ids), "tenant": tenant})

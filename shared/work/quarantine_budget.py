@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 _WINDOW = 100
 # How many outcomes of each stage are kept at any age, and for how long all of them.
@@ -70,27 +69,27 @@ class Budget:
 BUDGET = Budget()
 
 
-def note_quarantined(conn: Connection[TupleRow], stage: str) -> None:
+def note_quarantined(conn: Connection, stage: str) -> None:
     """Count a quarantined entry; `due_work.finish` counts what is done."""
     conn.execute(_NOTE_QUARANTINED, {"stage": stage})
 
 
-def budget_is_spent(conn: Connection[TupleRow], stage: str, budget: Budget) -> bool:
+def budget_is_spent(conn: Connection, stage: str, budget: Budget) -> bool:
     """Tell whether the stage has quarantined as many of late as it may."""
     found = conn.execute(_LATEST, {"stage": stage, "limit": _WINDOW}).fetchall()
     return budget.is_spent([(int(done), int(aside)) for done, aside in found])
 
 
-def forgive(conn: Connection[TupleRow], stage: str) -> None:
+def forgive(conn: Connection, stage: str) -> None:
     """Begin the stage's budget anew."""
     conn.execute(_FORGIVE, {"stage": stage})
 
 
-def per_minute(conn: Connection[TupleRow]) -> dict[str, int]:
+def per_minute(conn: Connection) -> dict[str, int]:
     """Return how many entries each stage ended within the last minute."""
     return {str(stage): int(count) for stage, count in conn.execute(_PER_MINUTE)}
 
 
-def forget(conn: Connection[TupleRow]) -> None:
+def forget(conn: Connection) -> None:
     """Delete outcomes too old for the budget and for the rate."""
     conn.execute(_FORGET, {"kept": _KEPT, "seconds": _KEPT_SECONDS})

@@ -14,7 +14,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import LogchordError
 from shared.ids import uuid7
@@ -184,7 +184,7 @@ class ScheduleStatus:
 
 
 def arrange(
-    conn: Connection[TupleRow],
+    conn: Connection,
     source: str,
     kind: str,
     every_seconds: float,
@@ -198,33 +198,27 @@ def arrange(
 
 
 def arrange_resting(
-    conn: Connection[TupleRow], source: str, kind: str, every_seconds: float
+    conn: Connection, source: str, kind: str, every_seconds: float
 ) -> None:
     """Create a kind of run that is never due by itself, only on request."""
     values = {"source": source, "kind": kind, "every": every_seconds}
     conn.execute(_ARRANGE_RESTING, values)
 
 
-def load_standings(
-    conn: Connection[TupleRow], source: str
-) -> dict[str, ScheduleStatus]:
+def load_standings(conn: Connection, source: str) -> dict[str, ScheduleStatus]:
     """Return how every kind of run of a source stands, by kind."""
     with conn.cursor(row_factory=class_row(ScheduleStatus)) as cur:
         found = cur.execute(_STANDING, {"source": source}).fetchall()
     return {one.kind: one for one in found}
 
 
-def list_due_kinds(conn: Connection[TupleRow], source: str) -> list[str]:
+def list_due_kinds(conn: Connection, source: str) -> list[str]:
     """Return the kinds of run that are due now and that nobody has taken."""
     return [str(kind) for (kind,) in conn.execute(_DUE, {"source": source})]
 
 
 def take_due_run(
-    conn: Connection[TupleRow],
-    source: str,
-    kind: str,
-    *,
-    lease_seconds: float = LEASE_SECONDS,
+    conn: Connection, source: str, kind: str, *, lease_seconds: float = LEASE_SECONDS
 ) -> Run | None:
     """Take the run that is due; of many takers one gets it. Commit before any work."""
     values = {"source": source, "kind": kind, "claim": uuid7(), "lease": lease_seconds}
@@ -233,19 +227,19 @@ def take_due_run(
 
 
 def renew(
-    conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
+    conn: Connection, claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
 ) -> int:
     """Extend the lease of a run; return 0 when it is no longer ours."""
     return conn.execute(_RENEW, {"claim": claim_id, "lease": lease_seconds}).rowcount
 
 
-def store_cursor(conn: Connection[TupleRow], run: Run, cursor: dict[str, Any]) -> bool:
+def store_cursor(conn: Connection, run: Run, cursor: dict[str, Any]) -> bool:
     """Keep how far the run has come, in the commit of its page; false if not ours."""
     return conn.execute(_KEEP, {**run.key, "cursor": json.dumps(cursor)}).rowcount > 0
 
 
 def finish(
-    conn: Connection[TupleRow],
+    conn: Connection,
     run: Run,
     error: LogchordError | None = None,
     *,
@@ -266,24 +260,24 @@ def finish(
     return conn.execute(_FINISH, values).rowcount > 0
 
 
-def list_due_runs(conn: Connection[TupleRow]) -> list[DueRun]:
+def list_due_runs(conn: Connection) -> list[DueRun]:
     """Return every run that is due and that nobody has taken, what works first."""
     with conn.cursor(row_factory=class_row(DueRun)) as cur:
         return cur.execute(_DUE_OF_SOURCES, {"installation": INSTALLATION}).fetchall()
 
 
-def give_back(conn: Connection[TupleRow], run: Run) -> bool:
+def give_back(conn: Connection, run: Run) -> bool:
     """Release a run between two steps; anybody may go on with it at once."""
     return conn.execute(_GIVE_BACK, run.key).rowcount > 0
 
 
-def rest(conn: Connection[TupleRow], run: Run, *, keeps_error: bool = False) -> bool:
+def rest(conn: Connection, run: Run, *, keeps_error: bool = False) -> bool:
     """End the run for good; only somebody who asks for it brings it back."""
     return conn.execute(_REST, {**run.key, "kept": keeps_error}).rowcount > 0
 
 
 def take_back(
-    conn: Connection[TupleRow],
+    conn: Connection,
     source: str,
     kind: str,
     error: LogchordError | None = None,
@@ -303,7 +297,7 @@ def take_back(
 
 
 def bring_forward(
-    conn: Connection[TupleRow],
+    conn: Connection,
     source: str,
     kind: str,
     *,
@@ -315,23 +309,20 @@ def bring_forward(
     conn.execute(_BRING_FORWARD, values)
 
 
-def try_now(conn: Connection[TupleRow], source: str, kind: str) -> None:
+def try_now(conn: Connection, source: str, kind: str) -> None:
     """Make a kind of run due now, and each that waits because it has failed."""
     conn.execute(_TRY_NOW, {"source": source, "kind": kind})
 
 
 def hand_over(
-    conn: Connection[TupleRow],
-    source: str,
-    kind: str,
-    cursor: dict[str, Any] | None,
+    conn: Connection, source: str, kind: str, cursor: dict[str, Any] | None
 ) -> None:
     """Let a run that has not begun yet begin now, at this cursor."""
     values = {"source": source, "kind": kind, "cursor": json.dumps(cursor)}
     conn.execute(_HAND_OVER, values)
 
 
-def keep_only(conn: Connection[TupleRow], source: str, kinds: Sequence[str]) -> int:
+def keep_only(conn: Connection, source: str, kinds: Sequence[str]) -> int:
     """Delete all runs of a source but these kinds; return how many were deleted."""
     return conn.execute(_FORGET, {"source": source, "kept": list(kinds)}).rowcount
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import LogchordError
 
@@ -54,7 +54,7 @@ class Pause:
     error: dict[str, Any] | None
 
 
-def pause(conn: Connection[TupleRow], stage: str, error: LogchordError) -> bool:
+def pause(conn: Connection, stage: str, error: LogchordError) -> bool:
     """Pause a stage, longer after each failed probe; true if that is news."""
     values = {
         "stage": stage,
@@ -68,25 +68,23 @@ def pause(conn: Connection[TupleRow], stage: str, error: LogchordError) -> bool:
     return conn.execute(_PAUSE, values).rowcount > 0
 
 
-def pause_for_budget(
-    conn: Connection[TupleRow], stage: str, error: LogchordError
-) -> None:
+def pause_for_budget(conn: Connection, stage: str, error: LogchordError) -> None:
     """Pause a stage until somebody has looked and releases it."""
     values = {"stage": stage, "code": BUDGET_SPENT, "error": error.as_json(admin=True)}
     conn.execute(_PAUSE_FOR_BUDGET, values)
 
 
-def resume(conn: Connection[TupleRow], stage: str) -> bool:
+def resume(conn: Connection, stage: str) -> bool:
     """Resume a stage; true if it was paused."""
     return conn.execute(_RESUME, {"stage": stage}).rowcount > 0
 
 
-def probe_succeeded(conn: Connection[TupleRow], stage: str) -> None:
+def probe_succeeded(conn: Connection, stage: str) -> None:
     """End a pause that is over; one that a failed probe renewed stays."""
     conn.execute(_PROBE_SUCCEEDED, {"stage": stage})
 
 
-def list_pauses(conn: Connection[TupleRow]) -> list[Pause]:
+def list_pauses(conn: Connection) -> list[Pause]:
     """Return every pause, those too that wait for a probe."""
     with conn.cursor(row_factory=class_row(Pause)) as cur:
         return cur.execute(_PAUSED).fetchall()

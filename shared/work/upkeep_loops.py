@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 # The first key of upkeep's advisory locks; the second is the hash of the loop's name.
 LOCK_SPACE = 0x10C0
@@ -56,7 +56,7 @@ class LoopState:
     trouble_since: datetime | None = None
 
 
-def listing(conn: Connection[TupleRow]) -> list[LoopState]:
+def listing(conn: Connection) -> list[LoopState]:
     """Return every loop that has a holder, or ever turned."""
     with conn.cursor(row_factory=class_row(LoopState)) as cur:
         values = {"space": LOCK_SPACE, "names": list(NAMES)}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.work import chore_records, diagnosis, lag, live_processes, upkeep_loops
@@ -59,7 +58,7 @@ class QueueState:
 
 
 def load_overview(
-    conn: Connection[TupleRow],
+    conn: Connection,
     known: Iterable[str],
     *,
     that_run: Collection[str],

@@ -12,7 +12,6 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
@@ -63,23 +62,21 @@ def make_context(make_context, found_by_this_process, monkeypatch):
     return make_context
 
 
-def save(
-    conn: Connection[TupleRow], ctx: Context, external_id: str, text: str, **more
-) -> UUID:
+def save(conn: Connection, ctx: Context, external_id: str, text: str, **more) -> UUID:
     draft = EntryDraft("api", external_id, text, **more)
     due = entry_stages.list_entry_stages(ctx.settings)
     (saved,) = save_page(conn, TENANT, [draft], stages=due, editor="test")
     return saved.entry_id
 
 
-def alarms(conn: Connection[TupleRow], entry_id: UUID, revision: int = 1) -> list[int]:
+def alarms(conn: Connection, entry_id: UUID, revision: int = 1) -> list[int]:
     shown = findings_shown.load_findings(
         conn, Scope(TENANT, "anna"), entry_id, revision
     )
     return [one["number"] for one in shown.get(ALARMS, [])]
 
 
-def runs(conn: Connection[TupleRow]) -> dict[str, tuple[int, datetime]]:
+def runs(conn: Connection) -> dict[str, tuple[int, datetime]]:
     """Up to which revision the stage has looked at each entry, and when it last ran."""
     told = conn.execute(
         "SELECT e.external_id, f.revision, f.updated_at FROM entry_finding f"
@@ -89,7 +86,7 @@ def runs(conn: Connection[TupleRow]) -> dict[str, tuple[int, datetime]]:
     return {name: (revision, at) for name, revision, at in told}
 
 
-def due(conn: Connection[TupleRow], stage: str = ALARMS) -> list[tuple[str, int]]:
+def due(conn: Connection, stage: str = ALARMS) -> list[tuple[str, int]]:
     return conn.execute(
         "SELECT e.external_id, w.class FROM work w JOIN entry e ON e.id = w.entry_id"
         " WHERE w.stage = %s ORDER BY 1",
@@ -97,7 +94,7 @@ def due(conn: Connection[TupleRow], stage: str = ALARMS) -> list[tuple[str, int]
     ).fetchall()
 
 
-def renew(ctx: Context, conn: Connection[TupleRow]) -> None:
+def renew(ctx: Context, conn: Connection) -> None:
     chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
     chores.renew_texts(ctx)
     assert chore_records.list_unfinished(conn) == []
@@ -313,7 +310,7 @@ def test_a_stage_can_come_after_another(make_context, committing, monkeypatch):
     assert alarms(committing, entry_id) == [1]
 
 
-def streams(conn: Connection[TupleRow]) -> dict[str, str]:
+def streams(conn: Connection) -> dict[str, str]:
     """What is searched of each entry."""
     told = conn.execute(
         "SELECT e.external_id, t.stream FROM entry_text t"

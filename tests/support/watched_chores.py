@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.postgres.pool import connection
 from shared.work import chore_records
@@ -46,7 +45,7 @@ class Watched(Context):
                 self.at[name](phase)
 
 
-def due_now(conn: Connection[TupleRow]) -> None:
+def due_now(conn: Connection) -> None:
     """Let the next worker take what is under way, whoever had it."""
     conn.execute(
         "UPDATE maintenance SET leased_until = NULL, due_at = now()"
@@ -55,11 +54,7 @@ def due_now(conn: Connection[TupleRow]) -> None:
 
 
 def finish(
-    conn: Connection[TupleRow],
-    chore: UUID,
-    turn: Callable[[], object],
-    *,
-    turns: int = 60,
+    conn: Connection, chore: UUID, turn: Callable[[], object], *, turns: int = 60
 ) -> dict[str, Any]:
     """Take turns until the chore has ended well, and return its result."""
     for _ in range(turns):
@@ -73,7 +68,7 @@ def finish(
 
 
 def finish_though_killed(
-    ctx: Watched, conn: Connection[TupleRow], chore: UUID, turn: Callable[[], object]
+    ctx: Watched, conn: Connection, chore: UUID, turn: Callable[[], object]
 ) -> set[str]:
     """Die once in each phase just before its commit; return these phases."""
     died: set[str] = set()

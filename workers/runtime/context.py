@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from celery import Celery
     from opensearchpy import OpenSearch
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 
 class Resources:
@@ -129,7 +128,7 @@ class Context:
 
         return resources.once("pool", make)  # type: ignore[no-any-return]
 
-    def current_settings(self, conn: Connection[TupleRow]) -> Settings:
+    def current_settings(self, conn: Connection) -> Settings:
         """Return the settings with every source as it is by now."""
         make = functools.partial(CurrentSettings, self.settings)
         known: CurrentSettings = self._resources.once("current_settings", make)

@@ -13,7 +13,6 @@ from workers.runtime.task import attempt
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 log = get_logger()
 
@@ -49,7 +48,7 @@ class Warm:
             if error is not None:
                 log.warning("cross_encoder_not_loaded", code=error.error_code)
 
-    def look(self, conn: Connection[TupleRow]) -> list[str]:
+    def look(self, conn: Connection) -> list[str]:
         """Return the loaded models, and begin to load those wanted besides."""
         wanted = [one.model for one in vector_tables.list_models(conn) if one.warm]
         missing = [one for one in wanted if one not in self._loaded]

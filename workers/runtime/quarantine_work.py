@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.enrich import plain_fallback
 from shared.errors import LogchordError
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def quarantine_work(
-    conn: Connection[TupleRow],
+    conn: Connection,
     claim: Claim,
     error: LogchordError,
     settings: Settings,

@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import Generic, TypeVar
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
@@ -108,7 +107,7 @@ def work(
             due_work.release(conn, claims[0].claim)
 
 
-def end(ctx: Context, conn: Connection[TupleRow], claims: Sequence[Claim]) -> None:
+def end(ctx: Context, conn: Connection, claims: Sequence[Claim]) -> None:
     """End work in the commit of its effect; a lost claim ends nothing, nor has any."""
     ids = [claim.entry_id for claim in claims]
     ctx.checkpoint("before_finish", *ids)

@@ -14,7 +14,6 @@ from random import Random
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.embedding.switch import reembed, second_model
 from shared.embedding.vectors import not_embedded
@@ -44,7 +43,7 @@ log = get_logger()
 _FOLDERS = 256
 _RETIRED_A_STEP, _RUNS_A_STEP = 500, 1000
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 # What is slow happens before, outside every transaction; the effect is committed.
 Prepare = Callable[[Context, Chore], Effect]
 
@@ -149,7 +148,7 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
     first = {reanalyse.READ_BY: reanalyse.read_by(ctx.facility)}
     by = (chore.cursor or first).get(reanalyse.READ_BY)
 
-    def then_vectors(conn: Connection[TupleRow]) -> Progress:
+    def then_vectors(conn: Connection) -> Progress:
         read = effect(conn)
         if read.cursor is not None:
             return read
@@ -162,7 +161,7 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
 def _then_versions(ctx: Context, effect: Effect, read_by: str | None) -> Effect:
     """Continue with the walk over versions where this one ends."""
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         judged = effect(conn)
         if judged.cursor is not None:
             return judged
@@ -199,7 +198,7 @@ def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
     # Before the first of its steps: what is compared is what is searched.
     measured = score_scale.measure_scale(ctx.pool, client, base, Random())  # noqa: S311 - a sample
 
-    def with_scale(conn: Connection[TupleRow]) -> Progress:
+    def with_scale(conn: Connection) -> Progress:
         score_scale.store_scale(conn, measured)
         return effect(conn)
 
@@ -251,7 +250,7 @@ def _prepare_retirement(ctx: Context, chore: Chore) -> Effect:
     name = next((name for name in limited if name > after), None)
     gone_stages = entry_stages.list_deletion_stages(ctx.settings)
 
-    def effect(conn: Connection[TupleRow]) -> Progress:
+    def effect(conn: Connection) -> Progress:
         forgotten = run_records.forget(conn, limit=_RUNS_A_STEP)
         if name is None:
             return Progress(None, chore.done + forgotten)
@@ -270,7 +269,7 @@ def _prepare_retirement(ctx: Context, chore: Chore) -> Effect:
     return effect
 
 
-def _nothing_to_compare(conn: Connection[TupleRow]) -> Progress:
+def _nothing_to_compare(conn: Connection) -> Progress:
     # Where there is an index after all, or will be, it has not been compared.
     fill_index.note_missed(conn)
     return Progress(None, 0, 0)

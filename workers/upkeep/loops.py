@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared import log as logs
 from shared.errors import LogchordError
@@ -22,9 +21,9 @@ log = logs.get_logger()
 
 _STANDBY_SECONDS = 1.0
 
-Before = Callable[[Connection[TupleRow]], None]
+Before = Callable[[Connection], None]
 # What it returns kept the turn from its work, is told to operators, and ends no loop.
-Turn = Callable[[Connection[TupleRow]], LogchordError | None]
+Turn = Callable[[Connection], LogchordError | None]
 
 _LOCK: LiteralString = "SELECT pg_try_advisory_lock(%(space)s, hashtext(%(name)s))"
 _TURN: LiteralString = """
@@ -95,7 +94,7 @@ class Loop:
                 if self.stop.wait(max(0.0, began + self._every - time.monotonic())):
                     return
 
-    def _is_mine(self, conn: Connection[TupleRow]) -> bool:
+    def _is_mine(self, conn: Connection) -> bool:
         # The lock goes with the connection: whoever loses it stands by from then on.
         values = {"space": LOCK_SPACE, "name": self._name}
         row = conn.execute(_LOCK, values).fetchone()

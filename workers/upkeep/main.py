@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared import log as logs
 from shared.agents import turn_rows
@@ -83,7 +82,7 @@ CHORES = {
 }
 
 
-def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
+def sweep_due_work(conn: Connection, app: Any) -> None:
     """Nudge for what nobody works on, at most two messages per worker process."""
     late = due_work.list_overdue_stages(conn, grace_seconds=SWEEP_GRACE_SECONDS)
     if not late:
@@ -97,12 +96,12 @@ def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
 
 
 def quarantine_spent(
-    conn: Connection[TupleRow], settings: Settings, facility: Callable[[], Facility]
+    conn: Connection, settings: Settings, facility: Callable[[], Facility]
 ) -> None:
     """Quarantine what no worker survives; their leases are over."""
 
     def put(
-        conn: Connection[TupleRow], claim: Claim, error: LogchordError, _: Budget
+        conn: Connection, claim: Claim, error: LogchordError, _: Budget
     ) -> bool | None:
         return quarantine_work.quarantine_work(conn, claim, error, settings, facility)
 
@@ -142,13 +141,13 @@ def _room(
     }
 
 
-def arrange_chores(conn: Connection[TupleRow]) -> None:
+def arrange_chores(conn: Connection) -> None:
     """Make sure that every chore of this release is scheduled."""
     for kind, every_seconds in sorted(CHORES.items()):
         schedule.arrange(conn, schedule.INSTALLATION, kind, every_seconds)
 
 
-def renew_at_once(conn: Connection[TupleRow], facility: Facility) -> None:
+def renew_at_once(conn: Connection, facility: Facility) -> None:
     """Have entries read anew at once if the facility's file has changed.
 
     Until they are due, no answer can say that they may be found by older terms.
@@ -162,7 +161,7 @@ def renew_at_once(conn: Connection[TupleRow], facility: Facility) -> None:
     schedule.bring_forward(conn, schedule.INSTALLATION, kind, every_seconds=every)
 
 
-def schedule_chores(conn: Connection[TupleRow]) -> None:
+def schedule_chores(conn: Connection) -> None:
     """Make a row of each chore whose time has come, and say when it comes next."""
     for kind in CHORES.keys() & set(
         schedule.list_due_kinds(conn, schedule.INSTALLATION)
@@ -175,7 +174,7 @@ def schedule_chores(conn: Connection[TupleRow]) -> None:
                 schedule.finish(conn, run)
 
 
-def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
+def nudge_chores(conn: Connection, app: Any) -> None:
     """Nudge for the chores nobody works on, at most two messages per worker process."""
     for kind in chore_records.fail_lost(conn):
         log.error("chore_failed", kind=kind, code=WorkerLostError.code)
@@ -197,7 +196,7 @@ def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("chores_without_broker", technical=exc.technical)
 
 
-def nudge_sources(conn: Connection[TupleRow], app: Any) -> None:
+def nudge_sources(conn: Connection, app: Any) -> None:
     """Nudge for the runs of sources that are due, the healthy ones first."""
     late = schedule.list_due_runs(conn)
     if not late:
@@ -218,7 +217,7 @@ def nudge_sources(conn: Connection[TupleRow], app: Any) -> None:
 
 
 def arrange_sources(
-    conn: Connection[TupleRow], settings: Settings, environ: Mapping[str, str]
+    conn: Connection, settings: Settings, environ: Mapping[str, str]
 ) -> None:
     """Bring the rows of sources to what the configuration says by now.
 
@@ -236,7 +235,7 @@ def arrange_sources(
         log.error("source_invalid", source=name, message=error.message)
 
 
-def sweep_agent_turns(conn: Connection[TupleRow], app: Any) -> None:
+def sweep_agent_turns(conn: Connection, app: Any) -> None:
     """Nudge for the turns of agents whose workers are gone."""
     for job_id, turn_no in turn_rows.list_left_alone(conn):
         try:
@@ -253,7 +252,7 @@ def sweep_agent_turns(conn: Connection[TupleRow], app: Any) -> None:
             return
 
 
-def nudge_alerts(conn: Connection[TupleRow], app: Any) -> None:
+def nudge_alerts(conn: Connection, app: Any) -> None:
     """Nudge for the alerts that are due, and for no more than workers take."""
     if not alert_rows.are_due(conn):
         return
@@ -266,7 +265,7 @@ def nudge_alerts(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("alerts_without_broker", technical=exc.technical)
 
 
-def end_overdue_jobs(conn: Connection[TupleRow], client: redis.Redis) -> None:
+def end_overdue_jobs(conn: Connection, client: redis.Redis) -> None:
     """End the jobs that nobody has ended in time, and count them."""
     for one in close_job.finish_overdue_jobs(conn, client):
         worker_metrics.job_ended(one.state)
@@ -291,26 +290,26 @@ def loops(settings: Settings) -> list[Loop]:
             log.warning("facility_not_read", code=exc.error_code)
             return PLAIN
 
-    def sweep(conn: Connection[TupleRow]) -> None:
+    def sweep(conn: Connection) -> None:
         quarantine_spent(conn, settings, facility)
         sweep_due_work(conn, app)
         nudge_alerts(conn, app)
 
-    def finish(conn: Connection[TupleRow]) -> None:
+    def finish(conn: Connection) -> None:
         end_overdue_jobs(conn, client)
         sweep_agent_turns(conn, app)
 
-    def schedule_due(conn: Connection[TupleRow]) -> None:
+    def schedule_due(conn: Connection) -> None:
         schedule_chores(conn)
         nudge_chores(conn, app)
         nudge_sources(conn, app)
 
-    def arrange(conn: Connection[TupleRow]) -> None:
+    def arrange(conn: Connection) -> None:
         arrange_chores(conn)
         renew_at_once(conn, facility())
         arrange_sources(conn, settings, os.environ)
 
-    def keep(conn: Connection[TupleRow]) -> None:
+    def keep(conn: Connection) -> None:
         # No chore: a search must have its partition where no worker of chores runs,
         # and whatever the broker does.
         oldest = partitions.rotate_partitions(
@@ -334,7 +333,7 @@ def loops(settings: Settings) -> list[Loop]:
     if engine is not None:
         pool = make_pool(url, application="upkeep index", size=1)
 
-        def open_index(_: Connection[TupleRow]) -> LogchordError | None:
+        def open_index(_: Connection) -> LogchordError | None:
             return keep_index(engine, settings.opensearch_index, pool)
 
         duties.append(Loop(url, "index", INDEX_SECONDS, open_index))

@@ -20,7 +20,6 @@ from shared.settings.settings import Settings
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 _DEFAULT_SCOPES = ("read", "search")
 
@@ -117,7 +116,7 @@ def revoke(*, key_id: str) -> None:
 
 
 @contextmanager
-def _database() -> Iterator[Connection[TupleRow]]:
+def _database() -> Iterator[Connection]:
     url = Settings.load(os.environ).require_database_url()
     with (
         connect(url, application="keys") as conn,

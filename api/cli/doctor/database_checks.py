@@ -15,7 +15,6 @@ from shared.postgres.pool import connect, translate_database_errors
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.settings.settings import Settings
 
@@ -60,7 +59,7 @@ def of_database(settings: Settings) -> Iterator[Check]:
         yield Check("Postgres", "failed", exc.message, remedy)
 
 
-def _server(conn: Connection[TupleRow], pool_size: int) -> Iterator[Check]:
+def _server(conn: Connection, pool_size: int) -> Iterator[Check]:
     yield Check("Postgres", "ok", f"version {_one(conn, _VERSION)}")
     installed = {row[0] for row in conn.execute(_INSTALLED).fetchall()}
     for name in _EXTENSIONS:
@@ -74,7 +73,7 @@ def _server(conn: Connection[TupleRow], pool_size: int) -> Iterator[Check]:
     yield _pools(conn, pool_size)
 
 
-def _schema(conn: Connection[TupleRow], settings: Settings) -> Iterator[Check]:
+def _schema(conn: Connection, settings: Settings) -> Iterator[Check]:
     todo = [migration.name for migration in migrations.list_pending(conn)]
     if todo:
         found = f"{len(todo)} pending, the first is {todo[0]}"
@@ -85,7 +84,7 @@ def _schema(conn: Connection[TupleRow], settings: Settings) -> Iterator[Check]:
         yield from _vectors(conn, model_names.choose_first_model(settings))
 
 
-def _locale(conn: Connection[TupleRow]) -> Check:
+def _locale(conn: Connection) -> Check:
     row = conn.execute(_LOCALE).fetchone()
     provider, locale, ctype = row or ("", "", "")
     found = f"provider {provider}, locale {locale or ctype}"
@@ -98,7 +97,7 @@ def _locale(conn: Connection[TupleRow]) -> Check:
     return Check("locale", "failed", found, remedy)
 
 
-def _clock(conn: Connection[TupleRow]) -> Check:
+def _clock(conn: Connection) -> Check:
     before = time.time()
     theirs = float(_one(conn, _CLOCK))
     ours = (before + time.time()) / 2
@@ -109,7 +108,7 @@ def _clock(conn: Connection[TupleRow]) -> Check:
     return Check("clock", "failed", found, remedy)
 
 
-def _pools(conn: Connection[TupleRow], pool_size: int) -> Check:
+def _pools(conn: Connection, pool_size: int) -> Check:
     row = conn.execute(_POOLS).fetchone()
     pools, single, allowed = row or (0, 0, 0)
     need, most = pools * pool_size + single, allowed - _SPARE_CONNECTIONS
@@ -123,7 +122,7 @@ def _pools(conn: Connection[TupleRow], pool_size: int) -> Check:
     return Check("pools", "failed", found, remedy)
 
 
-def _vectors(conn: Connection[TupleRow], first: str) -> Iterator[Check]:
+def _vectors(conn: Connection, first: str) -> Iterator[Check]:
     live = vector_tables.find_live_model(conn)
     if live is not None and live.model != first:
         found = f"searches read {live.model}, the settings name {first}"
@@ -149,6 +148,6 @@ def _vectors(conn: Connection[TupleRow], first: str) -> Iterator[Check]:
         yield Check("vectors", "ok" if share == 1.0 else "note", found)
 
 
-def _one(conn: Connection[TupleRow], statement: LiteralString) -> str:
+def _one(conn: Connection, statement: LiteralString) -> str:
     row = conn.execute(statement).fetchone()
     return str(row[0]) if row else ""

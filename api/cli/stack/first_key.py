@@ -12,7 +12,6 @@ from shared.postgres.pool import connect
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 _SCOPES = ("read", "search", "ingest", "admin")
 _TENANT, _SUBJECT = "default", "cli"
@@ -30,7 +29,7 @@ def ensure(database_url: str, home: Path) -> None:
         write_private(path, created.token)
 
 
-def _works(conn: Connection[TupleRow], token: str) -> bool:
+def _works(conn: Connection, token: str) -> bool:
     """Tell whether this database knows the key: it may be another one now."""
     try:
         keys.find(conn, token)

@@ -29,7 +29,6 @@ from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 router = strict_router("/v1/changes", "entries")
 
@@ -148,10 +147,7 @@ class _Feed:
         return items, told.place
 
     def _next(
-        self,
-        conn: Connection[TupleRow],
-        place: FeedPosition,
-        limit: int | None = None,
+        self, conn: Connection, place: FeedPosition, limit: int | None = None
     ) -> FeedPage:
         for _ in range(_LOOKS):
             told = change_feed.list_changes(
@@ -163,7 +159,7 @@ class _Feed:
         return told
 
     def _entries(
-        self, conn: Connection[TupleRow], told: FeedPage, *, whole: bool = False
+        self, conn: Connection, told: FeedPage, *, whole: bool = False
     ) -> dict[UUID, read_entries.EntryView]:
         wanted = [one.entry_id for one in told.changes if one.visible]
         read: dict[UUID, read_entries.EntryView] = {}

@@ -27,7 +27,6 @@ from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 router = strict_router("/v1", "entries")
 
@@ -70,15 +69,13 @@ def get_thread(thread_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         return _answer(ctx, conn, caller.scope, thread_id, found)
 
 
-def _members(
-    conn: Connection[TupleRow], scope: Scope, thread_id: UUID
-) -> list[EntryView]:
+def _members(conn: Connection, scope: Scope, thread_id: UUID) -> list[EntryView]:
     return read_entries.of_thread(conn, scope, thread_id, limit=MAX_ENTRIES + 1)
 
 
 def _answer(
     ctx: ApiContext,
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     thread_id: UUID | None,
     found: list[EntryView],

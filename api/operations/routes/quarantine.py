@@ -37,7 +37,6 @@ from shared.work.quarantine import Quarantined, Released, Which
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 log = get_logger()
 
@@ -189,7 +188,7 @@ def discard(
 
 
 def _release_one(
-    ctx: ApiContext, conn: Connection[TupleRow], caller: CallerInfo, one: UUID
+    ctx: ApiContext, conn: Connection, caller: CallerInfo, one: UUID
 ) -> Released:
     which, found = _find(conn, caller, one)
     if found.stage == rejected.STAGE:
@@ -201,7 +200,7 @@ def _release_one(
 
 
 def _find(
-    conn: Connection[TupleRow], caller: CallerInfo, quarantine_id: UUID
+    conn: Connection, caller: CallerInfo, quarantine_id: UUID
 ) -> tuple[Which, Quarantined]:
     """Return one item of the caller's; another's counts as absent."""
     which = Which(lag.reach(conn, caller.scope.watched), id=quarantine_id)

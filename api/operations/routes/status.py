@@ -53,7 +53,6 @@ from shared.work.work_overview import Overview
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from api.operations.probes import Finding
     from shared.embedding.vectors.vector_tables import EmbeddingModel
@@ -138,7 +137,7 @@ def _component(one: Finding, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Overview:
+def _overview(ctx: ApiContext, conn: Connection, scope: Scope) -> Overview:
     """Return how the work stands, as far as it is the caller's to know."""
     whose = lag.reach(conn, scope.watched)
     known = live_models.list_stages(conn, ctx.settings)
@@ -155,7 +154,7 @@ def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Over
 
 
 def _index(
-    ctx: ApiContext, conn: Connection[TupleRow], scope: Scope, seen: Overview
+    ctx: ApiContext, conn: Connection, scope: Scope, seen: Overview
 ) -> dict[str, Any]:
     key = json.dumps(scope.params, sort_keys=True)
     entries, lacking = ctx.entry_counts.get(
@@ -173,9 +172,7 @@ def _index(
     }
 
 
-def _load_standing(
-    ctx: ApiContext, conn: Connection[TupleRow], scope: Scope
-) -> Standing:
+def _load_standing(ctx: ApiContext, conn: Connection, scope: Scope) -> Standing:
     work = _overview(ctx, conn, scope)
     return Standing(
         work,
@@ -254,7 +251,7 @@ def _vectors(
 
 
 def _not_embedded(
-    conn: Connection[TupleRow], scope: Scope, live: EmbeddingModel | None
+    conn: Connection, scope: Scope, live: EmbeddingModel | None
 ) -> dict[str, int] | None:
     """Return how many entries have no vector on purpose, by reason.
 

@@ -30,7 +30,6 @@ from shared.text import door
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 log = get_logger()
 
@@ -132,9 +131,7 @@ def _decided(
     return answer
 
 
-def _told(
-    conn: Connection[TupleRow], caller: CallerInfo, term: str, state: State
-) -> Response:
+def _told(conn: Connection, caller: CallerInfo, term: str, state: State) -> Response:
     """Answer with the term in this state; what was proposed may be approved already."""
     found = term_usage.page(conn, caller.scope, term=term, limit=3)
     wanted = [one for one in found if one.state == state] or found

@@ -44,7 +44,6 @@ from shared.sources.runs import identity_changes, sync_config
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 log = get_logger()
 
@@ -242,7 +241,7 @@ def _check(ctx: ApiContext, scope: Scope, name: str) -> Checked:
     return replace(found, problems=(*found.problems, *coming))
 
 
-def _not_taken_over(conn: Connection[TupleRow], name: str) -> list[str]:
+def _not_taken_over(conn: Connection, name: str) -> list[str]:
     """List the changes in the file that the next reload would refuse."""
     try:
         coming = Settings.load(os.environ).sources.get(name)

@@ -14,7 +14,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.embedding.models.encoder_contract import Encoder
 from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
@@ -68,11 +68,11 @@ _PAGE: LiteralString = """
      ORDER BY e.id
      LIMIT %(limit)s"""
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 
 
 def ask(
-    conn: Connection[TupleRow],
+    conn: Connection,
     model: str,
     *,
     batch: int = STEP_ENTRIES,
@@ -86,7 +86,7 @@ def ask(
     return chore_records.ask(conn, chore_records.REEMBED_MODEL, begins, refusal)
 
 
-def find_unfinished_reembedding(conn: Connection[TupleRow]) -> UUID | None:
+def find_unfinished_reembedding(conn: Connection) -> UUID | None:
     """Return the re-embedding that has not ended."""
     return chore_records.find_unfinished(conn, chore_records.REEMBED_MODEL)
 
@@ -131,7 +131,7 @@ def _open(site: _Site) -> Effect:
     is_second = site.model == SECOND
     dimension = SECOND_DIMENSION if is_second else site.encoder(site.model).dimension
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         vector_tables.ensure_table(conn, site.prefix, site.model, dimension)
         vector_tables.activate(conn, site.model)
         begun = site.goes_on("mark", after=None, round=0, missing=0)
@@ -168,7 +168,7 @@ def _walk(site: _Site) -> Effect:
     done = site.chore.done + (len(page) if is_first else 0)
     total = max(site.chore.total or 0, done)
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         make_last_due(conn)
         if len(page) == site.came["batch"]:
             goes_on = site.goes_on("walk", after=str(page[-1].id), missing=missing)
@@ -198,7 +198,7 @@ def _try_out(site: _Site) -> Effect:
         site.encoder(site.model).encode([_HARMLESS])
     may_go_live = site.came["force"] or not site.came["missing"]
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         if site.came["activate"] and may_go_live:
             switch_model.want_warm(conn, site.model)
             begun_at = chore_records.read_clock(conn).isoformat()
@@ -212,7 +212,7 @@ def _try_out(site: _Site) -> Effect:
 def _warm(site: _Site) -> Effect:
     """Wait until the processes that answer searches have loaded the model."""
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         cold = [
             f"{one.kind} (process {one.pid} on {one.host})"
             for one in live_processes.list_processes(conn)
@@ -235,7 +235,7 @@ def _warm(site: _Site) -> Effect:
 
 
 def _switch(site: _Site) -> Effect:
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         switch_model.switch(conn, site.model)
         return _ended(conn, site, not_live=None)
 
@@ -260,9 +260,7 @@ def phases() -> list[str]:
     return list(_PHASES)
 
 
-def _ended(
-    conn: Connection[TupleRow], site: _Site, *, not_live: str | None
-) -> Progress:
+def _ended(conn: Connection, site: _Site, *, not_live: str | None) -> Progress:
     done, live = site.chore.done, vector_tables.find_live_model(conn)
     result = {
         "model": site.model,
@@ -293,16 +291,14 @@ def _page(site: _Site, old: EmbeddingModel | None) -> list[_ReembedRow]:
         return cur.execute(sql.SQL(_PAGE).format(**found), given).fetchall()
 
 
-def _registered(conn: Connection[TupleRow], model: str) -> EmbeddingModel:
+def _registered(conn: Connection, model: str) -> EmbeddingModel:
     found = vector_tables.find_model(conn, model)
     if found is None:
         raise InternalError(technical=f"the model {model} has no table any more")
     return found
 
 
-def _one(
-    conn: Connection[TupleRow], query: LiteralString, values: dict[str, Any]
-) -> Any:
+def _one(conn: Connection, query: LiteralString, values: dict[str, Any]) -> Any:
     row = conn.execute(query, values).fetchone()
     assert row is not None
     return row[0]

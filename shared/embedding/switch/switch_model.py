@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import LiteralString
 
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.vector_tables import EmbeddingModel
@@ -44,12 +43,12 @@ _END_INPUT: LiteralString = "DELETE FROM embedding_input WHERE model = %(model)s
 _DROP: LiteralString = "DROP TABLE {table}"
 
 
-def want_warm(conn: Connection[TupleRow], model: str) -> None:
+def want_warm(conn: Connection, model: str) -> None:
     """Have all processes that answer searches load a model; idempotent."""
     conn.execute(_WARM, {"model": model})
 
 
-def switch(conn: Connection[TupleRow], model: str) -> None:
+def switch(conn: Connection, model: str) -> None:
     """Have every search from now on use this model; idempotent."""
     vector_tables.lock_registry(conn)
     conn.execute(_RETIRE, {"model": model})
@@ -58,7 +57,7 @@ def switch(conn: Connection[TupleRow], model: str) -> None:
 
 
 def drop(
-    conn: Connection[TupleRow], model: str, *, drain_seconds: float = DRAIN_SECONDS
+    conn: Connection, model: str, *, drain_seconds: float = DRAIN_SECONDS
 ) -> EmbeddingModel:
     """Delete a model's vectors and its work; refuse what searches may still read."""
     vector_tables.lock_registry(conn)

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import numpy as np
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.embedding.models.encoder_contract import Encoder, Vectors
 from shared.embedding.vectors import chunk_prefix, input_digests, vectors
@@ -68,18 +67,13 @@ def embed(
     return Embedded(placed, encoder.encode(read), is_cut, mark)
 
 
-def store(
-    conn: Connection[TupleRow], table: str, content: Content, found: Embedded
-) -> None:
+def store(conn: Connection, table: str, content: Content, found: Embedded) -> None:
     """Replace the entry's vectors, unless it has moved on; idempotent."""
     store_all(conn, table, content.tenant, [(content, found)])
 
 
 def store_all(
-    conn: Connection[TupleRow],
-    table: str,
-    tenant: str,
-    found: Iterable[tuple[Content, Embedded]],
+    conn: Connection, table: str, tenant: str, found: Iterable[tuple[Content, Embedded]]
 ) -> set[UUID]:
     """Replace vectors of a facility's entries, and return whose; idempotent."""
     made = [

@@ -13,7 +13,6 @@ from shared.kept_values import KeptValues
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 # Up to so many rows reading them all is bearable, and misses none.
 EXACT_ROWS = 20_000
@@ -50,11 +49,7 @@ class Sizes:
         )
 
     def reach(
-        self,
-        conn: Connection[TupleRow],
-        table: str,
-        params: Mapping[str, Any],
-        page: int,
+        self, conn: Connection, table: str, params: Mapping[str, Any], page: int
     ) -> float | None:
         """Return how many rows the index would come by; None: reading all is shorter.
 
@@ -82,7 +77,7 @@ class Sizes:
 
 
 def _counted(
-    conn: Connection[TupleRow], counting: sql.Composed, params: Mapping[str, Any]
+    conn: Connection, counting: sql.Composed, params: Mapping[str, Any]
 ) -> float:
     capped = {**params, "cap": EXACT_ROWS + 1}
     # Counting to the cap takes 4 to 19 ms; the planner knows large from small in 0.3.
@@ -94,7 +89,7 @@ def _counted(
 
 
 def _estimate(
-    conn: Connection[TupleRow], statement: sql.Composable, params: Mapping[str, Any]
+    conn: Connection, statement: sql.Composable, params: Mapping[str, Any]
 ) -> float:
     """Return how many rows the planner expects, below a count's limit if it has one."""
     explain = sql.SQL("EXPLAIN (FORMAT JSON) ") + statement

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from pgvector import HalfVector, Vector
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -43,7 +42,7 @@ _COSINES: LiteralString = (
 
 
 def cosines(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     scope: Scope,
     vector: Vectors,

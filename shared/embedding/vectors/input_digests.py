@@ -8,7 +8,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.chunks import Chunk
@@ -50,7 +49,7 @@ def digest(chunks: Sequence[Chunk], read: Sequence[str]) -> bytes:
 
 
 def load_digests(
-    conn: Connection[TupleRow], model: str, tenant: str, entry_ids: Sequence[UUID]
+    conn: Connection, model: str, tenant: str, entry_ids: Sequence[UUID]
 ) -> dict[UUID, bytes]:
     """Return the marks of what entries' vectors are of; of those that have any."""
     held = vector_tables.find_model(conn, model)
@@ -64,7 +63,7 @@ def load_digests(
 
 
 def store_digests(
-    conn: Connection[TupleRow],
+    conn: Connection,
     model: str,
     tenant: str,
     stored: Iterable[tuple[Content, bytes | None]],

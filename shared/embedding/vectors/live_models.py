@@ -19,7 +19,6 @@ from shared.stages import entry_stages
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.embedding.vectors.vector_tables import EmbeddingModel
     from shared.postgres.pool import Pool
@@ -31,7 +30,7 @@ KEPT_SECONDS = 1.0
 _LOOK_MS = 2000
 
 
-def list_stages(conn: Connection[TupleRow], settings: Settings) -> tuple[str, ...]:
+def list_stages(conn: Connection, settings: Settings) -> tuple[str, ...]:
     """Return every stage as it is now, in the order in which an entry passes them."""
     used = [embed_stage(one.model) for one in vector_tables.list_active_models(conn)]
     found: list[str] = []
@@ -55,7 +54,7 @@ def find_model_name(settings: Settings, url: str | None) -> str:
 
 def read_model_name(
     settings: Settings,
-    opened: Callable[[], AbstractContextManager[Connection[TupleRow]]],
+    opened: Callable[[], AbstractContextManager[Connection]],
 ) -> str:
     """Return the model that searches read, asked over a connection opened for it."""
     first = model_names.choose_first_model(settings)

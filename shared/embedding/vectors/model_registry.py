@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, LiteralString
 
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.embedding.models.model_names import LANGUAGES
 from shared.embedding.vectors import vector_tables
@@ -39,7 +38,7 @@ class ModelStatus:
     languages: Sequence[str]
 
 
-def list_models(conn: Connection[TupleRow]) -> list[ModelStatus]:
+def list_models(conn: Connection) -> list[ModelStatus]:
     """Return every model with its counts, oldest first; reads its whole table."""
     filling = {
         (one.cursor or {}).get("model")
@@ -62,20 +61,20 @@ def list_models(conn: Connection[TupleRow]) -> list[ModelStatus]:
     return found
 
 
-def missing(conn: Connection[TupleRow], model: str) -> int:
+def missing(conn: Connection, model: str) -> int:
     """Return about how many entries a model would have to embed."""
     found = vector_tables.find_model(conn, model)
     has = 0 if found is None else _counts(conn, found.table_name)[1]
     return max(0, entry_counts.count_undeleted(conn) - has - _skipped(conn, model))
 
 
-def _skipped(conn: Connection[TupleRow], model: str) -> int:
+def _skipped(conn: Connection, model: str) -> int:
     row = conn.execute(_SKIPPED, {"model": model}).fetchone()
     assert row is not None
     return int(row[0])
 
 
-def _counts(conn: Connection[TupleRow], table: str) -> tuple[int, int]:
+def _counts(conn: Connection, table: str) -> tuple[int, int]:
     query = sql.SQL(_COUNTS).format(table=sql.Identifier(table))
     row = conn.execute(query).fetchone()
     assert row is not None

@@ -11,7 +11,7 @@ from uuid import UUID
 from pgvector import HalfVector
 from psycopg import Connection, sql
 from psycopg.errors import QueryCanceled
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -157,7 +157,7 @@ _COUNTED: LiteralString = ", count(*) OVER () AS passing"
 
 
 def find_nearest(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     scope: Scope,
     vector: Vectors,
@@ -202,7 +202,7 @@ def _page_for(limit: int) -> int:
 class _Search:
     """The connection, table, parameters and time of one search."""
 
-    conn: Connection[TupleRow]
+    conn: Connection
     table: str
     params: Mapping[str, Any]
     bound: Bound
@@ -303,7 +303,7 @@ def _by_index(search: _Search, reach: float) -> Sequence[Near]:
 
 
 def _page(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     params: Mapping[str, Any],
     order: LiteralString,
@@ -317,7 +317,7 @@ def _page(
 
 
 def _nearest_of_few(
-    conn: Connection[TupleRow], table: str, params: Mapping[str, Any]
+    conn: Connection, table: str, params: Mapping[str, Any]
 ) -> list[Near]:
     """Return a full page, if it is surely the nearest; none where it may not be."""
     ahead = {**params, "ahead": _AHEAD * params["page"]}

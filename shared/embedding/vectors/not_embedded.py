@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared import version
 from shared.embedding.models.model_names import LANGUAGES
@@ -99,7 +99,7 @@ _PAGE: LiteralString = """
      ORDER BY t.entry_id
      LIMIT %(limit)s"""
 
-Effect = Callable[[Connection[TupleRow]], Progress]
+Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def reason(content: Content, model: str, settings: Settings) -> Reason | None:
 
 
 def store_reasons(
-    conn: Connection[TupleRow],
+    conn: Connection,
     model: str,
     tenant: str,
     judged: Iterable[tuple[Content, Reason | None]],
@@ -166,9 +166,7 @@ def _rows(
     }
 
 
-def count_skipped(
-    conn: Connection[TupleRow], model: str, tenant: str
-) -> dict[str, int]:
+def count_skipped(conn: Connection, model: str, tenant: str) -> dict[str, int]:
     """Return how many entries of a facility a model skips, by reason."""
     found = {"language": 0, "machine": 0}
     given = {"tenant": tenant, "model": model}
@@ -190,7 +188,7 @@ def prepare(
     make_due = [backlog.add_but_last(pool, named, one) for one, named in other.items()]
     page = next(iter(pages.values()), [])
 
-    def commit(conn: Connection[TupleRow]) -> Progress:
+    def commit(conn: Connection) -> Progress:
         for make_last_due in make_due:
             make_last_due(conn)
         if other:
@@ -203,7 +201,7 @@ def prepare(
 
 
 def _walk(
-    conn: Connection[TupleRow],
+    conn: Connection,
     models: Sequence[str],
     settings: Settings,
     cursor: Mapping[str, Any],
@@ -255,10 +253,7 @@ def _contents(pool: Pool, tenant: str, ids: Sequence[UUID]) -> Iterator[Content]
 
 
 def _page(
-    conn: Connection[TupleRow],
-    model: str,
-    settings: Settings,
-    cursor: Mapping[str, Any],
+    conn: Connection, model: str, settings: Settings, cursor: Mapping[str, Any]
 ) -> Sequence[_SkippedRow]:
     given = {
         "model": model,

@@ -10,7 +10,6 @@ from shared.postgres.statement_deadline import limit_time
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.embedding.vectors.vector_tables import EmbeddingModel
 
@@ -52,14 +51,14 @@ class Preconditions:
         return not self.counts.entries or self.counts.embedded > 0
 
 
-def has_pgvector(conn: Connection[TupleRow]) -> bool:
+def has_pgvector(conn: Connection) -> bool:
     """Return whether vectors can be stored at all."""
     row = conn.execute(_HAS_PGVECTOR).fetchone()
     return bool(row and row[0])
 
 
 def count(
-    conn: Connection[TupleRow], tenant: str, model: EmbeddingModel | None, most_ms: int
+    conn: Connection, tenant: str, model: EmbeddingModel | None, most_ms: int
 ) -> EmbeddingCounts:
     """Count one facility's entries, and those in a model's table; raise if too late."""
     # Each of the two: they read millions of rows, and nobody waits for both.
@@ -74,7 +73,7 @@ def count(
     )
 
 
-def entries(conn: Connection[TupleRow], tenant: str) -> int:
+def entries(conn: Connection, tenant: str) -> int:
     """Return how many entries a facility has."""
     row = conn.execute(_ENTRIES, {"tenant": tenant}).fetchone()
     return int(row[0]) if row else 0

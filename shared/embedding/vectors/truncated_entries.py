@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.reading.read_entries import Content
 
@@ -23,10 +22,7 @@ _NOTE: LiteralString = """
 
 
 def store_truncated(
-    conn: Connection[TupleRow],
-    model: str,
-    tenant: str,
-    stored: Iterable[tuple[Content, bool]],
+    conn: Connection, model: str, tenant: str, stored: Iterable[tuple[Content, bool]]
 ) -> None:
     """Keep whose vectors are cut, of entries whose rows are locked; idempotent."""
     in_order = sorted(stored, key=lambda one: one[0].entry_id)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import LiteralString
 
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.embedding.models.model_names import SIMILARITY_FLOORS
 from shared.errors import ConfigurationError
@@ -90,49 +90,47 @@ _CREATE_TENANT: LiteralString = """
     CREATE INDEX {index} ON {table} (tenant, entry_id)"""
 
 
-def find_model(conn: Connection[TupleRow], model: str) -> EmbeddingModel | None:
+def find_model(conn: Connection, model: str) -> EmbeddingModel | None:
     """Return a model's row, None if nothing was ever stored for it."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
         return cursor.execute(_REGISTERED, {"model": model}, prepare=True).fetchone()
 
 
-def list_active_models(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
+def list_active_models(conn: Connection) -> list[EmbeddingModel]:
     """Return the models in use, oldest first."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
         return cursor.execute(_ACTIVE).fetchall()
 
 
-def list_models(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
+def list_models(conn: Connection) -> list[EmbeddingModel]:
     """Return every model that has a table, oldest first."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
         return cursor.execute(_KNOWN).fetchall()
 
 
-def find_live_model(conn: Connection[TupleRow]) -> EmbeddingModel | None:
+def find_live_model(conn: Connection) -> EmbeddingModel | None:
     """Return the model that searches read, None before the first vector."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
         return cursor.execute(_LIVE).fetchone()
 
 
-def hold(conn: Connection[TupleRow], model: str) -> str | None:
+def hold(conn: Connection, model: str) -> str | None:
     """Return a model's table, which stays until the commit; None if it is gone."""
     row = conn.execute(_HOLD, {"model": model}).fetchone()
     return None if row is None else str(row[0])
 
 
-def activate(conn: Connection[TupleRow], model: str) -> None:
+def activate(conn: Connection, model: str) -> None:
     """Have entries embedded for a model from now on; idempotent."""
     conn.execute(_ACTIVATE, {"model": model})
 
 
-def lock_registry(conn: Connection[TupleRow]) -> None:
+def lock_registry(conn: Connection) -> None:
     """Be the only one who adds or takes away a model, until the commit."""
     conn.execute(_LOCK_REGISTRY)
 
 
-def ensure_table(
-    conn: Connection[TupleRow], prefix: str, model: str, dimension: int
-) -> str:
+def ensure_table(conn: Connection, prefix: str, model: str, dimension: int) -> str:
     """Return the table of a model, made and registered now if new; idempotent."""
     found = find_model(conn, model)
     if found is None:
@@ -150,7 +148,7 @@ def ensure_table(
     return found.table_name
 
 
-def _create(conn: Connection[TupleRow], prefix: str, model: str, dimension: int) -> str:
+def _create(conn: Connection, prefix: str, model: str, dimension: int) -> str:
     if not 1 <= dimension <= MAX_DIMENSION:
         message = (
             f"The model {model} gives vectors of length {dimension}; "
@@ -172,7 +170,7 @@ def _create(conn: Connection[TupleRow], prefix: str, model: str, dimension: int)
     return name
 
 
-def _table_name(conn: Connection[TupleRow], prefix: str, model: str) -> str:
+def _table_name(conn: Connection, prefix: str, model: str) -> str:
     """Return a readable name; a digest tells apart what would read the same."""
     slug = re.sub(r"[^a-z0-9]+", "_", model.lower()).strip("_")
     name = f"{prefix}_{slug}"

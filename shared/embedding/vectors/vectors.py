@@ -8,7 +8,6 @@ from uuid import UUID
 import numpy as np
 from pgvector import HalfVector
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.embedding.models.encoder_contract import Vectors, check_vectors
 from shared.embedding.vectors.chunks import Chunk
@@ -63,7 +62,7 @@ _COPIED = ("text", "uuid", "int4", "int4", "int4", "int4", "halfvec")
 
 
 def store(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     tenant: str,
     entry_id: UUID,
@@ -77,7 +76,7 @@ def store(
 
 
 def store_all(
-    conn: Connection[TupleRow], table: str, tenant: str, made: Sequence[EntryVectors]
+    conn: Connection, table: str, tenant: str, made: Sequence[EntryVectors]
 ) -> set[UUID]:
     """Replace the vectors of entries, and return whose; of the others, as `store`.
 
@@ -115,7 +114,7 @@ def store_all(
 
 
 def _stay(
-    conn: Connection[TupleRow], table: str, tenant: str, known: Sequence[EntryVectors]
+    conn: Connection, table: str, tenant: str, known: Sequence[EntryVectors]
 ) -> None:
     """Assign vectors to a later revision that reads the same."""
     in_order = sorted(known, key=lambda one: one.entry_id)
@@ -147,7 +146,7 @@ _COSINES: LiteralString = """
 
 
 def load_cosines(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     tenant: str,
     vector: Vectors,
@@ -169,9 +168,7 @@ _MIDDLE: LiteralString = """
      WHERE v.tenant = %(tenant)s AND v.entry_id = %(entry_id)s"""
 
 
-def middle(
-    conn: Connection[TupleRow], table: str, tenant: str, entry_id: UUID
-) -> Vectors | None:
+def middle(conn: Connection, table: str, tenant: str, entry_id: UUID) -> Vectors | None:
     """Return the mean of an entry's vectors; None: it has none."""
     given = {"tenant": tenant, "entry_id": entry_id}
     row = conn.execute(_on(_MIDDLE, table), given, binary=True).fetchone()
@@ -185,7 +182,7 @@ _EMBEDDED: LiteralString = """
     SELECT count(*) FROM {table} WHERE tenant = %(tenant)s AND chunk = 0"""
 
 
-def count_embedded_entries(conn: Connection[TupleRow], table: str, tenant: str) -> int:
+def count_embedded_entries(conn: Connection, table: str, tenant: str) -> int:
     """Return how many entries of a tenant have vectors."""
     row = conn.execute(_on(_EMBEDDED, table), {"tenant": tenant}).fetchone()
     return int(row[0]) if row else 0

@@ -10,7 +10,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row, dict_row
+from psycopg.rows import class_row, dict_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -158,9 +158,7 @@ class FileContents:
     thumbnail: builtins.bytes | None = None
 
 
-def list_due_files(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID
-) -> list[Due]:
+def list_due_files(conn: Connection, tenant: str, entry_id: UUID) -> list[Due]:
     """Return the files of an entry that are to be fetched; none of a deleted one."""
     values = {"tenant": tenant, "entry_id": entry_id}
     with conn.cursor(row_factory=class_row(Due)) as cur:
@@ -168,7 +166,7 @@ def list_due_files(
 
 
 def end(
-    conn: Connection[TupleRow],
+    conn: Connection,
     one: Due,
     state: str,
     *,
@@ -189,9 +187,7 @@ def end(
     return conn.execute(_ENDED, values).rowcount > 0
 
 
-def stored_before(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID
-) -> list[Before]:
+def stored_before(conn: Connection, tenant: str, entry_id: UUID) -> list[Before]:
     """Return the stored files of an entry that were read before its stage was due."""
     values = {"tenant": tenant, "entry_id": entry_id, "stage": ATTACHMENTS_STAGE}
     with conn.cursor(row_factory=class_row(Before)) as cur:
@@ -199,7 +195,7 @@ def stored_before(
 
 
 def read_anew(
-    conn: Connection[TupleRow],
+    conn: Connection,
     one: Before,
     stored: FileContents | None,
     error: LogchordError | None = None,
@@ -229,13 +225,13 @@ def _found_in(
     }
 
 
-def record_failure(conn: Connection[TupleRow], one: Due, error: LogchordError) -> None:
+def record_failure(conn: Connection, one: Due, error: LogchordError) -> None:
     """Keep why a file was not fetched this time."""
     conn.execute(_NOTE, {"id": one.id, "tenant": one.tenant, "error": error.as_json()})
 
 
 def one(
-    conn: Connection[TupleRow], scope: Scope, attachment_id: UUID
+    conn: Connection, scope: Scope, attachment_id: UUID
 ) -> tuple[Attached, bool] | None:
     """Return a file, and if its entry is deleted; None when absent or not theirs."""
     values = {"id": attachment_id, **scope.params}
@@ -248,14 +244,14 @@ def one(
 
 
 def thumbnail(
-    conn: Connection[TupleRow], scope: Scope, attachment_id: UUID
+    conn: Connection, scope: Scope, attachment_id: UUID
 ) -> tuple[bytes, bool] | None:
     """Return the small picture of a file, and if its entry is deleted; None: none."""
     row = conn.execute(_THUMBNAIL, {"id": attachment_id, **scope.params}).fetchone()
     return None if row is None else (bytes(row[0]), bool(row[1]))
 
 
-def count(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> int:
+def count(conn: Connection, tenant: str, entry_id: UUID) -> int:
     """Return how many files an entry has."""
     row = conn.execute(_COUNT, {"tenant": tenant, "entry_id": entry_id}).fetchone()
     return int(row[0]) if row else 0
@@ -268,7 +264,7 @@ def upload_id(sha256: bytes, filename: str) -> str:
 
 
 def uploaded(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID, external_id: str
+    conn: Connection, tenant: str, entry_id: UUID, external_id: str
 ) -> Attached | None:
     """Return the attachment that was uploaded under this id, if there is one."""
     values = {"tenant": tenant, "entry_id": entry_id, "external_id": external_id}
@@ -277,7 +273,7 @@ def uploaded(
 
 
 def add(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     entry_id: UUID,
     filename: str,
@@ -302,19 +298,19 @@ def add(
     return conn.execute(_ADD, values).rowcount > 0
 
 
-def lock_content(conn: Connection[TupleRow], sha256: bytes) -> None:
+def lock_content(conn: Connection, sha256: bytes) -> None:
     """Lock a content until the commit: nobody may remove it or begin to use it."""
     key = int.from_bytes(sha256[:8], signed=True)
     conn.execute(_LOCK_CONTENT, {"key": key})
 
 
-def is_used(conn: Connection[TupleRow], sha256: bytes) -> bool:
+def is_used(conn: Connection, sha256: bytes) -> bool:
     """Tell whether any row of any tenant names this content."""
     row = conn.execute(_IS_USED, {"sha256": sha256}).fetchone()
     return row is not None and bool(row[0])
 
 
-def unused(conn: Connection[TupleRow], stored: Sequence[bytes]) -> list[bytes]:
+def unused(conn: Connection, stored: Sequence[bytes]) -> list[bytes]:
     """Return which of these contents no row of any tenant names."""
     found = conn.execute(_UNUSED, {"hashes": list(stored)})
     return [bytes(row[0]) for row in found]

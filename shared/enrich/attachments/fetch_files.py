@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.adapter_contract.entry import AttachmentRef
 from shared.enrich.attachments import attachment_states, keep_files
@@ -135,9 +134,7 @@ def _pieces(opened: AbstractContextManager[BinaryIO]) -> Iterator[Iterator[bytes
         yield iter(lambda: file.read(_PIECE_BYTES), b"")
 
 
-def give_up(
-    conn: Connection[TupleRow], due: Sequence[Due], error: LogchordError
-) -> None:
+def give_up(conn: Connection, due: Sequence[Due], error: LogchordError) -> None:
     """Mark files as failed for good after too many attempts."""
     for one in sorted(due, key=lambda one: one.id):
         attachment_states.end(conn, one, "failed", error=_failed(error))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.enrich.attachments import attachment_states, file_type
 from shared.enrich.attachments.attachment_states import FileContents
@@ -84,9 +83,7 @@ def extract_contents(got: Received, bounds: ExtractionBounds) -> FileContents:
 
 
 @contextmanager
-def store_file(
-    pool: Pool, store: FileStore, got: Received
-) -> Iterator[Connection[TupleRow]]:
+def store_file(pool: Pool, store: FileStore, got: Received) -> Iterator[Connection]:
     """Store the content, then give the transaction in which a row may name it.
 
     Nobody removes it between the two: whoever does takes the same lock.

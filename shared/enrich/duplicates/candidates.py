@@ -12,7 +12,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.enrich.duplicates import similarity
 from shared.enrich.duplicates.similarity import Shape
@@ -74,12 +74,7 @@ class _CandidateRow(KnownShape):
 
 
 def find_candidates(
-    conn: Connection[TupleRow],
-    tenant: str,
-    shapes: Sequence[Shape],
-    *,
-    limit: int,
-    skip: int = 0,
+    conn: Connection, tenant: str, shapes: Sequence[Shape], *, limit: int, skip: int = 0
 ) -> list[list[KnownShape]]:
     """Return for each shape those that may be alike, the likeliest first."""
     given = {

@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.enrich.duplicates.series import SeriesPlace
 
@@ -58,7 +58,7 @@ class GroupPosition:
 
 
 def load_position(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID
+    conn: Connection, tenant: str, entry_id: UUID
 ) -> GroupPosition | None:
     """Return where an entry stands, if it has a place already."""
     with conn.cursor(row_factory=class_row(GroupPosition)) as cur:
@@ -66,14 +66,14 @@ def load_position(
         return cur.execute(_STANDING, key).fetchone()
 
 
-def store(conn: Connection[TupleRow], rows: Sequence[dict[str, Any]]) -> None:
+def store(conn: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Keep where entries stand that have no place yet."""
     with conn.cursor() as cur:
         cur.executemany(_STORE, rows)
 
 
 def beside_in_group(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     entry_id: UUID,
     group_id: UUID | None,
@@ -84,7 +84,7 @@ def beside_in_group(
 
 
 def beside_in_series(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     entry_id: UUID,
     series_id: UUID | None,
@@ -95,7 +95,7 @@ def beside_in_series(
 
 
 def _beside(
-    conn: Connection[TupleRow],
+    conn: Connection,
     query: LiteralString,
     tenant: str,
     entry_id: UUID,

@@ -13,7 +13,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.enrich.duplicates import candidates, similarity
 from shared.enrich.duplicates.candidates import KnownShape
@@ -83,9 +83,7 @@ _LINKS: LiteralString = """
      LIMIT 100000"""
 
 
-def join(
-    conn: Connection[TupleRow], tenant: str, shape: Shape
-) -> tuple[UUID, list[UUID]]:
+def join(conn: Connection, tenant: str, shape: Shape) -> tuple[UUID, list[UUID]]:
     """Return the row of this shape, new or known, and the shapes that moved for it."""
     known = _read(conn, _KNOWN, {"tenant": tenant, "digest": shape.digest})
     if known:
@@ -98,9 +96,7 @@ def join(
     return new, moved
 
 
-def add_alone(
-    conn: Connection[TupleRow], tenant: str, shapes: Sequence[Shape]
-) -> list[UUID]:
+def add_alone(conn: Connection, tenant: str, shapes: Sequence[Shape]) -> list[UUID]:
     """Make a row and a group for each shape, which is alike to none; their rows."""
     ids = [uuid7() for _ in shapes]
     rows = [
@@ -124,7 +120,7 @@ def _row(tenant: str, shape_id: UUID, group_id: UUID, shape: Shape) -> dict[str,
     }
 
 
-def leave(conn: Connection[TupleRow], tenant: str, shape_id: UUID) -> list[UUID]:
+def leave(conn: Connection, tenant: str, shape_id: UUID) -> list[UUID]:
     """Forget a shape that no entry has any more; return the shapes that moved."""
     named = {"tenant": tenant, "id": shape_id}
     used = conn.execute(_IS_USED, named).fetchone()
@@ -142,7 +138,7 @@ def leave(conn: Connection[TupleRow], tenant: str, shape_id: UUID) -> list[UUID]
 
 
 def _alike(
-    conn: Connection[TupleRow], tenant: str, shape_id: UUID, shape: Shape
+    conn: Connection, tenant: str, shape_id: UUID, shape: Shape
 ) -> list[KnownShape]:
     for skip in range(0, _MAX_CANDIDATES, _CANDIDATES):
         (page,) = candidates.find_candidates(
@@ -157,7 +153,7 @@ def _alike(
 
 
 def _joined(
-    conn: Connection[TupleRow], tenant: str, groups: set[UUID]
+    conn: Connection, tenant: str, groups: set[UUID]
 ) -> tuple[UUID, list[UUID]]:
     """Merge groups into the largest one; the shapes of the others move."""
     one, *more = groups or {uuid7()}
@@ -175,7 +171,7 @@ def _joined(
 
 
 def _link(
-    conn: Connection[TupleRow], tenant: str, shape_id: UUID, alike: Sequence[KnownShape]
+    conn: Connection, tenant: str, shape_id: UUID, alike: Sequence[KnownShape]
 ) -> None:
     """Link a shape to some of those alike, and to one of each group among them."""
     of_groups = {one.group_id: one.id for one in alike}
@@ -185,7 +181,7 @@ def _link(
         conn.execute(_LINK, given)
 
 
-def _parted(conn: Connection[TupleRow], tenant: str, group_id: UUID) -> list[UUID]:
+def _parted(conn: Connection, tenant: str, group_id: UUID) -> list[UUID]:
     """Give what links no longer join a group of its own; the largest part stays."""
     given = {"tenant": tenant, "group_id": group_id, "limit": _MAX_REGROUPED + 1}
     members = [one for (one,) in conn.execute(_MEMBERS, given).fetchall()]
@@ -220,7 +216,7 @@ def _parts(
 
 
 def _read(
-    conn: Connection[TupleRow], query: LiteralString, given: dict[str, Any]
+    conn: Connection, query: LiteralString, given: dict[str, Any]
 ) -> list[KnownShape]:
     # In the wire's own form lists of numbers are read in half the time.
     with conn.cursor(row_factory=class_row(KnownShape), binary=True) as cur:

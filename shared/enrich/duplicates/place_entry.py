@@ -8,7 +8,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.enrich.duplicates import group_position, groups, series
 from shared.enrich.duplicates.group_position import GroupPosition
@@ -105,11 +105,7 @@ class _Moved:
 
 
 def place(
-    conn: Connection[TupleRow],
-    tenant: str,
-    entry_id: UUID,
-    *,
-    work_class: int = due.LIVE,
+    conn: Connection, tenant: str, entry_id: UUID, *, work_class: int = due.LIVE
 ) -> Placed:
     """Place an entry as it stands now; a deleted one loses its place. Idempotent.
 
@@ -157,7 +153,7 @@ def place(
     return Placed(shown != was_shown, bool(moved.entries or moved.shapes))
 
 
-def show_moved(conn: Connection[TupleRow], tenant: str) -> list[UUID]:
+def show_moved(conn: Connection, tenant: str) -> list[UUID]:
     """Make the documents due of some entries that others have moved; who they are.
 
     In a transaction of its own: it locks many entries, in their order.
@@ -168,7 +164,7 @@ def show_moved(conn: Connection[TupleRow], tenant: str) -> list[UUID]:
 
 
 def _said(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID, entry: _PlacedEntry
+    conn: Connection, tenant: str, entry_id: UUID, entry: _PlacedEntry
 ) -> _Likeness | None:
     """Return shape and series of the current revision; None if it is not analysed yet.
 
@@ -186,7 +182,7 @@ def _said(
 
 
 def _into_series(
-    conn: Connection[TupleRow],
+    conn: Connection,
     former: GroupPosition | None,
     was: SeriesPlace | None,
     there: SeriesPlace | None,
@@ -205,7 +201,7 @@ def _into_series(
 
 
 def _shown(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     entry_id: UUID,
     group_id: UUID | None,
@@ -225,11 +221,7 @@ def _shown(
 
 
 def _left(
-    conn: Connection[TupleRow],
-    tenant: str,
-    entry_id: UUID,
-    former: GroupPosition,
-    moved: _Moved,
+    conn: Connection, tenant: str, entry_id: UUID, former: GroupPosition, moved: _Moved
 ) -> tuple[UUID | None, UUID | None]:
     """Take the entry out of its former group; return group and series shown before."""
     parted: list[UUID] = []
@@ -246,7 +238,7 @@ def _left(
 
 
 def _show(
-    conn: Connection[TupleRow], tenant: str, ids: list[UUID], work_class: int
+    conn: Connection, tenant: str, ids: list[UUID], work_class: int
 ) -> list[UUID]:
     shown = conn.execute(_SHOW_ANEW, {"tenant": tenant, "ids": ids}).fetchall()
     found = sorted(one for (one,) in shown)

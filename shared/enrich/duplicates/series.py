@@ -12,7 +12,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.ids import uuid7
 
@@ -71,7 +71,7 @@ class _Next:
     at: datetime
 
 
-def join(conn: Connection[TupleRow], place: SeriesPlace) -> tuple[UUID, list[UUID]]:
+def join(conn: Connection, place: SeriesPlace) -> tuple[UUID, list[UUID]]:
     """Return the series for a row that is not there yet, and the entries that moved."""
     before, behind = _next(conn, _BEFORE, place), _next(conn, _BEHIND, place)
     ids = {one.series_id for one in (before, behind) if one is not None}
@@ -84,7 +84,7 @@ def join(conn: Connection[TupleRow], place: SeriesPlace) -> tuple[UUID, list[UUI
     return larger, [one for (one,) in conn.execute(_MOVE, given).fetchall()]
 
 
-def leave(conn: Connection[TupleRow], place: SeriesPlace) -> list[UUID]:
+def leave(conn: Connection, place: SeriesPlace) -> list[UUID]:
     """Part the series that a row, gone by now, held together; who moved."""
     before, behind = _next(conn, _BEFORE, place), _next(conn, _BEHIND, place)
     if before is None or behind is None or behind.at - before.at < GAP:
@@ -101,9 +101,7 @@ def leave(conn: Connection[TupleRow], place: SeriesPlace) -> list[UUID]:
     return [one for (one,) in conn.execute(moving, given).fetchall()]
 
 
-def _next(
-    conn: Connection[TupleRow], query: LiteralString, place: SeriesPlace
-) -> _Next | None:
+def _next(conn: Connection, query: LiteralString, place: SeriesPlace) -> _Next | None:
     given = {**asdict(place), "gap": GAP}
     with conn.cursor(row_factory=class_row(_Next)) as cur:
         return cur.execute(query, given).fetchone()

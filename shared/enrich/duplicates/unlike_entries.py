@@ -11,7 +11,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.enrich.duplicates import candidates, group_position, groups, similarity
 from shared.enrich.duplicates.candidates import KnownShape
@@ -45,7 +45,7 @@ class _UnlikeEntry:
     is_candidate: bool
 
 
-def place(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> set[UUID]:
+def place(conn: Connection, tenant: str, ids: Sequence[UUID]) -> set[UUID]:
     """Place new entries by people that are like no other; return their ids.
 
     The others are placed one by one, against each other too.
@@ -77,9 +77,7 @@ def place(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> set[U
 
 
 def _alone(
-    conn: Connection[TupleRow],
-    tenant: str,
-    new: list[tuple[_UnlikeEntry, Shape | None]],
+    conn: Connection, tenant: str, new: list[tuple[_UnlikeEntry, Shape | None]]
 ) -> list[tuple[_UnlikeEntry, Shape | None]]:
     """Return the entries that are surely like no other, nor like one another."""
     shapes = [shape for _, shape in new if shape is not None]

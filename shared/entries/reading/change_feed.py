@@ -13,7 +13,7 @@ from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -148,7 +148,7 @@ class FeedPage(NamedTuple):
 
 
 def list_changes(
-    conn: Connection[TupleRow], scope: Scope, after: FeedPosition, *, limit: int
+    conn: Connection, scope: Scope, after: FeedPosition, *, limit: int
 ) -> FeedPage:
     """Return the changes behind a place, as far as the caller is concerned.
 
@@ -175,29 +175,21 @@ def list_changes(
     return FeedPage(told, place, more=len(found) == _LOOKED_AT)
 
 
-def _until(
-    conn: Connection[TupleRow], scope: Scope, place: FeedPosition
-) -> datetime | None:
+def _until(conn: Connection, scope: Scope, place: FeedPosition) -> datetime | None:
     values = {"tenant": scope.tenant, "at": place.at, "looked_at": _LOOKED_AT}
     row = conn.execute(_UNTIL, values).fetchone()
     return row[0] if row else None
 
 
 def _unveiled(
-    conn: Connection[TupleRow],
-    scope: Scope,
-    place: FeedPosition,
-    until: datetime,
-    limit: int,
+    conn: Connection, scope: Scope, place: FeedPosition, until: datetime, limit: int
 ) -> list[Change]:
     values = {**scope.params, **_params(place), "until": until, "limit": limit}
     with conn.cursor(row_factory=class_row(Change)) as cur:
         return cur.execute(_UNVEILED, values).fetchall()
 
 
-def _looked_at(
-    conn: Connection[TupleRow], scope: Scope, place: FeedPosition
-) -> list[Change]:
+def _looked_at(conn: Connection, scope: Scope, place: FeedPosition) -> list[Change]:
     values = {**scope.params, **_params(place), "looked_at": _LOOKED_AT}
     with conn.cursor(row_factory=class_row(Change)) as cur:
         return cur.execute(_SINCE, values).fetchall()

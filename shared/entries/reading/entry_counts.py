@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -18,7 +17,7 @@ _COUNT: LiteralString = """
         (SELECT reltuples::bigint FROM pg_class WHERE oid = 'entry'::regclass))"""
 
 
-def estimate_entries(conn: Connection[TupleRow]) -> int:
+def estimate_entries(conn: Connection) -> int:
     """Return about how many entries there are, of everybody."""
     row = conn.execute(_COUNT, {"counted": _COUNTED}).fetchone()
     return int(row[0]) if row else 0
@@ -27,7 +26,7 @@ def estimate_entries(conn: Connection[TupleRow]) -> int:
 _UNDELETED: LiteralString = "SELECT count(*) FROM entry WHERE deleted_at IS NULL"
 
 
-def count_undeleted(conn: Connection[TupleRow]) -> int:
+def count_undeleted(conn: Connection) -> int:
     """Return how many entries there are that nobody has deleted, of everybody."""
     row = conn.execute(_UNDELETED).fetchone()
     return int(row[0]) if row else 0
@@ -45,7 +44,7 @@ _LACKING: LiteralString = f"""
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}"""
 
 
-def count_unindexed(conn: Connection[TupleRow], scope: Scope) -> int:
+def count_unindexed(conn: Connection, scope: Scope) -> int:
     """Return how many of the caller's entries the index has not, or not as they are."""
     row = conn.execute(_LACKING, scope.params).fetchone()
     return int(row[0]) if row else 0

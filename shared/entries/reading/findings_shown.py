@@ -8,7 +8,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -55,7 +54,7 @@ NO_DIGEST = Digest()
 
 
 def load_findings(
-    conn: Connection[TupleRow], scope: Scope, entry_id: UUID, revision: int
+    conn: Connection, scope: Scope, entry_id: UUID, revision: int
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the findings of each stage in one revision of an entry, by stage.
 
@@ -88,7 +87,7 @@ def load_findings(
 
 
 def digests(
-    conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
+    conn: Connection, tenant: str, entry_ids: Sequence[UUID]
 ) -> dict[tuple[UUID, int], Digest]:
     """Return the digests of entries, by entry and by the revision that was digested."""
     given = {"tenant": tenant, "entry_ids": list(entry_ids), "digest": DIGEST_STAGE}

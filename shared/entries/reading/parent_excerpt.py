@@ -6,7 +6,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 
@@ -25,9 +24,7 @@ _ANSWERED: LiteralString = f"""
      LIMIT 1"""
 
 
-def to(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID
-) -> tuple[str, str] | None:
+def to(conn: Connection, tenant: str, entry_id: UUID) -> tuple[str, str] | None:
     """Return title and beginning of the parent; None: not open to all readers."""
     row = conn.execute(_ANSWERED, {"tenant": tenant, "entry_id": entry_id}).fetchone()
     return None if row is None else (str(row[0]), str(row[1]))

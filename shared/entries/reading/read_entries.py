@@ -9,7 +9,7 @@ from typing import Any, Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared import entry_fields
 from shared.access import rights
@@ -263,17 +263,13 @@ class ListingPosition:
     entry_id: UUID | None = field(default=None)
 
 
-def load_entry(
-    conn: Connection[TupleRow], scope: Scope, entry_id: UUID
-) -> EntryView | None:
+def load_entry(conn: Connection, scope: Scope, entry_id: UUID) -> EntryView | None:
     """Return the newest revision, tombstones too; None when absent or not theirs."""
     with conn.cursor(row_factory=class_row(EntryView)) as cur:
         return cur.execute(_ONE, {"entry_id": entry_id, **scope.params}).fetchone()
 
 
-def load_present_entry(
-    conn: Connection[TupleRow], scope: Scope, entry_id: UUID
-) -> EntryView:
+def load_present_entry(conn: Connection, scope: Scope, entry_id: UUID) -> EntryView:
     """Return the newest revision, or raise that the entry is unknown or deleted."""
     return require_entry(load_entry(conn, scope, entry_id))
 
@@ -292,7 +288,7 @@ def require_entry(entry: EntryView | None) -> EntryView:
 
 
 def get_by_external_id(
-    conn: Connection[TupleRow], scope: Scope, source: str, external_id: str
+    conn: Connection, scope: Scope, source: str, external_id: str
 ) -> EntryView | None:
     """Return the newest revision of an entry by source and external id, or None."""
     values = {"source": source, "external_id": external_id, **scope.params}
@@ -301,11 +297,7 @@ def get_by_external_id(
 
 
 def load_entries(
-    conn: Connection[TupleRow],
-    scope: Scope,
-    ids: Sequence[UUID],
-    *,
-    whole: bool = False,
+    conn: Connection, scope: Scope, ids: Sequence[UUID], *, whole: bool = False
 ) -> dict[UUID, EntryView]:
     """Return the entries that the caller may see, with texts cut unless `whole`."""
     values = {"ids": list(ids), **scope.params}
@@ -315,7 +307,7 @@ def load_entries(
 
 
 def of_thread(
-    conn: Connection[TupleRow], scope: Scope, thread_id: UUID, *, limit: int
+    conn: Connection, scope: Scope, thread_id: UUID, *, limit: int
 ) -> list[EntryView]:
     """Return the members of a thread, oldest first, their texts cut."""
     values = {"thread_id": thread_id, "limit": limit, **scope.params}
@@ -324,7 +316,7 @@ def of_thread(
 
 
 def list_entries(
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     wanted: ListingFilter,
     *,
@@ -357,9 +349,7 @@ def list_entries(
     return found
 
 
-def count_entries(
-    conn: Connection[TupleRow], scope: Scope, wanted: ListingFilter
-) -> int:
+def count_entries(conn: Connection, scope: Scope, wanted: ListingFilter) -> int:
     """Return how many entries the listing holds."""
     statement = _TOTAL + narrowed_by(wanted.narrowed)
     row = conn.execute(statement, {**scope.params, **wanted.params}).fetchone()
@@ -367,7 +357,7 @@ def count_entries(
 
 
 def load_contents(
-    conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
+    conn: Connection, tenant: str, ids: Sequence[UUID]
 ) -> dict[UUID, Content]:
     """Return the contents of entries for the stages, by id; at most a thousand."""
     # In the wire's own form lists and times are read in half the time.

@@ -7,7 +7,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -23,7 +22,7 @@ _TEXTS: LiteralString = f"""
 
 
 def load_readable_texts(
-    conn: Connection[TupleRow], scope: Scope, wanted: Collection[tuple[UUID, int]]
+    conn: Connection, scope: Scope, wanted: Collection[tuple[UUID, int]]
 ) -> dict[tuple[UUID, int], str]:
     """Return the texts of revisions that the caller may see, at most a hundred."""
     if not wanted:

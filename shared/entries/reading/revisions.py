@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared import entry_fields
 from shared.entries.reading.read_entries import EntryView
@@ -58,9 +58,7 @@ class Revision:
         return f"{self.title}\n\n{self.text}" if self.title else self.text
 
 
-def at(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID, number: int
-) -> Revision | None:
+def at(conn: Connection, tenant: str, entry_id: UUID, number: int) -> Revision | None:
     """Return one revision of an entry that the caller may read, or None."""
     values = {"tenant": tenant, "entry_id": entry_id, "number": number}
     with conn.cursor(row_factory=class_row(Revision)) as cur:
@@ -68,7 +66,7 @@ def at(
 
 
 def until(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID, number: int, *, limit: int
+    conn: Connection, tenant: str, entry_id: UUID, number: int, *, limit: int
 ) -> list[Revision]:
     """Return revisions from this one back, newest first."""
     values = {

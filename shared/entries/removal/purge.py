@@ -13,7 +13,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.entries import entry_links, group_membership, identity, threads
 from shared.work import chore_records
@@ -164,9 +163,7 @@ class Purged:
     jobs: tuple[UUID, ...] = ()
 
 
-def purge(
-    conn: Connection[TupleRow], tenant: str, source: str, external_id: str
-) -> Purged:
+def purge(conn: Connection, tenant: str, source: str, external_id: str) -> Purged:
     """Remove an entry from every table and keep its identity out, for ever."""
     entry_links.lock(conn, tenant, source)
     name = {"tenant": tenant, "source": source, "external_id": external_id}
@@ -201,11 +198,7 @@ def purge(
 
 
 def count_traces(
-    conn: Connection[TupleRow],
-    tenant: str,
-    source: str,
-    external_id: str,
-    entry_id: UUID | None,
+    conn: Connection, tenant: str, source: str, external_id: str, entry_id: UUID | None
 ) -> dict[str, int]:
     """Return how many rows of each table are of an entry, or name it."""
     values = _values(tenant, source, external_id, entry_id)
@@ -217,9 +210,7 @@ def count_traces(
 
 
 def _count(
-    conn: Connection[TupleRow],
-    query: LiteralString | sql.Composed,
-    values: dict[str, Any],
+    conn: Connection, query: LiteralString | sql.Composed, values: dict[str, Any]
 ) -> int:
     row = conn.execute(query, values).fetchone()
     return int(row[0]) if row else 0

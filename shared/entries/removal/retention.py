@@ -7,7 +7,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries import entry_links, reply_updates, tombstones
 from shared.work import due_work as due
@@ -37,12 +36,7 @@ _OF_SOURCE: LiteralString = """
 
 
 def delete_of_source(
-    conn: Connection[TupleRow],
-    tenant: str,
-    source: str,
-    *,
-    stages: Sequence[str],
-    limit: int,
+    conn: Connection, tenant: str, source: str, *, stages: Sequence[str], limit: int
 ) -> list[UUID]:
     """Delete entries of a removed source; a source that is added again restores them.
 
@@ -57,7 +51,7 @@ def delete_of_source(
 
 
 def expire(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     *,

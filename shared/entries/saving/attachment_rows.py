@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.entry_rows import Revised
@@ -107,7 +107,7 @@ class Attached:
 
 
 def store(
-    conn: Connection[TupleRow], tenant: str, revised: Sequence[Revised], *, fetch: bool
+    conn: Connection, tenant: str, revised: Sequence[Revised], *, fetch: bool
 ) -> set[UUID]:
     """Write the attachments of new revisions; return whose files are to be fetched."""
     rows = [row for one in revised for row in _rows(one.entry_id, one.news.draft)]
@@ -126,7 +126,7 @@ def store(
 
 
 def ask_for_linked(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     *,
@@ -152,7 +152,7 @@ def ask_for_linked(
 
 
 def load_attachments(
-    conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
+    conn: Connection, tenant: str, entry_ids: Sequence[UUID]
 ) -> dict[UUID, list[Attached]]:
     """Return the attachments of entries that the caller may read, in their order."""
     values = {"tenant": tenant, "entry_ids": list(entry_ids)}
@@ -163,7 +163,7 @@ def load_attachments(
     return found
 
 
-def load_texts(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[str]:
+def load_texts(conn: Connection, tenant: str, entry_id: UUID) -> list[str]:
     """Return the searched text of each file: its name, its caption and its contents."""
     values = {"tenant": tenant, "entry_id": entry_id, "most": _TEXT_CHARS}
     return [str(row[0]) for row in conn.execute(_TEXTS, values)]

@@ -11,7 +11,6 @@ from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries import tombstones
 from shared.entries.draft import EntryDraft
@@ -125,7 +124,7 @@ class News:
 
 
 def find(
-    conn: Connection[TupleRow], tenant: str, identities: Iterable[Identity]
+    conn: Connection, tenant: str, identities: Iterable[Identity]
 ) -> dict[Identity, EntryFingerprint]:
     """Return the stored fingerprints of these identities, tombstones included."""
     # The driver needs five times as long for an array of texts.
@@ -137,7 +136,7 @@ def find(
 
 
 def lock(
-    conn: Connection[TupleRow], tenant: str, ids: Iterable[UUID]
+    conn: Connection, tenant: str, ids: Iterable[UUID]
 ) -> dict[Identity, EntryFingerprint]:
     """Lock these entries until the transaction ends; return their fingerprints."""
     values = {"tenant": tenant, "ids": sorted(ids)}

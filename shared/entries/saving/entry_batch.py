@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries import entry_links, reply_updates, threads
 from shared.entries import tombstones as graves
@@ -66,7 +65,7 @@ class _Edit(NamedTuple):
 class EntryBatch:
     """Drafts of different identities, saved in one transaction."""
 
-    conn: Connection[TupleRow]
+    conn: Connection
     tenant: str
     stages: Sequence[str]
     editor: str

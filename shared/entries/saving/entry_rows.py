@@ -9,7 +9,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared import entry_fields
 from shared.entries.saving.change_detection import News, Step
@@ -131,9 +130,7 @@ class Revised:
     news: News
 
 
-def insert(
-    conn: Connection[TupleRow], tenant: str, named: Mapping[UUID, News]
-) -> set[UUID]:
+def insert(conn: Connection, tenant: str, named: Mapping[UUID, News]) -> set[UUID]:
     """Insert new entries that are not purged; return those that were inserted."""
     if not named:
         return set()
@@ -143,7 +140,7 @@ def insert(
 
 
 def update(
-    conn: Connection[TupleRow], tenant: str, changed: Sequence[tuple[UUID, Step, News]]
+    conn: Connection, tenant: str, changed: Sequence[tuple[UUID, Step, News]]
 ) -> None:
     """Update the rows of edited entries; the rows are locked already."""
     if not changed:
@@ -156,7 +153,7 @@ def update(
 
 
 def update_source_fields(
-    conn: Connection[TupleRow], tenant: str, seen: Sequence[tuple[UUID, News]]
+    conn: Connection, tenant: str, seen: Sequence[tuple[UUID, News]]
 ) -> None:
     """Write what only the source's own account has changed: no work, no revision."""
     if not seen:
@@ -176,7 +173,7 @@ def update_source_fields(
 
 
 def add_revisions(
-    conn: Connection[TupleRow], tenant: str, revised: Sequence[Revised], editor: str
+    conn: Connection, tenant: str, revised: Sequence[Revised], editor: str
 ) -> None:
     """Write new revisions, and the text that is read where theirs has markup."""
     if not revised:

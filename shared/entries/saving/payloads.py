@@ -9,7 +9,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.adapter_contract.contract import RawItem
 from shared.adapter_contract.payload_codec import pack, unpack
@@ -63,7 +63,7 @@ class StoredPayload:
         )
 
 
-def store(conn: Connection[TupleRow], tenant: str, revised: Sequence[Revised]) -> None:
+def store(conn: Connection, tenant: str, revised: Sequence[Revised]) -> None:
     """Keep the payloads of new revisions that came with one."""
     rows = [
         (one, raw, packed)
@@ -91,12 +91,7 @@ def store(conn: Connection[TupleRow], tenant: str, revised: Sequence[Revised]) -
 
 
 def current(
-    conn: Connection[TupleRow],
-    tenant: str,
-    source: str,
-    *,
-    limit: int,
-    after: UUID | None = None,
+    conn: Connection, tenant: str, source: str, *, limit: int, after: UUID | None = None
 ) -> list[StoredPayload]:
     """Return a source's payloads by key range, for a parser that has changed."""
     values = {"tenant": tenant, "source": source, "after": after, "limit": limit}
@@ -105,7 +100,7 @@ def current(
 
 
 def beside(
-    conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
+    conn: Connection, tenant: str, source: str, external_ids: Sequence[str]
 ) -> dict[str, RawItem]:
     """Return the raw items of these entries that were stored together with a file."""
     # What Postgres would refuse to look for was never stored.

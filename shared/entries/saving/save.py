@@ -7,7 +7,6 @@ from datetime import datetime
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries import entry_links, reply_updates, tombstones
 from shared.entries.draft import EntryDraft
@@ -17,7 +16,7 @@ from shared.work import due_work as due
 
 
 def save_page(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     drafts: Sequence[EntryDraft],
     *,
@@ -49,7 +48,7 @@ def save_page(
 
 
 def tombstone(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     entry_id: UUID,
     *,
@@ -63,7 +62,7 @@ def tombstone(
 
 
 def tombstone_many(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     source: str,
     external_ids: Iterable[str],

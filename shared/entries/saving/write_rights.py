@@ -7,7 +7,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.entries import entry_links
@@ -57,7 +56,7 @@ def check(scope: Scope, draft: EntryDraft) -> None:
 
 
 def beyond(
-    conn: Connection[TupleRow], scope: Scope, drafts: Iterable[EntryDraft]
+    conn: Connection, scope: Scope, drafts: Iterable[EntryDraft]
 ) -> set[tuple[str, str]]:
     """Return the identities that stand in logbooks which the caller's key may not."""
     if scope.logbooks is None:
@@ -73,7 +72,7 @@ def beyond(
 
 
 def burying(
-    conn: Connection[TupleRow], scope: Scope, drafts: Collection[EntryDraft]
+    conn: Connection, scope: Scope, drafts: Collection[EntryDraft]
 ) -> set[tuple[str, str]]:
     """Return the identities that supersede what the caller's key may not edit.
 
@@ -106,6 +105,6 @@ def burying(
     return wrong
 
 
-def hold(conn: Connection[TupleRow], scope: Scope, entry_id: UUID) -> None:
+def hold(conn: Connection, scope: Scope, entry_id: UUID) -> None:
     """Keep an entry as it is now until the transaction ends; read it afterwards."""
     conn.execute(_HOLD, {"entry_id": entry_id, "tenant": scope.tenant})

@@ -8,7 +8,6 @@ from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.nearest import How, find_nearest
@@ -81,7 +80,7 @@ def can_exist(plan: Plan, conclusion: Conclusion) -> bool:
 
 
 def find_near_misses(
-    conn: Connection[TupleRow],
+    conn: Connection,
     plan: Plan,
     conclusion: Conclusion,
     question: CompiledQuery,
@@ -122,7 +121,7 @@ def _cut(item: Ranked, plan: Plan) -> Missed:
 
 
 def _outside(
-    conn: Connection[TupleRow], plan: Plan, question: CompiledQuery, left: Deadline
+    conn: Connection, plan: Plan, question: CompiledQuery, left: Deadline
 ) -> list[tuple[UUID, datetime]]:
     values = {
         **plan.scope.params,
@@ -156,7 +155,7 @@ def _widen(plan: Plan, times: list[datetime]) -> dict[str, str | None] | None:
 
 
 def _by_meaning(
-    conn: Connection[TupleRow],
+    conn: Connection,
     plan: Plan,
     conclusion: Conclusion,
     question: CompiledQuery,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, LiteralString
 
 from psycopg import Connection, Cursor
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
@@ -51,7 +50,7 @@ def list_awaited_stages(branches: Sequence[Outcome]) -> list[str]:
 
 def send_pending_count(
     conn: Connection[Any], plan: Plan, waits_for: Sequence[str]
-) -> Cursor[TupleRow] | None:
+) -> Cursor | None:
     """Ask how many visible entries wait for these stages; None where there are none.
 
     The answer is read from the cursor, and may be read later.
@@ -73,7 +72,7 @@ def send_pending_count(
     return conn.execute(statement, values, prepare=is_plain)
 
 
-def fetch_pending_count(waits: Cursor[TupleRow] | None) -> int:
+def fetch_pending_count(waits: Cursor | None) -> int:
     """Read how many entries wait, MOST at most."""
     row = None if waits is None else waits.fetchone()
     return min(MOST, int(row[0])) if row else 0

@@ -43,7 +43,6 @@ from shared.vocabulary.expand import UNSTEMMED
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
 # A place further back than this is not told.
 MOST_PLACES = 2000
@@ -245,7 +244,7 @@ def _placed(
 
 
 def _no_match(
-    conn: Connection[TupleRow],
+    conn: Connection,
     name: str,
     key: dict[str, Any],
     asked: CompiledQuery,
@@ -294,8 +293,6 @@ def _called(condition: Condition) -> str:
             return "any word of the pattern"
 
 
-def _one(
-    conn: Connection[TupleRow], statement: LiteralString, values: dict[str, Any]
-) -> Any:
+def _one(conn: Connection, statement: LiteralString, values: dict[str, Any]) -> Any:
     row = conn.execute(statement, values).fetchone()
     return row[0] if row else None

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -42,7 +41,7 @@ _SEEN: LiteralString = f"""
 
 
 def compare(
-    conn: Connection[TupleRow], scope: Scope, old: StoredJob, new: StoredJob
+    conn: Connection, scope: Scope, old: StoredJob, new: StoredJob
 ) -> dict[str, Any]:
     """Return whether two jobs ended in the same order, and what changed between."""
     statement_deadline.limit_time(conn, LOOK_UP_MS)
@@ -73,12 +72,7 @@ _Change = tuple[str, str | None, str | None]
 
 
 def _changed(
-    conn: Connection[TupleRow],
-    scope: Scope,
-    old: StoredJob,
-    new: StoredJob,
-    *,
-    same: bool | None,
+    conn: Connection, scope: Scope, old: StoredJob, new: StoredJob, *, same: bool | None
 ) -> Iterator[_Change]:
     told = [job_answer.branches_of(job) for job in (old, new)]
     configs = [job.plan.get("config_hash") or None for job in (old, new)]
@@ -103,11 +97,7 @@ def _changed(
 
 
 def _entries(
-    conn: Connection[TupleRow],
-    scope: Scope,
-    old: StoredJob,
-    new: StoredJob,
-    since: datetime,
+    conn: Connection, scope: Scope, old: StoredJob, new: StoredJob, since: datetime
 ) -> Iterator[_Change]:
     """Yield the entries of the pages that were edited, came or went.
 

@@ -13,7 +13,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -125,7 +125,7 @@ def explain(reader: job_answer.JobReader, job: StoredJob, ref: str) -> WhyNot:
     return replace(said, entry_id=str(entry.id), branches=kept)
 
 
-def _meant(conn: Connection[TupleRow], scope: Scope, ref: str) -> _MissedEntry | None:
+def _meant(conn: Connection, scope: Scope, ref: str) -> _MissedEntry | None:
     ids = [one.entry_id for one in refs.find(conn, scope.tenant, ref)]
     with conn.cursor(row_factory=class_row(_MissedEntry)) as cur:
         found = cur.execute(_SEEN, {**scope.params, "ids": ids}).fetchall()
@@ -136,16 +136,14 @@ def _meant(conn: Connection[TupleRow], scope: Scope, ref: str) -> _MissedEntry |
     return found[0] if found else None
 
 
-def _is_there(conn: Connection[TupleRow], tenant: str, ref: str) -> bool:
+def _is_there(conn: Connection, tenant: str, ref: str) -> bool:
     """Tell whether the reference names an entry that exists, whoever may see it."""
     ids = [one.entry_id for one in refs.find(conn, tenant, ref)]
     row = conn.execute(_ARE_THERE, {"tenant": tenant, "ids": ids}).fetchone()
     return bool(row and row[0])
 
 
-def _of_filters(
-    conn: Connection[TupleRow], plan: Plan, entry: _MissedEntry
-) -> WhyNot | None:
+def _of_filters(conn: Connection, plan: Plan, entry: _MissedEntry) -> WhyNot | None:
     """Return why the entry is out whatever its text says: deleted, or by a filter."""
     entry_id = str(entry.id)
     if entry.deleted_at is not None:

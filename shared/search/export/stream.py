@@ -26,7 +26,6 @@ from shared.search.retrieval.modules import match_sql
 
 if TYPE_CHECKING:
     from psycopg import Connection, ServerCursor
-    from psycopg.rows import TupleRow
 
 log = get_logger()
 
@@ -51,11 +50,11 @@ _OLDEST: LiteralString = _IDS + "m.entry_time, m.id"
 class Export:
     """Writes one file of matches; whoever opens an export must close it."""
 
-    def __init__(self, conn: Connection[TupleRow], plan: Plan, form: Format) -> None:
+    def __init__(self, conn: Connection, plan: Plan, form: Format) -> None:
         self._conn = conn
         self._plan = plan
         self._form = form
-        self._ids: ServerCursor[TupleRow] | None = None
+        self._ids: ServerCursor | None = None
         # The codes of diagnostics that say what was left out of the question.
         self._cut = list_cuts(plan.diagnostics)
 

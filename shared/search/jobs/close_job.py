@@ -119,9 +119,7 @@ def _overdue(
 
 
 def cancel(
-    conn: Connection[Any],
-    found: StoredJob,
-    arrived: Mapping[int, Sequence[Outcome]],
+    conn: Connection[Any], found: StoredJob, arrived: Mapping[int, Sequence[Outcome]]
 ) -> str | None:
     """End a job with the stored outcomes, as its owner wishes; return its state.
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.search.jobs.partitions import PartitionedTable
 from shared.search.quality.unwritten_words import expire_unwritten_words
@@ -23,7 +22,7 @@ _EXPIRE_FEEDBACK: LiteralString = "DELETE FROM search_feedback WHERE at < %(befo
 
 
 def rotate_event_partitions(
-    conn: Connection[TupleRow], *, retention_days: int, day: int | None = None
+    conn: Connection, *, retention_days: int, day: int | None = None
 ) -> None:
     """Make the partitions of the next days, and drop what is past the retention."""
     oldest = _EVENTS.rotate(conn, retention_days, day)

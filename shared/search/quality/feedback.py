@@ -6,7 +6,6 @@ from typing import Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.ids import uuid7
 
@@ -18,7 +17,7 @@ _STORE: LiteralString = """
 
 
 def store_feedback(
-    conn: Connection[TupleRow],
+    conn: Connection,
     tenant: str,
     job_id: UUID,
     verdict: Verdict,

@@ -12,7 +12,6 @@ from typing import Any, Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.search.query.query_log import query_key
 
@@ -93,9 +92,7 @@ def fits(details: Mapping[str, Detail]) -> bool:
     return len(json.dumps(details, ensure_ascii=False).encode()) <= MAX_DETAILS_BYTES
 
 
-def store_events(
-    conn: Connection[TupleRow], tenant: str, events: Sequence[SearchEvent]
-) -> None:
+def store_events(conn: Connection, tenant: str, events: Sequence[SearchEvent]) -> None:
     """Store the search events of a facility."""
     rows = [
         {

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.errors import InvalidRequestError
 from shared.glossary import glossary_terms
@@ -65,10 +65,7 @@ class UnwrittenWord:
 
 
 def note_unwritten_words(
-    conn: Connection[TupleRow],
-    tenant: str,
-    words: Sequence[str],
-    devices: Sequence[str],
+    conn: Connection, tenant: str, words: Sequence[str], devices: Sequence[str]
 ) -> None:
     """Count the words of a question that no entry has."""
     kept = sorted({one for word in words if (one := _word(word))})
@@ -79,10 +76,7 @@ def note_unwritten_words(
 
 
 def note_other_words(
-    conn: Connection[TupleRow],
-    tenant: str,
-    words: Sequence[str],
-    instead: str,
+    conn: Connection, tenant: str, words: Sequence[str], instead: str
 ) -> None:
     """Count the word that was used instead; propose it once it was used often."""
     kept = sorted({one for word in words if (one := _word(word))})
@@ -108,7 +102,7 @@ def list_unwritten_words(
         return cur.execute(_LIST, values).fetchall()
 
 
-def expire_unwritten_words(conn: Connection[TupleRow], days: int) -> None:
+def expire_unwritten_words(conn: Connection, days: int) -> None:
     """Forget words that nobody has asked for in so many days."""
     conn.execute(_EXPIRE, {"days": days})
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection, Cursor
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
@@ -91,7 +90,7 @@ def read_page(
     if not runs:
         return []
     page: list[Ranked] = []
-    likes: Cursor[TupleRow] | None = None
+    likes: Cursor | None = None
     others: Cursor[Other] | None = None
     try:
         with pipelined_connection(pool) as conn:
@@ -167,7 +166,7 @@ def _first(runs: Sequence[Run], gone: set[str], count: int) -> list[Ranked]:
 
 def send_copy_counts(
     conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
-) -> Cursor[TupleRow] | None:
+) -> Cursor | None:
     """Ask how many others each hit stands for; None: no hit has copies or a series."""
     alike = [item for item in items if item.group_id or item.series_id]
     if not alike:
@@ -187,7 +186,7 @@ def send_copy_counts(
     return conn.execute(statement, given, prepare=is_plain)
 
 
-def fetch_copy_counts(rows: Cursor[TupleRow] | None) -> dict[str, int]:
+def fetch_copy_counts(rows: Cursor | None) -> dict[str, int]:
     """Read the numbers by entry; hits without copies are absent."""
     if rows is None:
         return {}

@@ -11,7 +11,6 @@ from shared.search.retrieval.tenant_languages import (
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
-    from psycopg.rows import TupleRow
 
     from shared.errors import DatabaseQueryError
     from shared.search.retrieval.module_contract import Ask
@@ -41,7 +40,7 @@ class Assumed:
         self.languages = choose_languages(ask, context) if lately is None else lately
         # A search in every language misses none, but the next one may need fewer.
         self._is_compared = self._known is None or lately is None
-        self._rows: Cursor[TupleRow] | None = None
+        self._rows: Cursor | None = None
         self._there: tuple[str, ...] = self.languages
 
     def ask(self, conn: Connection[Any], budget_ms: int) -> None:

@@ -12,7 +12,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.reading import entry_counts
 from shared.opensearch.client import translate_engine_errors
@@ -58,14 +57,12 @@ _KEEP: LiteralString = """
 _LOAD: LiteralString = "SELECT unit, half FROM score_scale ORDER BY unit LIMIT 100"
 
 
-def load_scale(conn: Connection[TupleRow]) -> dict[str, float]:
+def load_scale(conn: Connection) -> dict[str, float]:
     """Return the raw score of a word that is worth a half, by its unit."""
     return dict(conn.execute(_LOAD).fetchall())
 
 
-def store_scale(
-    conn: Connection[TupleRow], measured: Mapping[str, tuple[float, str]]
-) -> None:
+def store_scale(conn: Connection, measured: Mapping[str, tuple[float, str]]) -> None:
     """Store measured scales and where they come from, unless they hardly changed."""
     for unit, (half, measured_in) in sorted(measured.items()):
         given = {"unit": unit, "half": half, "measured_in": measured_in}
@@ -99,7 +96,7 @@ def _half(scores: Sequence[float]) -> float:
     return float(f"{_SHARE_OF_BEST * median(scores):.1e}")
 
 
-def _sample_words(conn: Connection[TupleRow], chance: Random) -> list[str]:
+def _sample_words(conn: Connection, chance: Random) -> list[str]:
     """Return a word from each of some random entries, so common words come often."""
     about = max(1, entry_counts.estimate_entries(conn))
     percent = min(100.0, 100.0 * _ROWS_LOOKED_AT / about)

@@ -12,7 +12,6 @@ from shared.postgres.pool import pipelined_connection
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
-    from psycopg.rows import TupleRow
 
     from shared.postgres.pool import Pool
 
@@ -86,7 +85,7 @@ class WrittenIn:
             seen = self._seen.get(tenant)
         return None if seen is None else seen.searched
 
-    def fetch_languages(self, tenant: str, rows: Cursor[TupleRow]) -> tuple[str, ...]:
+    def fetch_languages(self, tenant: str, rows: Cursor) -> tuple[str, ...]:
         """Read the languages that were asked for, and keep them."""
         told = [row[0] for row in rows.fetchall()]
         found = frozenset(one for one in told if one is not None)
@@ -109,9 +108,7 @@ class _CachedLanguages:
     searched: tuple[str, ...]
 
 
-def send_languages(
-    conn: Connection[Any], tenant: str, budget_ms: int
-) -> Cursor[TupleRow]:
+def send_languages(conn: Connection[Any], tenant: str, budget_ms: int) -> Cursor:
     """Send the statement; its rows are read from the cursor, and may be read later."""
     limit_ms = str(min(budget_ms, _MOST_MS))
     conn.execute(_BY_INDEX, {"ms": limit_ms}, prepare=True)

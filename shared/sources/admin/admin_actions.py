@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.errors import AccessError, ConflictError, IngestionError, NotFoundError
 from shared.log import get_logger
@@ -29,7 +28,7 @@ _SIGNATURE = re.compile(r"t=(?P<time>\d{1,12}),v1=(?P<mac>[0-9a-f]{64})")
 
 
 def pulled_source(
-    conn: Connection[TupleRow], tenant: str, name: str
+    conn: Connection, tenant: str, name: str
 ) -> tuple[SourceState, SourceSettings]:
     """Return a source that is asked, or say that there is none of this name."""
     standing = source_state.load_source_state(conn, tenant, name)
@@ -38,9 +37,7 @@ def pulled_source(
     return standing, standing.settings
 
 
-def ask(
-    conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: RunRequest
-) -> UUID:
+def ask(conn: Connection, tenant: str, name: str, kind: str, asked: RunRequest) -> UUID:
     """Queue a run; before the first walk, a request for news queues that walk.
 
     A source that cannot be asked by time is else read twice at once, by both kinds.
@@ -58,7 +55,7 @@ def ask(
 
 
 def trigger(
-    conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: RunRequest
+    conn: Connection, tenant: str, name: str, kind: str, asked: RunRequest
 ) -> UUID:
     """Queue a run and make it due now; the caller commits, then nudges."""
     standing, source = pulled_source(conn, tenant, name)
@@ -80,12 +77,7 @@ def trigger(
 
 
 def cancel(
-    conn: Connection[TupleRow],
-    tenant: str,
-    run_id: UUID,
-    *,
-    facility_timezone: str,
-    subject: str,
+    conn: Connection, tenant: str, run_id: UUID, *, facility_timezone: str, subject: str
 ) -> IngestionRun:
     """Cancel a run at once; pages that it has committed stay. Idempotent."""
     found = run_records.find_run(conn, tenant, run_id)
@@ -141,13 +133,13 @@ def _next_wait(
     return source.reconcile_every_seconds if run.kind == run_records.RECONCILE else None
 
 
-def pause(conn: Connection[TupleRow], tenant: str, name: str, *, subject: str) -> None:
+def pause(conn: Connection, tenant: str, name: str, *, subject: str) -> None:
     """Stop asking a source; a run under way ends with its page."""
     pulled_source(conn, tenant, name)
     source_state.pause(conn, tenant, name, f"by {subject}")
 
 
-def resume(conn: Connection[TupleRow], tenant: str, name: str) -> None:
+def resume(conn: Connection, tenant: str, name: str) -> None:
     """Ask a source again, at once and with a clean slate, whatever held it back."""
     pulled_source(conn, tenant, name)
     source_state.resume(conn, tenant, name)
@@ -155,13 +147,7 @@ def resume(conn: Connection[TupleRow], tenant: str, name: str) -> None:
 
 
 def nudge(
-    conn: Connection[TupleRow],
-    name: str,
-    *,
-    secret: str,
-    signature: str,
-    body: bytes,
-    now: float,
+    conn: Connection, name: str, *, secret: str, signature: str, body: bytes, now: float
 ) -> None:
     """Make the tail due because the source says so, if it is the source that does."""
     match = _SIGNATURE.fullmatch(signature)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 # A source that refuses all its files may have as many as it has entries.
 MOST_FILES = 50_000
@@ -84,7 +83,7 @@ class Shortfall:
             )
 
 
-def load_shortfalls(conn: Connection[TupleRow], tenant: str) -> Mapping[str, Shortfall]:
+def load_shortfalls(conn: Connection, tenant: str) -> Mapping[str, Shortfall]:
     """Return the shortfall of each source of a tenant that lacks anything."""
     found: dict[str, Shortfall] = {}
     values = {"tenant": tenant, "most": MOST_FILES}

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -134,7 +134,7 @@ class Behind:
     lag_seconds: float | None
 
 
-def behind(conn: Connection[TupleRow], tenant: str) -> list[Behind]:
+def behind(conn: Connection, tenant: str) -> list[Behind]:
     """Return how far each source of a tenant is behind; `*` means all tenants."""
     values = {"tenant": tenant, "most": MOST_COUNTED}
     return [Behind(*row) for row in conn.execute(_BEHIND, values)]
@@ -146,7 +146,7 @@ def keep_stocks() -> Sparing[Stock]:
 
 
 def list_sources(
-    conn: Connection[TupleRow],
+    conn: Connection,
     scope: Scope,
     configured: Mapping[str, SourceSettings],
     name: str | None = None,
@@ -190,7 +190,7 @@ def _pushed(
 
 
 def _view(
-    conn: Connection[TupleRow],
+    conn: Connection,
     name: str,
     settings: SourceSettings,
     standing: SourceState | None,
@@ -219,7 +219,7 @@ def _view(
     )
 
 
-def _count_stock(conn: Connection[TupleRow], values: Mapping[str, Any]) -> Stock:
+def _count_stock(conn: Connection, values: Mapping[str, Any]) -> Stock:
     with conn.cursor(row_factory=class_row(Stock)) as cur:
         found = cur.execute(_STOCK, values).fetchone()
     assert found is not None

@@ -10,7 +10,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.adapter_contract import payload_codec
 from shared.adapter_contract.contract import RawItem
@@ -59,7 +58,7 @@ class Rejected:
 
 
 def store_rejected(
-    conn: Connection[TupleRow], tenant: str, source: str, bad: Sequence[Rejected]
+    conn: Connection, tenant: str, source: str, bad: Sequence[Rejected]
 ) -> int:
     """Quarantine items with raw payload and reason; return how many had room.
 
@@ -94,7 +93,7 @@ def store_rejected(
 
 
 def forget(
-    conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
+    conn: Connection, tenant: str, source: str, external_ids: Sequence[str]
 ) -> int:
     """Forget items that could be read after all; return how many there were."""
     if not external_ids:
@@ -107,9 +106,7 @@ def forget(
     return conn.execute(_FORGET, {"tenant": tenant, "keys": keys}).rowcount
 
 
-def load_rejected(
-    conn: Connection[TupleRow], tenant: str, quarantine_id: UUID
-) -> RawItem | None:
+def load_rejected(conn: Connection, tenant: str, quarantine_id: UUID) -> RawItem | None:
     """Return an item as it was received, to be tried again."""
     found = conn.execute(_READ, {"tenant": tenant, "id": quarantine_id}).fetchone()
     if found is None or found[1] is None:

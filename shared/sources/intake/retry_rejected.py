@@ -8,7 +8,6 @@ from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -45,7 +44,7 @@ class ReadAgain(NamedTuple):
 
 
 def read_again(
-    conn: Connection[TupleRow],
+    conn: Connection,
     settings: Settings,
     which: Which,
     stages: Sequence[str],
@@ -78,7 +77,7 @@ def read_again(
 
 
 def _open(
-    conn: Connection[TupleRow], settings: Settings, tenant: str, name: str
+    conn: Connection, settings: Settings, tenant: str, name: str
 ) -> Opened | None:
     standing = source_state.load_source_state(conn, tenant, name)
     if standing is None:
@@ -95,7 +94,7 @@ def _open(
 
 
 def _read(
-    conn: Connection[TupleRow],
+    conn: Connection,
     settings: Settings,
     opened: Opened | None,
     tenant: str,

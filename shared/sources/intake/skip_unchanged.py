@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.adapter_contract.contract import ListsIds, RawItem
 from shared.sources.intake import metadata_sidecar
@@ -53,7 +52,7 @@ class Sieve:
 
     def sift(
         self,
-        conn: Connection[TupleRow],
+        conn: Connection,
         items: Sequence[RawItem],
         under_way: AbstractSet[str] = frozenset(),
     ) -> Sifted:

@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.adapter_contract.contract import (
     MAX_CURSOR_BYTES,
@@ -205,7 +204,7 @@ class Intake:
         self.is_through = page is not None and page.is_last
         return counts
 
-    def _write(self, conn: Connection[TupleRow], news: News) -> _StoredPage:
+    def _write(self, conn: Connection, news: News) -> _StoredPage:
         if news.gone:
             # Before any entry is locked, or two pages could wait for each other.
             entry_links.lock(conn, self.tenant, self.name)
@@ -237,7 +236,7 @@ class Intake:
 
     def keep(
         self,
-        conn: Connection[TupleRow],
+        conn: Connection,
         cursor: Mapping[str, Any] | None,
         remembered: Mapping[str, Any] | None = None,
     ) -> None:
@@ -271,7 +270,7 @@ class Intake:
 
     def note_complete(
         self,
-        conn: Connection[TupleRow],
+        conn: Connection,
         *,
         start: datetime | None = None,
         end: datetime | None = None,
@@ -282,13 +281,13 @@ class Intake:
                 conn, self.tenant, self.name, start=start, end=end
             )
 
-    def note_gaps(self, conn: Connection[TupleRow], gaps: Sequence[Gap]) -> None:
+    def note_gaps(self, conn: Connection, gaps: Sequence[Gap]) -> None:
         """Remember what could not be read; a dry run remembers nothing."""
         if not self.run.is_dry:
             source_state.note_gaps(conn, self.tenant, self.name, gaps)
 
     def _tombstone(
-        self, conn: Connection[TupleRow], external_ids: Sequence[str], reason: str
+        self, conn: Connection, external_ids: Sequence[str], reason: str
     ) -> list[UUID]:
         if not external_ids:
             return []

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 from pydantic import ValidationError
 
 from shared.errors import AdapterNotFoundError, ConfigurationError
@@ -24,7 +23,7 @@ _HERE: LiteralString = """
 
 
 def refusal(
-    conn: Connection[TupleRow], name: str, settings: SourceSettings
+    conn: Connection, name: str, settings: SourceSettings
 ) -> ConfigurationError | None:
     """Return why new settings must wait for a confirmation; None: they need not.
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.messaging import task_names
 from shared.sources import run_records
@@ -29,7 +28,7 @@ class Waiting:
 
 
 def load_run_queue(
-    conn: Connection[TupleRow], found: Iterable[IngestionRun]
+    conn: Connection, found: Iterable[IngestionRun]
 ) -> dict[UUID, Waiting]:
     """Return the wait of each queued run, by the run's id."""
     queued = [one for one in found if one.state == QUEUED]

@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.adapter_contract.contract import Memory, SourceIO
 from shared.errors import Category, ConfigurationError, IngestionError, LogchordError
@@ -192,7 +191,7 @@ class SourceRun:
                 technical=error.technical,
             )
 
-    def _is_still_ours(self, conn: Connection[TupleRow]) -> bool:
+    def _is_still_ours(self, conn: Connection) -> bool:
         """Tell whether nobody has cancelled the run or taken its lease over."""
         lease = self.lease
         # As a cancel does, the run's row before the schedule's.
@@ -291,7 +290,7 @@ class SourceRun:
             self._means.files_seconds,
         )
 
-    def _end(self, conn: Connection[TupleRow]) -> None:
+    def _end(self, conn: Connection) -> None:
         intake, lease = self._intake, self.lease
         if intake is None:
             # Paused meanwhile: it stays due, and nobody looks until it is resumed.
@@ -317,7 +316,7 @@ class SourceRun:
             )
         schedule.finish(conn, lease, wait_seconds=wait)
 
-    def _fail(self, conn: Connection[TupleRow], error: LogchordError) -> None:
+    def _fail(self, conn: Connection, error: LogchordError) -> None:
         lease, source = self.lease, self._source or SourceSettings()
         if self._intake is not None:
             run, cursor = self._intake.run, self._intake.cursor
@@ -345,7 +344,7 @@ class SourceRun:
             return
         schedule.finish(conn, lease, error, wait_seconds=wait)
 
-    def _leave_as_it_was(self, conn: Connection[TupleRow], run: IngestionRun) -> None:
+    def _leave_as_it_was(self, conn: Connection, run: IngestionRun) -> None:
         """After a dry run, make the kind due when it was due before."""
         if run.then is None:
             schedule.rest(conn, self.lease, keeps_error=True)

@@ -11,7 +11,6 @@ import tenacity
 from cronsim import CronSim, CronSimError
 from psycopg import Connection
 from psycopg.errors import DeadlockDetected
-from psycopg.rows import TupleRow
 
 from shared.entries.saving import attachment_rows
 from shared.errors import ConfigurationError, LogchordError
@@ -71,7 +70,7 @@ def check(settings: Settings) -> dict[str, LogchordError]:
 
 
 def arrange(
-    conn: Connection[TupleRow], settings: Settings, *, confirm_identity: bool = False
+    conn: Connection, settings: Settings, *, confirm_identity: bool = False
 ) -> Arranged:
     """Bring the rows of sources to the configuration; those with errors keep theirs.
 
@@ -118,7 +117,7 @@ def reload(
 
 
 def _ask_for_files(
-    conn: Connection[TupleRow],
+    conn: Connection,
     name: str,
     source: SourceSettings,
     settings: Settings,
@@ -161,10 +160,7 @@ def wait_after_failure(
 
 
 def _arrange_one(
-    conn: Connection[TupleRow],
-    name: str,
-    source: SourceSettings,
-    before: SourceState | None,
+    conn: Connection, name: str, source: SourceSettings, before: SourceState | None
 ) -> bool:
     descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
     changed = source_state.arrange(

@@ -9,7 +9,6 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding.models.hashing_encoder import HashingEncoder
@@ -35,16 +34,14 @@ Work = Callable[..., int]
 
 
 @pytest.fixture
-def conn(database: str) -> Iterator[Connection[TupleRow]]:
+def conn(database: str) -> Iterator[Connection]:
     with psycopg.connect(database, autocommit=True) as conn:
         yield conn
 
 
 @pytest.fixture
 def work(
-    conn: Connection[TupleRow],
-    make_context: MakeContext,
-    monkeypatch: pytest.MonkeyPatch,
+    conn: Connection, make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
 ) -> Work:
     ctx = make_context(EMBEDDING_MODEL=MODEL)
     read: list[str] = []
@@ -69,13 +66,13 @@ def work(
     return work
 
 
-def table_of(conn: Connection[TupleRow]) -> sql.Identifier:
+def table_of(conn: Connection) -> sql.Identifier:
     model = vector_tables.find_live_model(conn)
     assert model is not None
     return sql.Identifier(model.table_name)
 
 
-def held(conn: Connection[TupleRow], name: str = "A-1") -> list[tuple[Any, ...]]:
+def held(conn: Connection, name: str = "A-1") -> list[tuple[Any, ...]]:
     """Return the vectors of an entry, each with the revision that it is of."""
     statement = sql.SQL(
         "SELECT v.revision, v.chunk, v.start_at, v.end_at, v.embedding::text"
@@ -85,7 +82,7 @@ def held(conn: Connection[TupleRow], name: str = "A-1") -> list[tuple[Any, ...]]
     return conn.execute(statement, (name,)).fetchall()
 
 
-def id_of(conn: Connection[TupleRow], name: str = "A-1") -> UUID:
+def id_of(conn: Connection, name: str = "A-1") -> UUID:
     row = conn.execute(
         "SELECT id FROM entry WHERE external_id = %s", (name,)
     ).fetchone()

@@ -9,7 +9,6 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors import vector_tables
@@ -31,26 +30,26 @@ def ctx(make_context: MakeContext) -> Context:
 
 
 @pytest.fixture
-def conn(database: str) -> Iterator[Connection[TupleRow]]:
+def conn(database: str) -> Iterator[Connection]:
     with psycopg.connect(database, autocommit=True) as conn:
         yield conn
 
 
-def save(conn: Connection[TupleRow], name: str, text: str, **fields: Any) -> UUID:
+def save(conn: Connection, name: str, text: str, **fields: Any) -> UUID:
     draft = EntryDraft("api", name, text, **fields)
     (saved,) = save_page(conn, TENANT, [draft], stages=STAGES, editor="test")
     return saved.entry_id
 
 
-def parent(conn: Connection[TupleRow], title: str = TITLE, **fields: Any) -> UUID:
+def parent(conn: Connection, title: str = TITLE, **fields: Any) -> UUID:
     return save(conn, "parent", "Tripped.", title=title, **fields)
 
 
-def reply(conn: Connection[TupleRow], **fields: Any) -> UUID:
+def reply(conn: Connection, **fields: Any) -> UUID:
     return save(conn, "reply", SAID, reply_to="parent", **fields)
 
 
-def read_below(conn: Connection[TupleRow], entry_id: UUID, heading: str) -> bool:
+def read_below(conn: Connection, entry_id: UUID, heading: str) -> bool:
     """Tell whether the one vector of the reply is of this, and place is in its text."""
     model = vector_tables.find_live_model(conn)
     assert model is not None

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import psycopg
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from api.entries import entry_bodies
 from shared.access.scope import Scope
@@ -24,20 +23,20 @@ TENANT, MODEL = "default", "hashing-384"
 LONG = "The klystron tripped again. " * 40_000
 
 
-def save(conn: Connection[TupleRow], name: str, text: str) -> UUID:
+def save(conn: Connection, name: str, text: str) -> UUID:
     draft = EntryDraft("api", name, text)
     stages = [embed_stage(MODEL)]
     (saved,) = save_page(conn, TENANT, [draft], stages=stages, editor="test")
     return saved.entry_id
 
 
-def flags(conn: Connection[TupleRow], entry_id: UUID) -> list[str]:
+def flags(conn: Connection, entry_id: UUID) -> list[str]:
     entry = read_entries.load_entry(conn, Scope(TENANT, "anna"), entry_id)
     assert entry is not None
     return entry.read_flags
 
 
-def tags(conn: Connection[TupleRow], *entry_ids: UUID) -> list[str]:
+def tags(conn: Connection, *entry_ids: UUID) -> list[str]:
     found = [
         read_entries.load_entry(conn, Scope(TENANT, "anna"), one) for one in entry_ids
     ]

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from local.server import StackFolders
 from shared.embedding.models.model_names import BGE, DEFAULT_MODEL, MINILM
@@ -31,14 +30,14 @@ class Reembedding(Watched):
     kind, begins = REEMBED_MODEL, next(iter(reembed.phases()))
 
 
-def save(conn: Connection[TupleRow], settings: Settings, name: str) -> UUID:
+def save(conn: Connection, settings: Settings, name: str) -> UUID:
     stages = entry_stages.list_entry_stages(settings)
     draft = EntryDraft("api", name, f"The RF cavity tripped: {name}")
     (saved,) = save_page(conn, "default", [draft], stages=stages, editor="test")
     return saved.entry_id
 
 
-def due(conn: Connection[TupleRow], entry_id: UUID) -> set[str]:
+def due(conn: Connection, entry_id: UUID) -> set[str]:
     rows = conn.execute(
         "SELECT stage FROM work WHERE entry_id = %s AND stage LIKE 'embed:%%'",
         (entry_id,),
@@ -46,7 +45,7 @@ def due(conn: Connection[TupleRow], entry_id: UUID) -> set[str]:
     return {stage for (stage,) in rows}
 
 
-def count_vectors(conn: Connection[TupleRow], model: str) -> int:
+def count_vectors(conn: Connection, model: str) -> int:
     found = vector_tables.find_model(conn, model)
     if found is None:
         return 0
@@ -55,7 +54,7 @@ def count_vectors(conn: Connection[TupleRow], model: str) -> int:
 
 def test_minilm_is_kept_until_it_is_reembedded_and_bge_is_what_follows(
     make_context: MakeContext,
-    committing: Connection[TupleRow],
+    committing: Connection,
     database: str,
     place: StackFolders,
 ) -> None:
@@ -100,7 +99,7 @@ def test_who_has_no_vectors_yet_begins_with_what_settings_name(database: str) ->
 
 
 def test_the_first_model_is_known_as_soon_as_it_is_there(
-    make_context: MakeContext, committing: Connection[TupleRow], place: StackFolders
+    make_context: MakeContext, committing: Connection, place: StackFolders
 ) -> None:
     context = make_context(EMBEDDING_MODEL=MINILM, LOGCHORD_CACHE=str(place.cache))
     # No second passes for it.

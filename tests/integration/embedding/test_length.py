@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding.vectors import vector_tables
@@ -54,7 +53,7 @@ def make(make_context: MakeContext, server: Script) -> Make:
 
 
 @pytest.fixture(autouse=True)
-def _an_entry_is_due(committing: Connection[TupleRow]) -> None:
+def _an_entry_is_due(committing: Connection) -> None:
     draft = EntryDraft("api", "one", "The beam was lost")
     save_page(committing, TENANT, [draft], stages=[embed_stage(MODEL)], editor="test")
 

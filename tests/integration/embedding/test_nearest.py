@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from pgvector import HalfVector
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding.models.encoder_contract import Vectors
@@ -33,7 +32,7 @@ def ids(found: Sequence[Near]) -> list[UUID]:
 
 
 def searching(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     filters: Mapping[str, Any],
     *,
@@ -45,7 +44,7 @@ def searching(
 
 
 def test_an_entry_is_found_once_by_its_best_chunk(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     long = make_vector_entry([(0, 1), (1, 0.1), (0, 0, 1)])
     short = make_vector_entry([(1, 1)])
@@ -58,7 +57,7 @@ def test_an_entry_is_found_once_by_its_best_chunk(
 
 
 def test_long_entries_do_not_crowd_short_ones_out(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     long = make_vector_entry([(1,)] * 40)
     short = [make_vector_entry([(1, 1 + n)]) for n in range(4)]
@@ -68,7 +67,7 @@ def test_long_entries_do_not_crowd_short_ones_out(
 
 @pytest.mark.requirement("C37", "S4-79")
 def test_ties_come_by_their_names_whatever_the_order_of_insertion_and_the_ids(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     kinds, sources = ("procedure", "entry"), ("olog", "elog")
     entries = [
@@ -96,7 +95,7 @@ def test_ties_come_by_their_names_whatever_the_order_of_insertion_and_the_ids(
 
 @pytest.mark.requirement("C37", "S0-36")
 def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     for number in range(300):
         make_vector_entry([(1, number)])
@@ -119,7 +118,7 @@ def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
 
 
 def test_only_what_the_caller_may_see_is_found(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     later = datetime.now(UTC) + timedelta(hours=1)
     seen = [
@@ -139,7 +138,7 @@ def test_only_what_the_caller_may_see_is_found(
 
 
 def test_filters_and_the_logbooks_of_a_key_narrow_together(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     wanted = make_vector_entry(source="elog", logbooks=["rf", "ops"])
     make_vector_entry(source="elog", logbooks=["rf"])
@@ -155,7 +154,7 @@ def test_filters_and_the_logbooks_of_a_key_narrow_together(
 
 @pytest.mark.requirement("S0-37", "S0-38")
 def test_similarity_is_one_minus_distance_and_the_floor_itself_is_kept(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     at_floor = make_vector_entry([(3, 4)])
     query = unit((1,))[0]
@@ -169,7 +168,7 @@ def test_similarity_is_one_minus_distance_and_the_floor_itself_is_kept(
 
 @pytest.mark.parametrize("hidden", [0, 40, 90], ids=["none", "some", "most"])
 def test_few_vectors_give_the_same_page_however_many_nobody_may_see(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     make_vector_entry: MakeEntry,
     monkeypatch: pytest.MonkeyPatch,
@@ -191,7 +190,7 @@ def test_few_vectors_give_the_same_page_however_many_nobody_may_see(
 
 
 def test_a_size_is_asked_for_again_after_a_while(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     make_vector_entry: MakeEntry,
     monkeypatch: pytest.MonkeyPatch,
@@ -210,7 +209,7 @@ def test_a_size_is_asked_for_again_after_a_while(
 
 @pytest.fixture
 def make_spread(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> MakeSpread:
     """Insert entries all around, one of so many a rare one; return these in order."""
 
@@ -236,7 +235,7 @@ def make_spread(
     [pytest.param(10, None, id="few pass"), pytest.param(6, 54, id="many pass")],
 )
 def test_a_filter_chooses_the_way_that_reads_less(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     make_spread: MakeSpread,
     monkeypatch: pytest.MonkeyPatch,
@@ -266,7 +265,7 @@ def test_a_filter_chooses_the_way_that_reads_less(
     ],
 )
 def test_a_page_is_full_however_little_passes_and_however_soon_the_index_ends(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     make_vector_entry: MakeEntry,
     make_spread: MakeSpread,
@@ -294,7 +293,7 @@ def test_a_page_is_full_however_little_passes_and_however_soon_the_index_ends(
 
 
 def test_where_more_pass_than_were_expected_the_index_is_asked(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     make_spread: MakeSpread,
     monkeypatch: pytest.MonkeyPatch,
@@ -315,7 +314,7 @@ def test_where_more_pass_than_were_expected_the_index_is_asked(
 
 @pytest.mark.requirement("U08")
 def test_a_page_that_the_index_fills_behind_a_filter_is_that_of_all(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     make_spread: MakeSpread,
     monkeypatch: pytest.MonkeyPatch,
@@ -344,7 +343,7 @@ def test_a_page_that_the_index_fills_behind_a_filter_is_that_of_all(
 
 @pytest.fixture
 def unreached(
-    conn: Connection[TupleRow],
+    conn: Connection,
     table: str,
     make_vector_entry: MakeEntry,
     monkeypatch: pytest.MonkeyPatch,

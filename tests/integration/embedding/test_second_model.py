@@ -10,7 +10,6 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding.models import sentence_encoder
@@ -65,7 +64,7 @@ def make(make_context: MakeContext) -> Iterator[Callable[..., Context]]:
         yield lambda **given: make_context(Reembedding, **{**spoken, **given})
 
 
-def save(conn: Connection[TupleRow], *names: str, tenant: str = "default") -> None:
+def save(conn: Connection, *names: str, tenant: str = "default") -> None:
     drafts = [EntryDraft("api", name, TEXTS[name]) for name in names]
     stages = [embed_stage(FIRST), METADATA_STAGE]
     save_page(conn, tenant, drafts, stages=stages, editor="test")
@@ -76,7 +75,7 @@ def work(ctx: Context) -> None:
     extract_metadata(ctx)
 
 
-def fill(ctx: Context, conn: Connection[TupleRow]) -> None:
+def fill(ctx: Context, conn: Connection) -> None:
     """Carry out what has begun by itself, with the worker that embeds beside it."""
 
     def turn() -> None:
@@ -90,7 +89,7 @@ def fill(ctx: Context, conn: Connection[TupleRow]) -> None:
     watched_chores.finish(conn, chore.id, turn)
 
 
-def embedded(conn: Connection[TupleRow], model: str) -> set[str]:
+def embedded(conn: Connection, model: str) -> set[str]:
     found = vector_tables.find_model(conn, model)
     assert found is not None
     rows = conn.execute(
@@ -108,7 +107,7 @@ def asked(context: SearchContext, text: str, tenant: str = "default") -> ModuleR
     return result
 
 
-def named(conn: Connection[TupleRow], result: ModuleResult) -> list[str]:
+def named(conn: Connection, result: ModuleResult) -> list[str]:
     names: dict[UUID, str] = dict(
         conn.execute("SELECT id, external_id FROM entry").fetchall()
     )
@@ -117,7 +116,7 @@ def named(conn: Connection[TupleRow], result: ModuleResult) -> list[str]:
 
 @pytest.mark.requirement("U19")
 def test_entries_and_questions_in_other_languages_are_found_by_meaning(
-    make: Callable[..., Context], committing: Connection[TupleRow]
+    make: Callable[..., Context], committing: Connection
 ) -> None:
     ctx = make()
     save(committing, *TEXTS)
@@ -149,7 +148,7 @@ def test_entries_and_questions_in_other_languages_are_found_by_meaning(
 
 
 def test_who_has_no_such_entries_is_not_asked_by_the_second_model(
-    make: Callable[..., Context], committing: Connection[TupleRow]
+    make: Callable[..., Context], committing: Connection
 ) -> None:
     ctx = make()
     save(committing, "water", "beam")
@@ -170,7 +169,7 @@ def test_who_has_no_such_entries_is_not_asked_by_the_second_model(
 
 
 def test_a_second_model_that_fails_costs_its_own_entries_alone_and_says_so(
-    make: Callable[..., Context], committing: Connection[TupleRow]
+    make: Callable[..., Context], committing: Connection
 ) -> None:
     ctx = make()
     save(committing, "water", "beam")
@@ -191,7 +190,7 @@ def test_a_second_model_that_fails_costs_its_own_entries_alone_and_says_so(
 
 
 def test_it_does_not_begin_where_it_is_off_or_nothing_is_left_out(
-    make: Callable[..., Context], committing: Connection[TupleRow]
+    make: Callable[..., Context], committing: Connection
 ) -> None:
     off = make(LOGCHORD_EMBED_OTHER_LANGUAGES="false")
     save(committing, "beam")

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding.vectors import model_registry, not_embedded, vector_tables
@@ -50,7 +49,7 @@ def make(make_context: MakeContext) -> Iterator[Make]:
         yield lambda **given: make_context(**{**spoken, **given})
 
 
-def save(conn: Connection[TupleRow], name: str, text: str, origin: Any) -> UUID:
+def save(conn: Connection, name: str, text: str, origin: Any) -> UUID:
     draft = EntryDraft("api", name, text, origin=origin)
     stages = [embed_stage(MODEL), METADATA_STAGE]
     (saved,) = save_page(conn, TENANT, [draft], stages=stages, editor="test")
@@ -62,7 +61,7 @@ def work(ctx: Context) -> None:
     extract_metadata(ctx)
 
 
-def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[str]:
+def renewed(ctx: Context, conn: Connection) -> list[str]:
     """Carry out the chore, and return whose vectors it has made due."""
     chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
     chores.renew_texts(ctx)
@@ -76,7 +75,7 @@ def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[str]:
     return [name for name, _ in found]
 
 
-def embedded(conn: Connection[TupleRow]) -> set[str]:
+def embedded(conn: Connection) -> set[str]:
     table = vector_tables.find_live_model(conn)
     assert table is not None
     found = conn.execute(
@@ -86,7 +85,7 @@ def embedded(conn: Connection[TupleRow]) -> set[str]:
     return {name for (name,) in found}
 
 
-def shown(conn: Connection[TupleRow], entry_id: UUID) -> dict[str, str]:
+def shown(conn: Connection, entry_id: UUID) -> dict[str, str]:
     entry = read_entries.load_entry(conn, Scope(TENANT, "anna"), entry_id)
     assert entry is not None
     return entry.skipped_stages
@@ -293,7 +292,7 @@ def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
     read: list[int] = []
     contents, reason = read_entries.load_contents, not_embedded.reason
 
-    def count(conn: Connection[TupleRow], tenant: str, ids: list[UUID]) -> Any:
+    def count(conn: Connection, tenant: str, ids: list[UUID]) -> Any:
         read.append(len(ids))
         return contents(conn, tenant, ids)
 

@@ -16,7 +16,7 @@ from shared.errors import ConfigurationError, EmbeddingGenerationError
 from tests.support.fixtures.vectors import DIMENSION, MakeEntry, chunks_of, unit
 
 
-def stored_of(conn: Connection[TupleRow], table: str, entry_id: UUID) -> list[TupleRow]:
+def stored_of(conn: Connection, table: str, entry_id: UUID) -> list[TupleRow]:
     return conn.execute(
         f"SELECT revision, chunk, start_at, end_at FROM {table} WHERE entry_id = %s"
         " ORDER BY chunk",
@@ -24,7 +24,7 @@ def stored_of(conn: Connection[TupleRow], table: str, entry_id: UUID) -> list[Tu
     ).fetchall()
 
 
-def eventually_waits_for_a_lock(database: str, who: Connection[TupleRow]) -> None:
+def eventually_waits_for_a_lock(database: str, who: Connection) -> None:
     """Return once the session waits; fail after five seconds."""
     pid = who.info.backend_pid
     deadline = time.monotonic() + 5
@@ -37,9 +37,7 @@ def eventually_waits_for_a_lock(database: str, who: Connection[TupleRow]) -> Non
 
 
 @pytest.mark.requirement("S0-36")
-def test_each_model_has_a_table_of_its_own(
-    conn: Connection[TupleRow], table: str
-) -> None:
+def test_each_model_has_a_table_of_its_own(conn: Connection, table: str) -> None:
     other = vector_tables.ensure_table(conn, "knowledge_base", "wide", 768)
     assert table == "knowledge_base_tiny_model_v1"
     assert other == "knowledge_base_wide"
@@ -52,9 +50,7 @@ def test_each_model_has_a_table_of_its_own(
     assert f"Index Scan using {other}_nearest" in plan[1][0]
 
 
-def test_ensuring_a_table_twice_changes_nothing(
-    conn: Connection[TupleRow], table: str
-) -> None:
+def test_ensuring_a_table_twice_changes_nothing(conn: Connection, table: str) -> None:
     again = vector_tables.ensure_table(
         conn, "another_prefix", "Tiny-Model.v1", DIMENSION
     )
@@ -62,7 +58,7 @@ def test_ensuring_a_table_twice_changes_nothing(
 
 
 def test_names_that_read_the_same_get_tables_apart(
-    conn: Connection[TupleRow], table: str
+    conn: Connection, table: str
 ) -> None:
     twin = vector_tables.ensure_table(
         conn, "knowledge_base", "tiny_model-V1", DIMENSION
@@ -73,7 +69,7 @@ def test_names_that_read_the_same_get_tables_apart(
 
 
 def test_a_model_that_changes_its_dimension_is_refused(
-    conn: Connection[TupleRow], table: str
+    conn: Connection, table: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=f"{table} holds vectors of length 8"):
         vector_tables.ensure_table(conn, "knowledge_base", "Tiny-Model.v1", 16)
@@ -82,7 +78,7 @@ def test_a_model_that_changes_its_dimension_is_refused(
 
 
 def test_storing_twice_equals_storing_once(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     entry_id = make_vector_entry([(1,), (0, 1)])
     before = stored_of(conn, table, entry_id)
@@ -93,7 +89,7 @@ def test_storing_twice_equals_storing_once(
 
 
 def test_a_newer_revision_replaces_every_chunk_and_an_older_one_none(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     entry_id = make_vector_entry([(1,), (0, 1), (0, 0, 1)])
     conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
@@ -106,7 +102,7 @@ def test_a_newer_revision_replaces_every_chunk_and_an_older_one_none(
 
 
 def test_an_entry_that_became_blank_has_no_vector_and_a_late_attempt_adds_none(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     entry_id = make_vector_entry([(1,)])
     conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
@@ -117,7 +113,7 @@ def test_an_entry_that_became_blank_has_no_vector_and_a_late_attempt_adds_none(
 
 @pytest.mark.parametrize("gone", ["deleted", "purged", "of another tenant"])
 def test_nothing_is_stored_for_an_entry_that_is_gone(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry, gone: str
+    conn: Connection, table: str, make_vector_entry: MakeEntry, gone: str
 ) -> None:
     entry_id = make_vector_entry([(1,)])
     if gone == "deleted":
@@ -142,7 +138,7 @@ def test_nothing_is_stored_for_an_entry_that_is_gone(
     ],
 )
 def test_a_bad_vector_leaves_the_good_one_in_place(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry, bad: Vectors
+    conn: Connection, table: str, make_vector_entry: MakeEntry, bad: Vectors
 ) -> None:
     entry_id = make_vector_entry([(1,)])
     with pytest.raises(EmbeddingGenerationError):
@@ -152,7 +148,7 @@ def test_a_bad_vector_leaves_the_good_one_in_place(
 
 @pytest.mark.requirement("B15")
 def test_a_vector_of_another_dimension_is_refused_by_the_table(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     entry_id = make_vector_entry([(1,)])
     longer = np.eye(1, DIMENSION + 1, dtype=np.float32)
@@ -162,7 +158,7 @@ def test_a_vector_of_another_dimension_is_refused_by_the_table(
 
 
 def test_two_revisions_stored_at_once_leave_the_newer_one_alone(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry, database: str
+    conn: Connection, table: str, make_vector_entry: MakeEntry, database: str
 ) -> None:
     entry_id = make_vector_entry([(1,)])
     conn.commit()
@@ -180,7 +176,7 @@ def test_two_revisions_stored_at_once_leave_the_newer_one_alone(
 
 
 def test_two_processes_that_meet_a_new_model_at_once_make_one_table(
-    conn: Connection[TupleRow], database: str
+    conn: Connection, database: str
 ) -> None:
     def ensure(_: int) -> str:
         with psycopg.connect(database) as own:
@@ -192,7 +188,7 @@ def test_two_processes_that_meet_a_new_model_at_once_make_one_table(
 
 
 def test_removing_twice_equals_removing_once(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     entry_id, kept = make_vector_entry(), make_vector_entry()
     for _ in range(2):
@@ -203,7 +199,7 @@ def test_removing_twice_equals_removing_once(
 
 
 def test_missing_cosines_are_read_by_id(
-    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+    conn: Connection, table: str, make_vector_entry: MakeEntry
 ) -> None:
     long = make_vector_entry([(0, 1), (3, 4)])
     foreign = make_vector_entry(tenant="other")

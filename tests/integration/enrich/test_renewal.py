@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.enrich import reanalyse
 from shared.entries.draft import EntryDraft
@@ -24,7 +23,7 @@ TENANTS = ("default", "other")
 NAMED = "names:\n  - {kind: permit, pattern: 'RSR[ -]*[0-9]+'}\n"
 
 
-def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[tuple[str, int]]:
+def renewed(ctx: Context, conn: Connection) -> list[tuple[str, int]]:
     """Carry the chore out and return what it made due, by tenant and class."""
     conn.execute("DELETE FROM work WHERE stage = %s", (INDEX_STAGE,))
     chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
@@ -118,7 +117,7 @@ def test_a_source_s_locale_reads_its_stored_numbers_anew_and_no_others(
     assert renewed(german, committing) == []
 
 
-def values(conn: Connection[TupleRow]) -> dict[str, list[float]]:
+def values(conn: Connection) -> dict[str, list[float]]:
     """Return the numbers that are known of each source's entries."""
     found: dict[str, list[float]] = {}
     for source, value in conn.execute(
@@ -157,7 +156,7 @@ def test_few_words_take_the_language_of_their_tenant_and_then_of_the_facility(
 ENGLISH = {"english": ("en", "strahlen weg")}
 
 
-def read(conn: Connection[TupleRow]) -> dict[str, tuple[str, str]]:
+def read(conn: Connection) -> dict[str, tuple[str, str]]:
     """Return in which language each source was read, and its terms."""
     found = conn.execute(
         "SELECT e.source, t.language, btrim(t.stream, E'\\n') FROM entry_text t"

@@ -30,7 +30,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from local.server import Server
 from shared.messaging.celery_app import make_app
@@ -104,7 +103,7 @@ class Product:
     system: System
     ctx: Context
     broker: redis.Redis
-    conn: Connection[TupleRow]
+    conn: Connection
 
     def deliver(self, queue: str, times: int) -> None:
         """Take the oldest message of a queue, and run its task so often."""

@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -36,7 +35,7 @@ def ctx(make_context: MakeContext, opensearch) -> Iterator[Context]:
 
 
 @pytest.fixture
-def ids(conn: Connection[TupleRow], ctx: Context, monkeypatch) -> list[UUID]:
+def ids(conn: Connection, ctx: Context, monkeypatch) -> list[UUID]:
     """Five entries that are due, two a portion: in the order in which they are read."""
     drafts = [EntryDraft("api", str(number), "RF trip") for number in range(5)]
     found = save_page(conn, TENANT, drafts, stages=[METADATA_STAGE], editor="test")
@@ -60,7 +59,7 @@ def written(monkeypatch) -> list[list[UUID]]:
     return requests
 
 
-def due(conn: Connection[TupleRow]) -> list[tuple[UUID, int, UUID | None]]:
+def due(conn: Connection) -> list[tuple[UUID, int, UUID | None]]:
     conn.rollback()
     found: list[tuple[UUID, int, UUID | None]] = conn.execute(
         "SELECT entry_id, attempts, claim FROM work WHERE stage = 'index' ORDER BY 1"
@@ -72,7 +71,7 @@ def fails_at(monkeypatch, place: int, error: LogchordError) -> None:
     """Let the portion that begins at this place not be read, as long as it is one."""
     load, read = documents.load, [0]
 
-    def watched(conn: Connection[TupleRow], tenant: str, some: list[UUID]) -> Any:
+    def watched(conn: Connection, tenant: str, some: list[UUID]) -> Any:
         at, read[0] = read[0], read[0] + len(some)
         if at == place:
             raise error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -20,7 +19,7 @@ from workers.tasks.enhance import extract_metadata
 from workers.upkeep import main
 
 
-def reload(conn: Connection[TupleRow], **said: object) -> None:
+def reload(conn: Connection, **said: object) -> None:
     """Take over a configuration of one source, as `logchord source reload` does."""
     source = SourceSettings.model_validate(
         {"adapter": "olog", "base_url": "http://127.0.0.1:9", **said}
@@ -70,7 +69,7 @@ def test_a_changed_language_is_read_by_without_a_restart(
     assert chore_records.RENEW_TEXTS not in due(committing)
 
 
-def due(conn: Connection[TupleRow]) -> list[str]:
+def due(conn: Connection) -> list[str]:
     return schedule.list_due_kinds(conn, schedule.INSTALLATION)
 
 

@@ -13,7 +13,6 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from local.postgres import EmbeddedPostgres
 from local.server import StackFolders, free_port
@@ -79,7 +78,7 @@ def test_keys_stand_in_the_order_of_their_bytes_in_every_database(conn):
     assert row == ("C",)
 
 
-def neighbours(conn: Connection[TupleRow], key: str) -> dict[str, Any]:
+def neighbours(conn: Connection, key: str) -> dict[str, Any]:
     return adapter_memory.load(conn, "ring", key)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page, tombstone
@@ -63,7 +62,7 @@ def raise_version(monkeypatch) -> Callable[[str], None]:
     return newer
 
 
-def fill(conn: Connection[TupleRow], ctx: Context) -> None:
+def fill(conn: Connection, ctx: Context) -> None:
     """Store five entries of each of two facilities, and do all that is due of them."""
     stages = entry_stages.list_entry_stages(ctx.settings)
     for number in range(5):
@@ -84,7 +83,7 @@ def work(ctx: Context) -> None:
     index_entries(ctx)
 
 
-def renewed(ctx: Context, conn: Connection[TupleRow]) -> Due:
+def renewed(ctx: Context, conn: Connection) -> Due:
     """Carry the chore out, and return what is due by now."""
     chore_records.open_chore(conn, RENEW_TEXTS)
     chores.renew_texts(ctx)
@@ -92,7 +91,7 @@ def renewed(ctx: Context, conn: Connection[TupleRow]) -> Due:
     return due(conn)
 
 
-def due(conn: Connection[TupleRow]) -> Due:
+def due(conn: Connection) -> Due:
     return conn.execute(
         "SELECT e.tenant || ':' || e.external_id, w.stage, w.class FROM work w"
         " JOIN entry e ON e.id = w.entry_id ORDER BY 1, 2"

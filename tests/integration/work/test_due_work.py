@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -21,7 +20,7 @@ STAGES = ["metadata"]
 
 
 @pytest.fixture
-def entry_id(conn: Connection[TupleRow]):
+def entry_id(conn: Connection):
     draft = EntryDraft(source="api", external_id="A-1", text="RF cavity 3 tripped")
     saved = save_page(conn, TENANT, [draft], stages=STAGES, editor="test")
     conn.commit()
@@ -144,7 +143,7 @@ def test_live_work_is_claimed_before_bulk_work(conn):
     assert first.work_class == due_work.LIVE
 
 
-def blocked(conn: Connection[TupleRow]) -> bool:
+def blocked(conn: Connection) -> bool:
     """Tell whether a session of this database waits for a lock."""
     row = conn.execute(
         "SELECT count(*) FROM pg_stat_activity"

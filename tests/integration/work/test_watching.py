@@ -11,7 +11,6 @@ import httpx2
 import psycopg
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from local.server import free_port
 from shared.access import keys
@@ -35,13 +34,13 @@ GAUGES = {
 }
 
 
-def make_due(conn: Connection[TupleRow], tenant: str, count: int) -> list[Any]:
+def make_due(conn: Connection, tenant: str, count: int) -> list[Any]:
     drafts = [EntryDraft("api", f"{tenant}-{n}", "x") for n in range(count)]
     saved = save_page(conn, tenant, drafts, stages=[STAGE], editor="test")
     return [one.entry_id for one in saved]
 
 
-def make_busy(conn: Connection[TupleRow], tenant: str = "default") -> None:
+def make_busy(conn: Connection, tenant: str = "default") -> None:
     """Make six rows, of every kind that a stage can have, and quarantine one entry."""
     ids = make_due(conn, tenant, 6)
     late, held = "now() - interval '1 min'", "now() + interval '1 h'"

@@ -25,7 +25,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -73,7 +72,7 @@ class Workers(RuleBasedStateMachine):
     """Several workers on one stage; a batch that is never ended is a death."""
 
     batches: Bundle[tuple[Claim, ...]] = Bundle("batches")
-    conn: Connection[TupleRow]
+    conn: Connection
     ids: Sequence[UUID]
 
     def __init__(self) -> None:

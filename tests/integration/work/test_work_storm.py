@@ -10,7 +10,6 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -80,7 +79,7 @@ def edit(database: str, ids: list[UUID], chance: random.Random) -> None:
             conn.commit()
 
 
-def left(conn: Connection[TupleRow]) -> int:
+def left(conn: Connection) -> int:
     # What failed waits for seconds; here it may come at once.
     conn.execute("UPDATE work SET due_at = now() WHERE due_at > now()")
     row = conn.execute("SELECT count(*) FROM work").fetchone()

@@ -12,7 +12,6 @@ import pytest
 import redis
 from kombu.exceptions import OperationalError
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
@@ -29,7 +28,7 @@ STARTED = ("search", "enhance", "embed", "flower")
 
 
 @pytest.fixture
-def save(conn: Connection[TupleRow]):
+def save(conn: Connection):
     def save(external_id: str):
         draft = EntryDraft("api", external_id, "RF cavity 3 tripped")
         (saved,) = save_page(

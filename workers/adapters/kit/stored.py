@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row, dict_row
+from psycopg.rows import class_row, dict_row
 
 MOST = 100_000
 
@@ -96,7 +96,7 @@ class StoredEntry:
 class Stock:
     """Everything of one source; each question is one statement."""
 
-    conn: Connection[TupleRow]
+    conn: Connection
     tenant: str
     source: str
 

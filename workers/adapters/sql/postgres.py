@@ -12,7 +12,6 @@ from psycopg import Connection
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.conninfo import make_conninfo
-from psycopg.rows import TupleRow
 
 from shared.errors import IngestionError
 from workers.adapters.sql import dialects
@@ -70,7 +69,7 @@ class Postgres:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
 
-    def connect(self, limits: StatementLimits) -> Connection[TupleRow]:
+    def connect(self, limits: StatementLimits) -> Connection:
         """Return a connection whose transactions are read-only."""
         conninfo = make_conninfo(
             self._dsn, connect_timeout=CONNECT_SECONDS, client_encoding="UTF8"
@@ -90,7 +89,7 @@ class Postgres:
     @contextmanager
     def run(
         self,
-        conn: Connection[TupleRow],
+        conn: Connection,
         text: str,
         values: Mapping[str, Any],
         limits: StatementLimits,
@@ -120,7 +119,7 @@ class Postgres:
         """Return text with an offset, which a column without a zone ignores."""
         return wall.isoformat(sep=" ", timespec="seconds")
 
-    def writable(self, conn: Connection[TupleRow]) -> str | None:
+    def writable(self, conn: Connection) -> str | None:
         """Return the first tables that the login may write to."""
         rows = conn.execute(_WRITABLE, {"limit": 3}).fetchall()
         return ", ".join(row[0] for row in rows) or None

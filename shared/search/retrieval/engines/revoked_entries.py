@@ -7,7 +7,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection, Cursor
-from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -48,7 +47,7 @@ def load_revoked(
 
 def send_revoked(
     conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
-) -> Cursor[TupleRow]:
+) -> Cursor:
     """Send the statement; its rows are read from the cursor, and may be read later."""
     values = {**scope.params, "since": watermark, "most": most}
     return conn.execute(_SINCE, values, prepare=True)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from psycopg import Connection
-    from psycopg.rows import TupleRow
 
     from shared.entries.reading.read_entries import EntryView
     from shared.search.query.plan import Plan
@@ -88,7 +87,7 @@ _SAME_THINGS: LiteralString = (
 )
 
 
-def find(conn: Connection[TupleRow], plan: Plan, entry: EntryView) -> list[Outcome]:
+def find(conn: Connection, plan: Plan, entry: EntryView) -> list[Outcome]:
     """Find entries like a given one: an outcome for each way, of which one may fail.
 
     The entry and its thread are left out: their reader has them already.
@@ -118,7 +117,7 @@ def find(conn: Connection[TupleRow], plan: Plan, entry: EntryView) -> list[Outco
 
 
 def _by_meaning(
-    conn: Connection[TupleRow], plan: Plan, entry_id: UUID, given: Mapping[str, Any]
+    conn: Connection, plan: Plan, entry_id: UUID, given: Mapping[str, Any]
 ) -> Outcome:
     tenant, unit = plan.scope.tenant, semantic.UNIT
     found = _find_vector(conn, tenant, entry_id)
@@ -141,7 +140,7 @@ def _by_meaning(
 
 
 def _find_vector(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID
+    conn: Connection, tenant: str, entry_id: UUID
 ) -> tuple[EmbeddingModel, Vectors] | None:
     """Return an entry's vector by the live model, or else by the second one."""
     for model in (
@@ -156,7 +155,7 @@ def _find_vector(
 
 
 def _by_things(
-    conn: Connection[TupleRow], plan: Plan, entry_id: UUID, given: Mapping[str, Any]
+    conn: Connection, plan: Plan, entry_id: UUID, given: Mapping[str, Any]
 ) -> Outcome:
     asked = {
         "tenant": plan.scope.tenant,

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.adapter_contract.contract import AdapterPage, Window
 from shared.postgres.pool import connection
@@ -57,7 +56,7 @@ def _one_walk(intake: Intake) -> Steps:
         intake.note_complete(conn, start=start, end=began - overlap)
 
 
-def _oldest(conn: Connection[TupleRow], intake: Intake) -> datetime | None:
+def _oldest(conn: Connection, intake: Intake) -> datetime | None:
     """Return when the oldest entry of a source was written; None: it has none."""
     values = {"tenant": intake.tenant, "source": intake.name}
     row = conn.execute(_OLDEST, values).fetchone()

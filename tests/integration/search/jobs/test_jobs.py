@@ -13,7 +13,6 @@ import psycopg
 import pytest
 import redis
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from local.server import Server
 from shared.access.cursors import Signer
@@ -175,7 +174,7 @@ def ending(state: str = "done", *told: Outcome) -> Ending:
     return Ending(state, told or (FOUND, EMPTY), {"window": []}, None)
 
 
-def test_a_direct_job_is_stored_once_at_its_end(conn: Connection[TupleRow]) -> None:
+def test_a_direct_job_is_stored_once_at_its_end(conn: Connection) -> None:
     job = new_job()
     assert close_job.close_job(conn, job, ending())
     assert not close_job.close_job(conn, job, ending("failed"))
@@ -185,7 +184,7 @@ def test_a_direct_job_is_stored_once_at_its_end(conn: Connection[TupleRow]) -> N
 
 
 def test_whoever_stores_a_direct_job_does_not_wait_for_the_disk(
-    conn: Connection[TupleRow],
+    conn: Connection,
 ) -> None:
     asked = "SELECT current_setting('synchronous_commit')"
     conn.execute("SET LOCAL synchronous_commit = on")
@@ -193,9 +192,7 @@ def test_whoever_stores_a_direct_job_does_not_wait_for_the_disk(
     assert conn.execute(asked).fetchone() == ("off",)
 
 
-def test_a_submitted_job_ends_once_by_compare_and_set(
-    conn: Connection[TupleRow],
-) -> None:
+def test_a_submitted_job_ends_once_by_compare_and_set(conn: Connection) -> None:
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
     assert jobs.find_own_job(conn, SCOPE, job.job_id).ended_at is None
@@ -204,7 +201,7 @@ def test_a_submitted_job_ends_once_by_compare_and_set(
     assert jobs.find_own_job(conn, SCOPE, job.job_id).state == "partial"
 
 
-def test_a_stored_job_holds_no_text_of_an_entry(conn: Connection[TupleRow]) -> None:
+def test_a_stored_job_holds_no_text_of_an_entry(conn: Connection) -> None:
     job = new_job()
     close_job.close_job(conn, job, ending())
     row = conn.execute(
@@ -217,7 +214,7 @@ def test_a_stored_job_holds_no_text_of_an_entry(conn: Connection[TupleRow]) -> N
 
 @pytest.mark.parametrize("other", [Scope("default", "ben"), Scope("elsewhere", "anna")])
 def test_somebody_elses_job_is_as_absent_as_none(
-    conn: Connection[TupleRow], other: Scope
+    conn: Connection, other: Scope
 ) -> None:
     job = new_job()
     close_job.close_job(conn, job, ending())
@@ -225,7 +222,7 @@ def test_somebody_elses_job_is_as_absent_as_none(
         jobs.find_own_job(conn, other, job.job_id)
 
 
-def test_a_job_past_its_retention_is_gone(conn: Connection[TupleRow]) -> None:
+def test_a_job_past_its_retention_is_gone(conn: Connection) -> None:
     job = new_job()
     close_job.close_job(conn, job, ending())
     stored = jobs.find_own_job(conn, SCOPE, job.job_id)
@@ -236,7 +233,7 @@ def test_a_job_past_its_retention_is_gone(conn: Connection[TupleRow]) -> None:
     assert caught.value.error_code == "job_expired"
 
 
-def overdue_job(conn: Connection[TupleRow]) -> Job:
+def overdue_job(conn: Connection) -> Job:
     job = new_job(submitted=True, ends_in=-2.0)
     jobs.submit_job(conn, job)
     conn.commit()
@@ -245,7 +242,7 @@ def overdue_job(conn: Connection[TupleRow]) -> Job:
 
 @pytest.mark.requirement("P8")
 def test_an_overdue_job_ends_with_what_is_in(
-    conn: Connection[TupleRow], client: redis.Redis
+    conn: Connection, client: redis.Redis
 ) -> None:
     job = overdue_job(conn)
     jobs.open_job(client, job)
@@ -260,7 +257,7 @@ def test_an_overdue_job_ends_with_what_is_in(
 
 @pytest.mark.requirement("F26", "P8")
 def test_an_overdue_job_names_the_branch_that_was_not_heard_of(
-    conn: Connection[TupleRow], client: redis.Redis
+    conn: Connection, client: redis.Redis
 ) -> None:
     job = overdue_job(conn)
     jobs.open_job(client, job)
@@ -277,7 +274,7 @@ def test_an_overdue_job_names_the_branch_that_was_not_heard_of(
 
 @pytest.mark.requirement("P8")
 def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
-    conn: Connection[TupleRow],
+    conn: Connection,
 ) -> None:
     overdue = [overdue_job(conn) for _ in range(5)]
     with socket.create_server(("127.0.0.1", 0)) as deaf:
@@ -295,7 +292,7 @@ def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
 
 @pytest.mark.requirement("P8")
 def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
-    conn: Connection[TupleRow], database: str
+    conn: Connection, database: str
 ) -> None:
     drafts = [EntryDraft("api", str(n), "x" * 50_000) for n in range(60)]
     saved = save_page(conn, "default", drafts, stages=[], editor="test")
@@ -320,7 +317,7 @@ def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
 
 @pytest.mark.requirement("F27", "P8")
 def test_an_overdue_job_whose_state_was_flushed_ends_failed(
-    conn: Connection[TupleRow], client: redis.Redis
+    conn: Connection, client: redis.Redis
 ) -> None:
     job = overdue_job(conn)
     jobs.open_job(client, job)
@@ -333,7 +330,7 @@ def test_an_overdue_job_whose_state_was_flushed_ends_failed(
 
 
 @pytest.mark.requirement("P8")
-def test_overdue_jobs_end_with_redis_down_too(conn: Connection[TupleRow]) -> None:
+def test_overdue_jobs_end_with_redis_down_too(conn: Connection) -> None:
     job = overdue_job(conn)
     nowhere = redis.Redis(port=1, socket_connect_timeout=0.2)
     close_job.finish_overdue_jobs(conn, nowhere)
@@ -342,7 +339,7 @@ def test_overdue_jobs_end_with_redis_down_too(conn: Connection[TupleRow]) -> Non
 
 @pytest.mark.requirement("P8")
 def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(
-    conn: Connection[TupleRow], client: redis.Redis
+    conn: Connection, client: redis.Redis
 ) -> None:
     odd, other = overdue_job(conn), overdue_job(conn)
     conn.execute("UPDATE job SET plan = plan - 'query' WHERE id = %s", (odd.job_id,))
@@ -354,7 +351,7 @@ def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(
 
 
 def test_a_job_with_time_left_is_left_alone(
-    conn: Connection[TupleRow], client: redis.Redis
+    conn: Connection, client: redis.Redis
 ) -> None:
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
@@ -378,7 +375,7 @@ def test_an_overdue_job_keeps_why_its_branches_failed(
 
 
 def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_out(
-    conn: Connection[TupleRow], client: redis.Redis
+    conn: Connection, client: redis.Redis
 ) -> None:
     job = overdue_job(conn)
     jobs.open_job(client, job)
@@ -398,7 +395,7 @@ def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_
 
 
 def test_an_overdue_job_whose_fallback_took_over_is_done(
-    conn: Connection[TupleRow], client: redis.Redis
+    conn: Connection, client: redis.Redis
 ) -> None:
     job = overdue_job(conn)
     jobs.open_job(client, job)
@@ -413,7 +410,7 @@ def test_an_overdue_job_whose_fallback_took_over_is_done(
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("ahead_seconds", [-7200.0, 7200.0])
 def test_a_job_ends_in_time_whatever_the_brokers_clock_says(
-    conn: Connection[TupleRow], client: redis.Redis, ahead_seconds: float
+    conn: Connection, client: redis.Redis, ahead_seconds: float
 ) -> None:
     ended, running = (new_job(submitted=True, ends_in=s) for s in (-2.0, 60.0))
     for job in (ended, running):

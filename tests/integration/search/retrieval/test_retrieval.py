@@ -14,7 +14,6 @@ from uuid import UUID
 import pytest
 from opensearchpy import OpenSearch
 from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from local.server import Server
 from shared.access.scope import Scope
@@ -119,7 +118,7 @@ def make_world(database: str, client: OpenSearch | None, index: str) -> World:
     return World(pool, context, {one.external_id: one.entry_id for one in saved})
 
 
-def enrich(conn: Connection[TupleRow], tenant: str) -> None:
+def enrich(conn: Connection, tenant: str) -> None:
     table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
     rows = conn.execute("SELECT id FROM entry WHERE tenant = %s", (tenant,)).fetchall()
     contents = read_entries.load_contents(conn, tenant, [row[0] for row in rows])
