@@ -20,12 +20,7 @@ from shared.text.words import languages
 from shared.version import VERSION
 from shared.work import batches
 from shared.work.live_processes import Identity, Reporter
-from workers.runtime import (
-    memory_limits,
-    task,
-    worker_kinds,
-    worker_metrics,
-)
+from workers.runtime import memory_limits, task, worker_kinds, worker_metrics
 from workers.runtime.context import Resources
 from workers.runtime.ending import WorkerEnding
 from workers.runtime.memory_growth import Growth

@@ -22,12 +22,7 @@ from shared.entries.saving import write_rights
 from shared.entries.saving.entry_batch import Saved
 from shared.entries.saving.save import save_page
 from shared.entries.saving.validate import PushRules
-from shared.errors import (
-    GoneError,
-    InvalidRequestError,
-    LogchordError,
-    NotFoundError,
-)
+from shared.errors import GoneError, InvalidRequestError, LogchordError, NotFoundError
 from shared.postgres.pool import connection
 from shared.stages import entry_stages
 from shared.text import door

@@ -20,12 +20,7 @@ from starlette.routing import Mount, Route
 from api.app import create_app
 from api.mcp.more_tools import find_tool, list_tools
 from api.mcp.rest_calls import RestCalls, ToolError
-from api.mcp.result_size import (
-    DEFAULT_CHARS,
-    LEAST_CHARS,
-    write_bounded,
-    write_error,
-)
+from api.mcp.result_size import DEFAULT_CHARS, LEAST_CHARS, write_bounded, write_error
 from api.mcp.tool_contract import Tool, refusal
 from shared.errors import InvalidRequestError, LogchordError
 from shared.suggest import hint

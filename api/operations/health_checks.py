@@ -12,11 +12,7 @@ from shared.embedding.load_model import load_encoder
 from shared.embedding.models import model_folder
 from shared.embedding.models.model_names import BUILT_IN
 from shared.embedding.vectors import live_models
-from shared.errors import (
-    DatabaseQueryError,
-    EmbeddingGenerationError,
-    OpenSearchError,
-)
+from shared.errors import DatabaseQueryError, EmbeddingGenerationError, OpenSearchError
 from shared.messaging import broker_errors, redis_clients
 from shared.opensearch import client as opensearch
 from shared.postgres.pool import connect, translate_database_errors

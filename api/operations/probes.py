@@ -31,10 +31,7 @@ class Probe:
     """One question to one backend, asked by at most one thread at a time."""
 
     def __init__(
-        self,
-        name: str,
-        ask: Callable[[], None],
-        seconds: float = PROBE_SECONDS,
+        self, name: str, ask: Callable[[], None], seconds: float = PROBE_SECONDS
     ) -> None:
         self.name = name
         self._ask = ask
@@ -95,9 +92,7 @@ class Probes:
     """Every probe of this process."""
 
     def __init__(
-        self,
-        asked: dict[str, Callable[[], None]],
-        seconds: float = PROBE_SECONDS,
+        self, asked: dict[str, Callable[[], None]], seconds: float = PROBE_SECONDS
     ) -> None:
         self._probes = [Probe(name, ask, seconds) for name, ask in asked.items()]
 

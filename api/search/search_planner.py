@@ -21,10 +21,7 @@ from shared.search.query.context import ranking_context
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery
 from shared.search.query.plan_parts import PlanRecord
-from shared.search.retrieval.search_context import (
-    make_search_context,
-    no_encoder,
-)
+from shared.search.retrieval.search_context import make_search_context, no_encoder
 from shared.search.retrieval.search_parameters import check_parameters
 
 if TYPE_CHECKING:

@@ -68,12 +68,7 @@ def is_twin(request: Request) -> bool:
 
 
 def show(
-    request: Request,
-    template: str,
-    body: Any,
-    *,
-    status: int = 200,
-    **values: Any,
+    request: Request, template: str, body: Any, *, status: int = 200, **values: Any
 ) -> Response:
     """Answer with a page made of a body, or with the body where that is asked for."""
     if is_twin(request):

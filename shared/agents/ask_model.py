@@ -42,11 +42,7 @@ class ChatModel(Protocol):
     """A model that is asked with one call and one absolute end."""
 
     def complete(
-        self,
-        request: ChatRequest,
-        seconds: float,
-        *,
-        is_cancelled: Callable[[], bool],
+        self, request: ChatRequest, seconds: float, *, is_cancelled: Callable[[], bool]
     ) -> Completion:
         """Return the model's completion, or raise when the time is over."""
 

@@ -23,12 +23,7 @@ from shared.search.query.language import grammar
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
 from shared.search.query.sub_queries import FanOut, SubQuery
-from shared.search.response.end_search import (
-    Beside,
-    EndedSearch,
-    MakeCards,
-    end_search,
-)
+from shared.search.response.end_search import Beside, EndedSearch, MakeCards, end_search
 from shared.search.response.response_parts import parts_without_reading
 
 if TYPE_CHECKING:

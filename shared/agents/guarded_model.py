@@ -23,11 +23,7 @@ class GuardedModel:
     circuit: Circuit
 
     def complete(
-        self,
-        request: ChatRequest,
-        seconds: float,
-        *,
-        is_cancelled: Callable[[], bool],
+        self, request: ChatRequest, seconds: float, *, is_cancelled: Callable[[], bool]
     ) -> Completion:
         """Return the completion with its tokens; raise at once while it rests."""
         refuse_silent(self.circuit)

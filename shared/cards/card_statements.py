@@ -12,13 +12,7 @@ from typing import Any
 from shared.cards.card_rows import CardEntry
 from shared.entries.identity import permalink
 from shared.search.response.card import CardLine, LineKind
-from shared.text.facility.incident_words import (
-    MENDING,
-    Own,
-    State,
-    compiled,
-    patterns,
-)
+from shared.text.facility.incident_words import MENDING, Own, State, compiled, patterns
 from shared.text.reading import incidents
 from shared.text.reading.incidents import Statement
 from shared.times.rfc3339 import timestamp

@@ -84,9 +84,7 @@ def is_named(model: str, providers: Mapping[str, ProviderSettings]) -> bool:
 
 
 def load_cross_encoder(
-    settings: RerankingSettings,
-    providers: Mapping[str, ProviderSettings],
-    cache: Path,
+    settings: RerankingSettings, providers: Mapping[str, ProviderSettings], cache: Path
 ) -> CrossEncoder:
     """Return the cross-encoder of a folder, or a provider's, or late interaction."""
     model = settings.model

@@ -72,11 +72,7 @@ def _by_words(
 
 
 def _by_meaning(
-    context: SearchContext,
-    plan: Plan,
-    vector: str,
-    ids: Sequence[UUID],
-    seconds: float,
+    context: SearchContext, plan: Plan, vector: str, ids: Sequence[UUID], seconds: float
 ) -> list[UUID]:
     """Return the entries as near as a search by meaning would require, of these."""
     live = context.models.live()

@@ -16,12 +16,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import class_row
 
-from shared.errors import (
-    ConflictError,
-    LogchordError,
-    NotFoundError,
-    WorkerLostError,
-)
+from shared.errors import ConflictError, LogchordError, NotFoundError, WorkerLostError
 from shared.ids import uuid7
 from shared.work.due_work import LEASE_SECONDS, MAX_STRIKES
 

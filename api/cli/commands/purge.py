@@ -91,11 +91,7 @@ def _meant(pool: Pool, tenant: str, ref: str) -> Ref:
 
 
 def _purge(
-    pool: Pool,
-    client: OpenSearch | None,
-    settings: Settings,
-    tenant: str,
-    meant: Ref,
+    pool: Pool, client: OpenSearch | None, settings: Settings, tenant: str, meant: Ref
 ) -> Purged:
     with connection(pool) as conn:
         done = purging.purge(conn, tenant, meant.source, meant.external_id)

@@ -11,12 +11,7 @@ from typing import Any
 import click
 
 from api.cli import api_client, output
-from api.operations.schemas.lag import (
-    chores_out,
-    drift_out,
-    loop_out,
-    stage_out,
-)
+from api.operations.schemas.lag import chores_out, drift_out, loop_out, stage_out
 from local import runner_state, stack
 from shared.embedding.vectors import live_models
 from shared.errors import LogchordError

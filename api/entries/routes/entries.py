@@ -37,10 +37,7 @@ from shared.entries.reading import read_entries, revisions
 from shared.entries.saving import write_rights
 from shared.entries.saving.save import tombstone
 from shared.entries.saving.validate import refuse_pulled
-from shared.errors import (
-    InvalidRequestError,
-    NotFoundError,
-)
+from shared.errors import InvalidRequestError, NotFoundError
 from shared.postgres.pool import connection
 from shared.search.query.result_detail import Detail
 from shared.stages import entry_stages

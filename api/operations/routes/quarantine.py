@@ -92,10 +92,7 @@ def get_quarantine(quarantine_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     responses=documented(409),
 )
 def retry_many(
-    body: RetryIn,
-    caller: Caller,
-    ctx: Ctx,
-    idempotency_key: IdempotencyKey = None,
+    body: RetryIn, caller: Caller, ctx: Ctx, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """As bulk work, in short commits; a stage that its budget paused goes on.
 

@@ -55,10 +55,7 @@ FILE_TYPES = sorted({kind.partition(";")[0] for kind in MEDIA_TYPES.values()})
     response_model=JobPage,
 )
 def list_jobs(
-    caller: Caller,
-    ctx: Ctx,
-    limit: PageSize = 20,
-    cursor: str | None = None,
+    caller: Caller, ctx: Ctx, limit: PageSize = 20, cursor: str | None = None
 ) -> Response:
     """The newest first; what they found stands at each job's own address.
 
@@ -209,10 +206,7 @@ def cancel_job(job_id: UUID, caller: Caller, ctx: Ctx) -> Response:
 
 
 async def _watched(
-    ctx: ApiContext,
-    job_id: UUID,
-    look: Callable[[int], JobSnapshot],
-    after: int,
+    ctx: ApiContext, job_id: UUID, look: Callable[[int], JobSnapshot], after: int
 ) -> AsyncIterator[bytes]:
     told = job_events.told_before(after)
     with ctx.searches.events.watch(job_id, told) as watch:

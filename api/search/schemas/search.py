@@ -5,13 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictBool,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from api.search.schemas import filters
 from api.search.schemas.absence import ContextAnswer, Coverage, Relaxation

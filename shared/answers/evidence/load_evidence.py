@@ -25,11 +25,7 @@ MOST_HITS, THREADS_READ = 10, 3
 
 
 def load_evidence(
-    pool: Pool,
-    plan: Plan,
-    facility: Facility,
-    page: Sequence[Shown],
-    timeout_ms: int,
+    pool: Pool, plan: Plan, facility: Facility, page: Sequence[Shown], timeout_ms: int
 ) -> list[EvidenceEntry]:
     """Return the best hits, and what else was written in the threads of the first.
 

@@ -36,11 +36,7 @@ WRITTEN: LiteralString = f"""
 
 
 def find_unwritten_words(
-    pool: Pool,
-    question: Question,
-    words: Sequence[str],
-    scope: Scope,
-    timeout_ms: int,
+    pool: Pool, question: Question, words: Sequence[str], scope: Scope, timeout_ms: int
 ) -> tuple[str, ...]:
     """Return the words that no entry has; none of them if that is not known in time."""
     if not words or timeout_ms <= 0:

@@ -12,11 +12,7 @@ import tenacity
 
 from shared.answers.answer_question import PreparedAnswer
 from shared.answers.prompt.context import Bounds
-from shared.answers.prompt.model_prompt import (
-    ModelPrompt,
-    PromptRules,
-    write_prompt,
-)
+from shared.answers.prompt.model_prompt import ModelPrompt, PromptRules, write_prompt
 from shared.answers.worded.check_sentence import Checker
 from shared.answers.worded.worded_answer import StreamedText, word_answer
 from shared.errors import (

@@ -36,10 +36,7 @@ def nothing(encoder: Encoder) -> Embedded:
 
 
 def embed(
-    content: Content,
-    encoder: Encoder,
-    answered: str = "",
-    known: bytes | None = None,
+    content: Content, encoder: Encoder, answered: str = "", known: bytes | None = None
 ) -> Embedded:
     """Return the vectors of an entry's title and text; slow, and touches no table.
 

@@ -53,8 +53,7 @@ def find_model_name(settings: Settings, url: str | None) -> str:
 
 
 def read_model_name(
-    settings: Settings,
-    opened: Callable[[], AbstractContextManager[Connection]],
+    settings: Settings, opened: Callable[[], AbstractContextManager[Connection]]
 ) -> str:
     """Return the model that searches read, asked over a connection opened for it."""
     first = model_names.choose_first_model(settings)

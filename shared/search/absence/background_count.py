@@ -116,11 +116,7 @@ class Overtime(Generic[T]):
         return known.found is not None and self._weigh(known.found) <= MANY_ROWS
 
     def _counted(
-        self,
-        key: Hashable,
-        count: Callable[[float], T],
-        seconds: float,
-        in_time: float,
+        self, key: Hashable, count: Callable[[float], T], seconds: float, in_time: float
     ) -> T:
         began = self._clock()
         found = count(seconds)

@@ -301,10 +301,7 @@ def _lateness(one: Unknown) -> float:
 
 
 def _meet(
-    start: datetime | None,
-    stop: datetime | None,
-    since: datetime | None,
-    end: datetime,
+    start: datetime | None, stop: datetime | None, since: datetime | None, end: datetime
 ) -> bool:
     if start is None and stop is None:
         return False
@@ -313,11 +310,7 @@ def _meet(
 
 
 def _count(
-    pool: Pool,
-    plan: Plan,
-    values: dict[str, Any],
-    left: Deadline,
-    in_time_ms: int,
+    pool: Pool, plan: Plan, values: dict[str, Any], left: Deadline, in_time_ms: int
 ) -> AgedCount[Counts] | None:
     """Return how many entries pass the filters; None: they were not counted in time.
 

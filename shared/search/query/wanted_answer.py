@@ -63,11 +63,7 @@ def choose_answering(
 
 
 def want_answer(
-    wanted: Wanted,
-    looks: Synthesis,
-    limits: AnswerLimits,
-    chosen: Chosen,
-    scope: Scope,
+    wanted: Wanted, looks: Synthesis, limits: AnswerLimits, chosen: Chosen, scope: Scope
 ) -> Synthesis | None:
     """Return how the answer is to be written; None: the hits alone are wanted."""
     if wanted and not limits.enabled:

@@ -28,10 +28,7 @@ def product(factors: Mapping[str, float]) -> float:
 
 
 def of_all(
-    fused: Sequence[Fused],
-    scores: Sequence[float],
-    facts: Facts,
-    ordering: Ordering,
+    fused: Sequence[Fused], scores: Sequence[float], facts: Facts, ordering: Ordering
 ) -> list[dict[str, float]]:
     """Return the factors of each hit that are not 1, by scores before any factor."""
     kin = facts.kin
@@ -139,10 +136,7 @@ def _has(hit: Fused, kin: Mapping[str, Kin]) -> dict[str, set[str]]:
 
 
 def _pulls(
-    fused: Sequence[Fused],
-    scores: Sequence[float],
-    kin: Mapping[str, Kin],
-    most: float,
+    fused: Sequence[Fused], scores: Sequence[float], kin: Mapping[str, Kin], most: float
 ) -> list[float]:
     """Return the pull of the best other hit of the same thread, by its score."""
     threads = [kin.get(hit.shown.entry_id, _ALONE).thread_id for hit in fused]

@@ -46,11 +46,7 @@ _BEFORE_SECONDS = 2.0
 
 
 def describe_engine_queries(
-    context: Lexicon,
-    plan: Plan,
-    conclusion: Conclusion,
-    known: Known,
-    left_ms: int,
+    context: Lexicon, plan: Plan, conclusion: Conclusion, known: Known, left_ms: int
 ) -> Mapping[str, object]:
     """Return the names, terms, phrases and queries of both engines.
 

@@ -20,11 +20,7 @@ from shared.search.ranking import fold
 from shared.search.ranking.ranked_hits import Order, Ranked
 from shared.search.response import response_parts, score_trace
 from shared.search.response.answer import Answer
-from shared.search.response.answer_fields import (
-    answer_fields,
-    is_of_model,
-    model_notes,
-)
+from shared.search.response.answer_fields import answer_fields, is_of_model, model_notes
 from shared.search.response.response_parts import ResponseParts
 from shared.search.response.search_answer import SearchAnswer, TotalCandidates
 from shared.search.results.conclude import Conclusion

@@ -62,9 +62,7 @@ NOTHING_KNOWN = Facts()
 
 
 def conclude(
-    plan: Plan,
-    arrived: Mapping[int, Sequence[Outcome]],
-    facts: Facts = NOTHING_KNOWN,
+    plan: Plan, arrived: Mapping[int, Sequence[Outcome]], facts: Facts = NOTHING_KNOWN
 ) -> Conclusion:
     """Rank the outcomes that have arrived; a branch without any counts as late."""
     told = [

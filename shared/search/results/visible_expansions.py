@@ -131,10 +131,7 @@ def ways_of(question: CompiledQuery, known: Known, facility: Facility) -> list[W
 
 
 def load_visible_expansions(
-    pool: Pool,
-    scope: Scope,
-    ways: Collection[Way],
-    entry_ids: Sequence[str],
+    pool: Pool, scope: Scope, ways: Collection[Way], entry_ids: Sequence[str]
 ) -> Became:
     """Return the expansions that occur in those of these entries the caller may see."""
     if not ways or not entry_ids:

@@ -16,9 +16,7 @@ __all__ = [
 ]
 
 
-def test_every_adapter_of_the_package_is_examined(
-    kit_subjects: list[Subject],
-) -> None:
+def test_every_adapter_of_the_package_is_examined(kit_subjects: list[Subject]) -> None:
     """An adapter without a stub has not been examined, and does not pass."""
     assert kit_subjects, "no conftest names a subject: pytest_logchord_subjects"
     assert without_subject(kit_subjects) == []

@@ -79,11 +79,7 @@ def outcomes_of(
 
 
 def _one(
-    branch: Branch,
-    one: Installed,
-    context: SearchContext,
-    *,
-    keep_back: bool,
+    branch: Branch, one: Installed, context: SearchContext, *, keep_back: bool
 ) -> Outcome:
     began = time.perf_counter()
     left = branch.ends_at - branch.now()
