@@ -9,7 +9,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString, TypeVar
 from uuid import UUID
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import listing
@@ -30,7 +30,7 @@ from shared.times.rfc3339 import timestamp
 if TYPE_CHECKING:
     from psycopg import Connection
 
-router = strict_router("/v1/changes", "entries")
+router = strict_router("/v1/changes", "entries", needs("read"))
 
 T = TypeVar("T")
 
@@ -48,7 +48,6 @@ _FOREVER_SECONDS = 100 * 365 * 86_400.0
     "",
     summary="List what changed",
     response_model=ChangePage,
-    dependencies=[Depends(needs("read"))],
 )
 async def list_changes(
     caller: Caller,

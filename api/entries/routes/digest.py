@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import Annotated
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 
 from api.context import Caller, Ctx, needs
 from api.entries import shift_digest, shift_times
@@ -19,7 +19,7 @@ from shared.text import door
 from shared.times.calendar import Clock
 from shared.times.rfc3339 import parse_time
 
-router = strict_router("/v1", "entries")
+router = strict_router("/v1", "entries", needs("search"))
 
 PREVIOUS, THIS = "previous_shift", "this_shift"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -29,7 +29,6 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
     "/digest",
     summary="What a shift should know of the time before it",
     response_model=ShiftDigest,
-    dependencies=[Depends(needs("search"))],
 )
 def get_digest(
     caller: Caller,

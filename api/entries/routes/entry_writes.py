@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Depends, Header, Request, Response
+from fastapi import Header, Request, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import entry_edit, until_indexed
@@ -34,7 +34,7 @@ class WriteRoute(StrictRoute):
         return (_MERGE, "application/json") if merges else ("application/json",)
 
 
-router = strict_router("", "entries", route_class=WriteRoute)
+router = strict_router("", "entries", needs("ingest"), route_class=WriteRoute)
 
 IfMatch = Annotated[
     str | None, Header(description='Write only if this is its ETag, such as `"r3"`.')
@@ -46,7 +46,6 @@ IfMatch = Annotated[
     summary="Replace one entry",
     response_model=PushedEntry,
     responses=documented(404, 409, 410, 412),
-    dependencies=[Depends(needs("ingest"))],
 )
 async def put_entry(
     entry_id: UUID,
@@ -73,7 +72,6 @@ async def put_entry(
     summary="Change fields of one entry",
     response_model=PushedEntry,
     responses=documented(404, 409, 410, 412),
-    dependencies=[Depends(needs("ingest"))],
     openapi_extra={
         "requestBody": {
             "content": {_MERGE: {"schema": {"$ref": "#/components/schemas/EntryPatch"}}}
@@ -105,7 +103,6 @@ async def patch_entry(
         201: {"model": PushedEntry, "description": "The entry is new."},
         **documented(404, 409, 410, 412),
     },
-    dependencies=[Depends(needs("ingest"))],
 )
 async def put_permalink(
     source: str,

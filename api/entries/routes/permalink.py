@@ -6,7 +6,7 @@ import re
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import Depends, Header, Request, Response
+from fastapi import Header, Request, Response
 
 from api.context import Caller, Ctx, needs
 from api.entries.entry_bodies import MAX_REVISION, answer
@@ -16,7 +16,7 @@ from api.strict_route import strict_router
 from shared.entries.reading import read_entries
 from shared.postgres.pool import connection
 
-router = strict_router("/e", "entries")
+router = strict_router("/e", "entries", needs("read"))
 
 REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
 TWIN = b".json"
@@ -30,7 +30,6 @@ TWIN = b".json"
         304: {"description": "Not changed since the revision named."},
         **documented(404, 410),
     },
-    dependencies=[Depends(needs("read"))],
 )
 def get_permalink(
     source: str,

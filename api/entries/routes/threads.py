@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from fastapi import Depends, Response
+from fastapi import Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries.entry_bodies import bodies
@@ -28,7 +28,7 @@ from shared.times.rfc3339 import timestamp
 if TYPE_CHECKING:
     from psycopg import Connection
 
-router = strict_router("/v1", "entries")
+router = strict_router("/v1", "entries", needs("read"))
 
 MAX_ENTRIES = 1000
 
@@ -38,7 +38,6 @@ MAX_ENTRIES = 1000
     summary="Read the thread of an entry",
     response_model=ThreadOut,
     responses=documented(404, 410),
-    dependencies=[Depends(needs("read"))],
 )
 def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Its members that the caller may see, oldest first; an entry alone is one.
@@ -58,7 +57,6 @@ def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     summary="Read a thread",
     response_model=ThreadOut,
     responses=documented(404),
-    dependencies=[Depends(needs("read"))],
 )
 def get_thread(thread_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Its members that the caller may see, oldest first, with state and timeline."""

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastapi import Depends, Response
+from fastapi import Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from api.operations.probes import Finding
     from shared.embedding.vectors.vector_tables import EmbeddingModel
 
-router = strict_router("/v1", "operations")
+router = strict_router("/v1", "operations", needs("read"))
 
 log = get_logger()
 
@@ -89,7 +89,6 @@ class Standing:
     "/lag",
     summary="How far each stage is behind",
     response_model=LagOut,
-    dependencies=[Depends(needs("read"))],
 )
 def get_lag(caller: Caller, ctx: Ctx) -> Response:
     """From the work table, not from the lengths of queues; counts are your own."""
@@ -102,7 +101,6 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
     "/status",
     summary="Components, versions, workers",
     response_model=StatusOut,
-    dependencies=[Depends(needs("read"))],
 )
 async def get_status(caller: Caller, ctx: Ctx) -> Response:
     """Workers by their own rows, so also with Redis down."""

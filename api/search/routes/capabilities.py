@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
-from fastapi import Depends
-
 from api.context import Ctx, needs
 from api.search.schemas.capabilities import Capabilities
 from api.strict_route import strict_router
@@ -26,7 +24,7 @@ from shared.search.retrieval.search_parameters import ParameterDescriptor
 from shared.settings.settings import Settings
 from shared.version import VERSION
 
-router = strict_router("/v1", "search")
+router = strict_router("/v1", "search", needs("search", counts_as="default"))
 
 # Each is a setting of the same name, or of the same name in a section.
 _LIMITS = (
@@ -48,7 +46,6 @@ _LIMITS = (
     "/capabilities",
     summary="What can be asked here",
     response_model=Capabilities,
-    dependencies=[Depends(needs("search", counts_as="default"))],
 )
 async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     """Modes with what they may be given, modules, filters, and the limits in force."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fastapi import Depends, Response
+from fastapi import Response
 
 from api.context import Ctx, needs
 from api.search.schemas.classify import Classified, ClassifyIn
@@ -14,14 +14,13 @@ from shared.answers.question.question_class import classify_question
 from shared.text import door
 from shared.times.rfc3339 import timestamp
 
-router = strict_router("/v1/classify", "search")
+router = strict_router("/v1/classify", "search", needs("search"))
 
 
 @router.post(
     "",
     summary="Tell whether a question is one for a logbook",
     response_model=Classified,
-    dependencies=[Depends(needs("search"))],
 )
 async def post_classify(body: ClassifyIn, ctx: Ctx) -> Response:
     """Answer by rules alone, without a model; nothing is searched."""

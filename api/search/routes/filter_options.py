@@ -18,7 +18,7 @@ from shared.search.query.filters import time_range
 from shared.search.query.plan import SearchQuery
 from shared.search.retrieval.modules import filter_options
 
-router = strict_router("/v1", "search")
+router = strict_router("/v1", "search", needs("search"))
 
 Values = Annotated[list[str] | None, Query(max_length=100)]
 Time = Annotated[str | None, Query(max_length=100)]
@@ -52,7 +52,6 @@ class AddressFilters:
     "/filter-options/{field}",
     summary="What a filter can be given here",
     response_model=FilterOptions,
-    dependencies=[Depends(needs("search"))],
 )
 def get_filter_options(
     field: OptionField,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.routes.search import fault_of, planned
@@ -53,7 +53,7 @@ class PlainRoute(StrictRoute):
         return marked
 
 
-router = strict_router("", "search", route_class=PlainRoute)
+router = strict_router("", "search", needs("search"), route_class=PlainRoute)
 
 
 @router.post(
@@ -61,7 +61,6 @@ router = strict_router("", "search", route_class=PlainRoute)
     summary="Search, in the plain shape",
     response_model=PlainResponse,
     responses=errors.documented(504),
-    dependencies=[Depends(needs("search"))],
 )
 async def post_search(
     body: PlainRequest, request: Request, caller: Caller, ctx: Ctx

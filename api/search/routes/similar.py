@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 
 from api.context import Caller, Ctx, needs
 from api.search.schemas.hits import SimilarEntries
@@ -17,7 +17,7 @@ from api.strict_route import strict_router
 from shared.search.query.plan import SearchQuery
 from shared.search.response import similar_hits
 
-router = strict_router("/v1/entries", "search")
+router = strict_router("/v1/entries", "search", needs("search"))
 
 MOST_DAYS = 36_500
 
@@ -27,7 +27,6 @@ MOST_DAYS = 36_500
     summary="Find what is like an entry",
     response_model=SimilarEntries,
     responses=documented(404, 410),
-    dependencies=[Depends(needs("search"))],
 )
 def get_similar(
     entry_id: UUID,

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from fastapi import Depends
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
@@ -40,7 +39,7 @@ EVENTS: dict[str, Any] = {
     "content": {"text/event-stream": {}},
 }
 
-router = strict_router("", "search")
+router = strict_router("", "search", needs("search"))
 
 
 @router.post(
@@ -48,7 +47,6 @@ router = strict_router("", "search")
     summary="Answer from known hits, as it is made",
     response_class=StreamingResponse,
     responses={**documented(404, 410), 200: EVENTS},
-    dependencies=[Depends(needs("search"))],
 )
 async def post_synthesize(
     body: SynthesisRequest, caller: Caller, ctx: Ctx
