@@ -55,7 +55,8 @@ class Asker:
         self._pool = ThreadPoolExecutor(64)
         self._client = system.client(system.key(scopes=("admin",)))
         self.waiting: list[Future[End]] = []
-        settings = Settings.load({"BROKER_URL": system.environment["SEARCH_REDIS_URL"]})
+        names = {"BROKER_URL", "SEARCH_REDIS_URL"} & system.environment.keys()
+        settings = Settings.load({name: system.environment[name] for name in names})
         self.redis: redis.Redis = redis_clients.jobs_redis(settings)
 
     def close(self) -> None:
