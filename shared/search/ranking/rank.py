@@ -155,7 +155,8 @@ def _scored(
             for hit in fused
         ]
         if all(one.whole for one in searched if one.hits):
-            whole = max(before, default=None)
+            # An entry that was asked for by its number alone has no score by words.
+            whole = max(before, default=0.0) or None
     else:
         before, named = [hit.rrf for hit in fused], "fused_minmax"
     found = factors.of_all(fused, before, facts, plan.ordering)

@@ -421,6 +421,13 @@ def test_a_hit_that_has_all_words_is_shown_however_much_better_others_are() -> N
     assert [*scores(rank([found], Facts(), asked))] == ["in its title", "twice"]
 
 
+def test_an_entry_that_has_only_the_number_asked_for_is_ranked_without_words() -> None:
+    found = replace(
+        words(hit("OPS-12", 0.0)), whole=True, exact=True, meant=("OPS-12",)
+    )
+    assert names(rank([found], Facts(), WORDS)) == ["OPS-12"]
+
+
 @pytest.mark.requirement("S1-35")
 def test_until_it_is_measured_whatever_matches_scores_more_than_a_half() -> None:
     found = [words(hit("a", 0.13))]
