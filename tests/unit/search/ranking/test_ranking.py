@@ -615,6 +615,7 @@ def shown(entry: str, score: float, source: str = "api", **parts: str) -> Ranked
         scores={},
         span=None,
         source=source,
+        confidence="high",
         **parts,  # type: ignore[arg-type]
     )
 
