@@ -1,8 +1,9 @@
 """The question of a branch: compiled once, and tried wider where it finds nothing.
 
 The branch that compares patterns looks them up in one statement. Words that may be
-misspelt are looked up only once nothing was found, so a question of plain words, as
-most are, needs no look-up. A fallback looks its words up again.
+misspelt are looked up only once nothing was found, or where any word is enough only if
+it is new to this process, so most questions of plain words need no look-up. A fallback
+looks its words up again.
 """
 
 from __future__ import annotations
@@ -208,12 +209,33 @@ def spelt_ahead(ask: Ask, asked: BranchQuery) -> BranchQuery:
     return replace(asked, spelt=_perhaps_meant(ask, asked))
 
 
+def respelt(ask: Ask, asked: BranchQuery, module: str) -> BranchQuery:
+    """Return the question with its misspelt words put right, if any word is enough.
+
+    One word that is spelt right finds so much that nobody would look for the others.
+    """
+    if not asked.plan.words.any_word:
+        return asked
+    asked = spelt_ahead(ask, asked)
+    for code, question in wider(ask, asked):
+        notes = (*asked.diagnostics, _note(module, code, _SAID[code]))
+        known = {**asked.known, **(asked.spelt or {})}
+        return replace(
+            asked, question=question, known=known, diagnostics=notes, spelt={}
+        )
+    return asked
+
+
 def wider(ask: Ask, asked: BranchQuery) -> Iterator[tuple[str, CompiledQuery]]:
     """Yield wider questions to search until one finds something, each with a code."""
     found = _perhaps_meant(ask, asked) if asked.spelt is None else asked.spelt
     if any(expansion.spellings for expansion in found.values()):
-        # One near spelling alone is not enough: all words are required again.
-        meant = with_all(replace(asked, known={**asked.known, **found}))
+        known = {**asked.known, **found}
+        if asked.plan.words.any_word:
+            plan, lexicon = asked.plan, asked.lexicon
+            yield "fuzzy_fallback", _compiled(plan, lexicon, known, asked.languages)
+            return
+        meant = with_all(replace(asked, known=known))
         if not meant.asks_more_than(asked.question):
             yield "fuzzy_fallback", meant
         # A word without a near spelling must not keep the others from being found.

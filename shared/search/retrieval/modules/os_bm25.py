@@ -74,6 +74,7 @@ def _search(
         return ModuleResult(skipped="empty_query")
     if not context.circuit.allows():
         return ModuleResult(skipped=CIRCUIT_OPEN)
+    asked = branch_query.respelt(ask, asked, "os_bm25")
 
     early: dict[CompiledQuery, tuple[Query, Callable[[], os_request.Answer]]] = {}
     following: list[tuple[str, CompiledQuery]] | None = None

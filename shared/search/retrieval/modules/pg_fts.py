@@ -91,6 +91,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     )
     if not asked.question.finds:
         return ModuleResult(skipped="empty_query")
+    asked = branch_query.respelt(ask, asked, "pg_fts")
     whole = branch_query.with_all(asked) if ask.plan.words.any_word else asked.question
 
     def matches(question: CompiledQuery) -> list[Match]:

@@ -334,6 +334,9 @@ def test_words_join_by_and_alone_and_by_or_beside_another_branch(
             ("hybrid", "HCM04 pump", set(), set()),
             ("hybrid", "vakuum", {"vacuum", "both"}, {"fuzzy_fallback"}),
             ("hybrid", "vakuum pmup", {"vacuum", "both"}, {"fuzzy_fallback"}),
+            # One word that is spelt right keeps no other from being put right.
+            ("hybrid", "good vakuum", {"vacuum", "both"}, {"fuzzy_fallback"}),
+            ("hybrid", "vakuum tripped", {"vacuum", "both"}, {"fuzzy_fallback"}),
             ("keyword", "good tripped", {"both", "vacuum"}, {"relaxed_to_any_term"}),
             # And what says how a thing is.
             ("hybrid", "QF12 off", {"off"}, set()),
