@@ -98,9 +98,13 @@ class EvidenceEntry:
 
     @cached_property
     def _around(self) -> list[Token]:
-        """Return the tokens of its title and tags, with which each sentence is read."""
+        """Return the tokens of title, tags and number; each sentence is read with them.
+
+        A number that is no name by itself, as 12, says too little.
+        """
         beside = "\n".join((*self.row.tags, *self.row.logbooks))
-        return [*self._title, *self._scan(beside)]
+        number = (one for one in self._scan(self.row.external_id) if not one.surface)
+        return [*self._title, *self._scan(beside), *number]
 
     @cached_property
     def context_terms(self) -> frozenset[str]:

@@ -99,3 +99,10 @@ def test_a_name_that_nobody_has_is_told_and_nothing_chosen() -> None:
     assert part.judgement.code == "unknown_name"
     assert [one.written for one in part.unnamed] == ["valve 9"]
     assert part.chosen == []
+
+
+def test_an_entry_asked_for_by_its_number_is_named() -> None:
+    mouse = made("The mouse was caught at nine.", external_id="OPS-20606")
+    part = answer("OPS-20606", mouse)
+    assert (part.judgement.status, part.unnamed) == ("grounded", ())
+    assert answer("OPS-20607", mouse).judgement.code == "unknown_name"
