@@ -23,8 +23,7 @@ def arranged(
     """Return the first runs of a window, page by page.
 
     While more than one source has hits, none gets more than its share of a page. Hits
-    over the share come back where the page stays short, and else on the next page. They
-    make no room for hits of no confidence.
+    over the share come back where the page stays short, and else on the next page.
     """
     together: dict[str, list[Ranked]] = {}
     for item in items:
@@ -49,17 +48,17 @@ def group_runs(items: Sequence[Ranked]) -> list[Run]:
 
 
 def _page(left: Sequence[Run], limit: int, source_share: float) -> list[int]:
-    sources = {run[0].source for run in left}
-    most = ceil(source_share * limit) if len(sources) > 1 else limit
+    sources = [run[0].source for run in left]
+    most = ceil(source_share * limit) if len(set(sources)) > 1 else limit
     chosen: list[int] = []
     capped: list[int] = []
     of_source: Counter[str] = Counter()
-    for number, (first, *_) in enumerate(left):
+    for number, source in enumerate(sources):
         if len(chosen) == limit:
             break
-        within = of_source[first.source] < most and first.confidence != "none"
+        within = of_source[source] < most
         (chosen if within else capped).append(number)
-        of_source[first.source] += within
+        of_source[source] += within
     return sorted([*chosen, *capped[: limit - len(chosen)]])
 
 

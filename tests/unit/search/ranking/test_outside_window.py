@@ -52,14 +52,6 @@ def test_a_place_behind_the_window_counts_the_share_of_each_source() -> None:
     ]
 
 
-def test_no_source_makes_room_for_hits_of_no_confidence() -> None:
-    ours = [hit(f"o{n}", 0.9 - n / 100, source="ours") for n in range(4)]
-    theirs = [hit(f"t{n}", 0.1 - n / 100, source="theirs") for n in range(2)]
-    plan = replace(with_ordering(MEANING, source_share=0.5), limit=2, window=4)
-    order = rank([meaning(*ours, *theirs)], Facts(), plan)
-    assert [item.entry_id for item in order.items] == ["o0", "o1", "o2", "o3"]
-
-
 def test_what_scored_too_low_keeps_its_score_and_its_place_among_all() -> None:
     order = rank([found(0.9, 0.3)], Facts(), with_ordering(MEANING, strict=True))
     (one,) = order.beyond

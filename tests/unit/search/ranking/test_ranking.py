@@ -615,7 +615,6 @@ def shown(entry: str, score: float, source: str = "api", **parts: str) -> Ranked
         scores={},
         span=None,
         source=source,
-        confidence="high",
         **parts,  # type: ignore[arg-type]
     )
 
