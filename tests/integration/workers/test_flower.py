@@ -80,6 +80,8 @@ def status(client: httpx2.Client, path: str) -> int:
 
 def succeeded(client: httpx2.Client) -> dict[str, dict]:
     """What Flower tells of tasks, once it has heard of one that is done."""
-    tasks = client.get("/api/tasks").json()
+    answer = client.get("/api/tasks")
+    # Flower says nothing (`write_error`) where a look at what it hears just now fails.
+    tasks = answer.json() if answer.status_code == 200 else {}
     done = [one for one in tasks.values() if one["state"] == "SUCCESS"]
     return tasks if done else {}
