@@ -217,13 +217,13 @@ def respelt(ask: Ask, asked: BranchQuery, module: str) -> BranchQuery:
     if not asked.plan.words.any_word:
         return asked
     asked = spelt_ahead(ask, asked)
-    for code, question in wider(ask, asked):
-        notes = (*asked.diagnostics, _note(module, code, _SAID[code]))
-        known = {**asked.known, **(asked.spelt or {})}
-        return replace(
-            asked, question=question, known=known, diagnostics=notes, spelt={}
-        )
-    return asked
+    wide = next(wider(ask, asked), None)
+    if wide is None:
+        return asked
+    code, question = wide
+    notes = (*asked.diagnostics, _note(module, code, _SAID[code]))
+    known = {**asked.known, **(asked.spelt or {})}
+    return replace(asked, question=question, known=known, diagnostics=notes, spelt={})
 
 
 def wider(ask: Ask, asked: BranchQuery) -> Iterator[tuple[str, CompiledQuery]]:
