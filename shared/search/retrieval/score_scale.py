@@ -78,7 +78,7 @@ def measure_scale(
     """
     with connection(pool) as conn:
         words = _sample_words(conn, chance)
-        if len(set(words)) < _FEWEST:
+        if len(words) < _FEWEST:
             return {}
         rows = conn.execute(_RANKED, {"words": [*map(quote_lexeme, words)]})
         best = {"ts_rank": ([row[0] for row in rows if row[0]], "entry_text")}
@@ -97,17 +97,22 @@ def _half(scores: Sequence[float]) -> float:
 
 
 def _sample_words(conn: Connection, chance: Random) -> list[str]:
-    """Return a word from each of some random entries, so common words come often."""
+    """Return a word from each of some random entries, each once.
+
+    Taken as often as it comes, one very common word more or less halves the scale of a
+    small logbook.
+    """
     about = max(1, entry_counts.estimate_entries(conn))
     percent = min(100.0, 100.0 * _ROWS_LOOKED_AT / about)
     given = {"percent": percent, "limit": SAMPLES}
-    found: list[str] = []
+    found: set[str] = set()
     for (stream,) in conn.execute(_TEXTS, given).fetchall():
         # The last word may be cut.
         terms = [one for one in stream.split()[:-1] if one != FILLER]
         some = chance.sample(terms, min(_LOOKED_AT, len(terms)))
-        found += [max(some, key=len)] if some else []
-    return found
+        if some:
+            found.add(max(some, key=len))
+    return sorted(found)
 
 
 def _best_scores(

@@ -46,9 +46,9 @@ def asked(logbook: Logbook, engine: str, query: str, limit: int = 10) -> ModuleR
     return result
 
 
-def measured(logbook: Logbook) -> dict[str, tuple[float, str]]:
+def measured(logbook: Logbook, seed: int = 5) -> dict[str, tuple[float, str]]:
     return score_scale.measure_scale(
-        logbook.pool, logbook.client, logbook.index, Random(5)
+        logbook.pool, logbook.client, logbook.index, Random(seed)
     )
 
 
@@ -67,6 +67,15 @@ def test_the_best_hit_of_a_usual_word_is_trusted_and_a_page_of_most_is_shown(
     lasts = [calibration.saturating(hits[-1].score, half) for hits in found]
     assert sum(score >= 0.5 for score in lasts) >= 0.9 * len(words)
     assert where == "entry_text" or where.startswith(logbook.index)
+
+
+@pytest.mark.requirement("S1-35")
+def test_the_scale_hardly_depends_on_which_entries_were_looked_at(
+    logbook: Logbook,
+) -> None:
+    written(logbook, 120)
+    scales = [measured(logbook, seed)["bm25"][0] for seed in range(20)]
+    assert max(scales) <= 1.25 * min(scales)
 
 
 def test_of_few_entries_nothing_is_learnt(logbook: Logbook) -> None:
