@@ -40,6 +40,8 @@ from shared.text.facility.facility import Facility
 
 # Shown beside a refusal.
 _NEAREST = 3
+# So many threads are told of to who asks what happened in a time.
+_MOST_LISTED = 5
 # Questions to ask instead, until two of them have an answer.
 _MOST_TRIED = 6
 # Whoever types a few words asks nothing whose meaning could be compared.
@@ -99,7 +101,8 @@ def prepare_answer(
     """
     context, plan, page, covered = found.context, found.plan, found.page, found.covered
     asked = plan.detail.synthesis
-    if asked is None or not page or not plan.asks_for_words:
+    asks = plan.asks_for_words or plan.time.is_inferred
+    if asked is None or not page or not asks:
         return None
     began = time.perf_counter()
     left = Deadline.after(timeout_ms)
@@ -121,6 +124,8 @@ def prepare_answer(
             compose_answer.say_outside(outside), "not_a_logbook_question", began
         )
         return PreparedAnswer(refused, plan, entries, marks)
+    if not plan.asks_for_words:
+        return PreparedAnswer(writer.list_newest(began), plan, entries, marks)
     parts = list_parts(plan, facility)
     if len(parts) == 1:
         read = [read_question(plan, facility)]
@@ -231,6 +236,23 @@ class _Writer:
         nearest = self._nearest()
         return self._answer(self._beside(said, nearest), nearest, context, began)
 
+    def list_newest(self, began: float) -> Answer:
+        """Return the first titles of the newest threads: what happened in a time."""
+        firsts: dict[str, EvidenceEntry] = {}
+        for one in self._entries:
+            if one.is_hit:
+                firsts.setdefault(one.thread, one)
+        told = self._begin(list(firsts.values())[:_MOST_LISTED])
+        context = ContextAnswer(
+            status="grounded",
+            code="blended" if len(told) > 1 else "single_lead",
+            summary=" ".join(" ".join(one.candidate.text.split()) for one in told),
+            reason=self._plan.reasoning,
+            grade="B" if self._unsearched else "A",
+            evidence=compose_answer.list_evidence(told),
+        )
+        return self._answer(self._sentences(told), told, context, began)
+
     def _is_answered(self, text: str) -> bool:
         """Tell whether the entries at hand answer a question, by their words alone."""
         question = read_part(text, text, self._facility)
@@ -283,10 +305,11 @@ class _Writer:
         )
 
     def _nearest(self) -> list[ScoredSentence]:
-        """Return the titles of the best hits, or how their texts begin."""
-        firsts = (
-            next(iter(one.candidates()), None) for one in self._entries[:_NEAREST]
-        )
+        return self._begin(self._entries[:_NEAREST])
+
+    def _begin(self, entries: Sequence[EvidenceEntry]) -> list[ScoredSentence]:
+        """Return the titles of entries, or how their texts begin."""
+        firsts = (next(iter(one.candidates()), None) for one in entries)
         return [
             ScoredSentence(one, 0.0, 0.0, is_of_kind=False)
             for one in firsts

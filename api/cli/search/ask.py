@@ -14,7 +14,7 @@ from api.cli.render.terminal import fact_width, local, plain
 from api.cli.render.text_layout import labelled
 from api.cli.search import absence, agent_turns, debug, sentences
 from api.cli.search.answer import at_other_times, say_diagnostics
-from api.cli.search.hit import HitLayout
+from api.cli.search.hit import HitLayout, render_hit
 from api.cli.search.question_words import QuestionCommand
 from api.cli.search.search import filters_of, times_of
 
@@ -100,8 +100,13 @@ def tell_answer(out: output.Output, answer: dict[str, Any]) -> None:
     """Print an answer to a person: in sentences, or why there is none."""
     page = HitLayout.here()
     is_answered = bool(answer["answer"])
-    for line in (sentences if is_answered else absence).lines(answer, page):
-        out.data(line)
+    if answer["results"] and not is_answered:
+        # Nothing was asked of them: they are listed.
+        for result in answer["results"]:
+            out.data(render_hit(result, page))
+    else:
+        for line in (sentences if is_answered else absence).lines(answer, page):
+            out.data(line)
     for line in at_other_times(answer.get("overflow"), page):
         out.data(line)
     say_diagnostics(out, answer, page)

@@ -20,7 +20,7 @@ from shared.search.query.result_detail import Synthesis
 from shared.search.response.end_search import Beside, end_search, store
 from shared.search.response.job_answer import JobReader, read_answer
 from tests.support.ended_searches import job_of
-from tests.support.fixtures.asking import ANNA, BEN, Asking
+from tests.support.fixtures.asking import ANNA, BEN, CLOCK, Asking
 
 BEGIN = datetime(2026, 3, 2, 6, tzinfo=UTC)
 VALVE = (
@@ -71,6 +71,32 @@ def test_the_cause_is_told_in_the_words_of_the_reply_with_its_mark(
     marks = re.findall(r"\[#(\S+)@1\]", told.answer)
     assert len(marks) == len(context["evidence"])
     assert list(dict.fromkeys(marks)) == list(told.sources)
+
+
+@pytest.mark.parametrize(
+    "query", ["what happened on 2 March 2026?", "was geschah am 2. M\u00e4rz 2026"]
+)
+def test_who_asks_what_happened_in_a_time_is_told_what_its_threads_are_about(
+    asking: Asking, query: str
+) -> None:
+    write_logbook(asking)
+    clock = replace(CLOCK, now=BEGIN + timedelta(days=9))
+    told = asking.answer_with_cards(query, clock=clock)
+
+    assert told.answer == (
+        "Gate valve 8 closed [#OPS-2@1]. "
+        "Turbine 2 of the cold box stopped on bearing [#OPS-3@1]. "
+        "Turbine 1 of the cold box was greased [#OPS-4@1]. "
+        "Coffee machine repaired [#OPS-5@1]."
+    )
+    assert told.context_answer is not None
+    assert told.context_answer["status"] == "grounded"
+    assert [one.label for one in told.citations] == ["OPS-2", "OPS-3", "OPS-4", "OPS-5"]
+
+
+def test_of_what_only_passes_filters_nothing_is_told(asking: Asking) -> None:
+    write_logbook(asking)
+    assert asking.answer_with_cards("source:api").answer is None
 
 
 def test_the_same_question_twice_has_the_same_answer(asking: Asking) -> None:

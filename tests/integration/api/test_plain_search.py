@@ -336,3 +336,8 @@ def test_a_question_typed_in_a_terminal_is_answered_with_its_sources(
     assert "[1] OPS-77  RF trip" in said
     refused = typed.run("ask", "why did RF cavity 7 trip?")
     assert "No entry that was found names cavity 7" in refused
+    told = typed.run("ask", "what happened on 3 March 2026")
+    assert "The arc detector of RF cavity 2 was replaced [1]." in told
+    listed = typed.run("ask", "source:api")
+    assert "api/OPS-79" in listed
+    assert "Nothing was found" not in listed

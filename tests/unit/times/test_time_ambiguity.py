@@ -184,6 +184,11 @@ READ = [
     ("BIS yesterday", "BIS", "yesterday", [YESTERDAY]),
     ("10 am yesterday", "10 am", "yesterday", [YESTERDAY]),
     ("DES letzte Woche", "DES", "letzte Woche", [LAST_WEEK]),
+    ("what's new since yesterday", "", "since yesterday", ["2024-06-10 22:00 to"]),
+    ("what was going on yesterday", "", "on yesterday", [YESTERDAY]),
+    ("was ist letzte Woche passiert?", "", "letzte Woche", [LAST_WEEK]),
+    ("was war gestern los", "", "gestern", [YESTERDAY]),
+    ("was war gestern mit DES los", "was war mit DES los", "gestern", [YESTERDAY]),
 ]
 
 

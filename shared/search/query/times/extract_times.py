@@ -15,13 +15,24 @@ from shared.times.time_phrases import TimePhrase
 # A question says its time in a few words: in a long text no more places are tried.
 MAX_LOOKS = 64
 _HAPPENED = ("happened", "occurred")
-# Words that only ask: with nothing else beside a time they are not searched for.
-_ASKING = frozenset(
+_ASKS = frozenset(
     (
         *("what", "which", "who", "when", "where", "did", "do", "does", *_HAPPENED),
-        *("any", "anything", "everything", "show", "list", "find", "give"),
-        *("me", "us", "entry", "entries", "there", "all"),
+        *("any", "anything", "everything", "new", "news", "show", "list", "find"),
+        *("going", "give", "me", "us", "entry", "entries", "there", "all"),
     )
+)
+# Words that only ask, in two languages: with nothing else beside a time they are not
+# searched for. No article is German, for it may be a name: `DES letzte Woche`.
+_ONLY_ASKING = (
+    _ASKS | function_words.WORDS["en"],
+    frozenset(
+        (
+            *("was", "wer", "wann", "wo", "welche", "gab", "gibt", "es", "ist", "war"),
+            *("passiert", "passierte", "geschah", "geschehen", "los", "vorgefallen"),
+            *("neues", "alles", "zeig", "zeige", "uns", "eintrag", "eintr\u00e4ge"),
+        )
+    ),
 )
 _SIGNS = ",;.:!?()[]"
 
@@ -142,7 +153,7 @@ def _is_begun(before: Node | None, clock: Clock) -> bool:
 
 def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
     plain = time_phrases.plain(words[place : place + 1])
-    if plain in _HAPPENED and place and words[place - 1].lower() in _ASKING:
+    if plain in _HAPPENED and place and words[place - 1].lower() in _ASKS:
         # `what happened yesterday` asks for all entries of that day.
         return False
     # `plain` may make several English words of one, as of `Nachtschicht`.
@@ -178,11 +189,10 @@ def _only_asks(node: Node | None) -> bool:
         case None:
             return True
         case Words(text):
-            plain = [time_phrases.plain([word]).strip(_SIGNS) for word in text.split()]
-            return all(
-                word in _ASKING or function_words.joins(word, "en")
-                for word in plain
-                if word
+            plain = text.lower().replace("\u2019", "'").split()
+            words = [word.strip(_SIGNS).removesuffix("'s") for word in plain]
+            return any(
+                all(not word or word in only for word in words) for only in _ONLY_ASKING
             )
         case And(parts):
             return all(_only_asks(part) for part in parts)
