@@ -22,7 +22,7 @@ from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.evidence.load_evidence import load_evidence
 from shared.answers.evidence.unwritten_words import find_unwritten_words
 from shared.answers.question import question_scope
-from shared.answers.question.answer_kinds import AnswerKind
+from shared.answers.question.answer_kinds import AnswerKind, find_kind
 from shared.answers.question.question import (
     Question,
     list_parts,
@@ -101,8 +101,7 @@ def prepare_answer(
     """
     context, plan, page, covered = found.context, found.plan, found.page, found.covered
     asked = plan.detail.synthesis
-    asks = plan.asks_for_words or plan.time.is_inferred
-    if asked is None or not page or not asks:
+    if asked is None or not page or not (plan.asks_for_words or _asks_of_time(plan)):
         return None
     began = time.perf_counter()
     left = Deadline.after(timeout_ms)
@@ -335,6 +334,11 @@ class _Writer:
             context=replace(context, citations=labels[: compose_answer.MOST_EVIDENCE]),
             took_ms=round((time.perf_counter() - began) * 1000, 3),
         )
+
+
+def _asks_of_time(plan: Plan) -> bool:
+    """Tell whether a question has nothing but a time; `who was there` is another."""
+    return plan.time.is_inferred and find_kind(plan.query) in {"what", "which"}
 
 
 def _never_written(_: Question, words: Sequence[str]) -> tuple[str, ...]:

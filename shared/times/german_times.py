@@ -83,6 +83,8 @@ _ENGLISH = frozenset(
 )
 # Spoken of the other way round, or in other words.
 _TURNED = (
+    # By itself it is the name of a shift.
+    (re.compile(r"(?<=day) fr(?:\u00fc|ue)h\b(?! shift)"), " morning"),
     (re.compile(r"\btoday morning\b"), "this morning"),
     (re.compile(r"\btoday night\b"), "this night"),
     # The shift of a day, and the night up to its morning.

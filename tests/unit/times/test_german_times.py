@@ -47,6 +47,8 @@ TABLE = [
     ("Pumpe vor einer Woche", "Pumpe a week ago", "Pumpe"),
     ("Pumpe in den letzten 3 Stunden", "Pumpe in the last 3 hours", "Pumpe"),
     ("Pumpe heute morgen", "Pumpe this morning", "Pumpe"),
+    ("Pumpe heute fr\u00fch", "Pumpe this morning", "Pumpe"),
+    ("Pumpe gestern fr\u00fch", "Pumpe yesterday morning", "Pumpe"),
     ("Pumpe gestern abend", "Pumpe yesterday evening", "Pumpe"),
     ("Pumpe am letzten Wochenende", "Pumpe on the last weekend", "Pumpe"),
     ("Pumpe seit der letzten Schicht", "Pumpe since the last shift", "Pumpe"),
