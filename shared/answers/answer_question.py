@@ -186,7 +186,12 @@ class _Writer:
         """
         chosen = [one for part in parts for one in part.chosen]
         worst = min(parts, key=lambda part: _WORST_FIRST.index(part.judgement.status))
-        paragraphs = map(self._paragraph, parts, refusals)
+        # Of a part that is refused with nothing chosen, what came nearest.
+        shown = [
+            part.chosen or (self._nearest() if said else [])
+            for part, said in zip(parts, refusals, strict=True)
+        ]
+        paragraphs = map(self._paragraph, shown, refusals)
         is_blended = len(parts) > 1 and worst.judgement.status == "grounded"
         replaced = any(compose_answer.is_replaced(one, self._values) for one in chosen)
         grade: Grade = worst.judgement.grade
@@ -207,7 +212,7 @@ class _Writer:
         )
         return self._answer(
             "\n\n".join(paragraphs),
-            chosen or self._nearest(),
+            [one for part in shown for one in part],
             ContextAnswer(
                 status=worst.judgement.status,
                 code="blended" if is_blended else worst.judgement.code,
@@ -290,10 +295,8 @@ class _Writer:
             absence.say_unknown(self._plan, self._covered),
         )
 
-    def _paragraph(self, part: PartAnswer, said: str) -> str:
-        if not said:
-            return self._sentences(part.chosen)
-        return self._beside(said, part.chosen or self._nearest())
+    def _paragraph(self, shown: Sequence[ScoredSentence], said: str) -> str:
+        return self._beside(said, shown) if said else self._sentences(shown)
 
     def _beside(self, said: str, nearest: Sequence[ScoredSentence]) -> str:
         return f"{said} Nearest: {self._sentences(nearest)}" if nearest else said

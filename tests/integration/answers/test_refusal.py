@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -92,6 +93,13 @@ def test_a_question_of_two_parts_is_told_once_what_was_searched(
     assert told.answer is not None
     assert [one.count("Searched: every source.") for one in told.answer.split("\n\n")]
     assert told.answer.count("Searched: every source.") == 1
+
+
+def test_what_came_nearest_to_a_refused_part_is_cited_too(logbook: Asking) -> None:
+    told = logbook.answer_with_cards("turbine 8 vs turbine 2")
+    assert told.answer is not None
+    marked = set(re.findall(r"\[#(\S+)@1\]", told.answer))
+    assert marked == {one.label for one in told.citations}
 
 
 def test_an_answer_is_not_told_what_was_searched(logbook: Asking) -> None:
