@@ -264,6 +264,8 @@ def list_questions(
         return [
             _replaced(question.text, one.written, name)
             for one in unnamed
+            # A side of a comparison is no question.
+            if one.written != question.text
             for name, _ in find_siblings(one, entries)
         ]
     # Without what it counts in, or denies, or most of its words it would be none.

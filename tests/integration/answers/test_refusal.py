@@ -100,6 +100,8 @@ def test_what_came_nearest_to_a_refused_part_is_cited_too(logbook: Asking) -> No
     assert told.answer is not None
     marked = set(re.findall(r"\[#(\S+)@1\]", told.answer))
     assert marked == {one.label for one in told.citations}
+    # The name of another turbine alone asks nothing.
+    assert context_of(told)["questions"] == []
 
 
 def test_an_answer_is_not_told_what_was_searched(logbook: Asking) -> None:
