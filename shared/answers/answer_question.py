@@ -22,7 +22,7 @@ from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.evidence.load_evidence import load_evidence
 from shared.answers.evidence.unwritten_words import find_unwritten_words
 from shared.answers.question import question_scope
-from shared.answers.question.answer_kinds import AnswerKind, find_kind
+from shared.answers.question.answer_kinds import find_kind
 from shared.answers.question.question import (
     Question,
     list_parts,
@@ -59,8 +59,8 @@ class PreparedAnswer:
     marks: Marks
     # Chosen and next best, those of each part; none where the question is refused.
     sentences: Sequence[ScoredSentence] = ()
-    # The kinds of answer that are asked for, and that the chosen sentences are of.
-    kinds: Sequence[AnswerKind] = ()
+    # The questions whose kind of answer the chosen sentences are of.
+    filled: Sequence[Question] = ()
     # What stands whoever words it: which slots are not filled and what was searched for
     # them; of a full answer what was not searched; and by what the values of entries
     # were replaced.
@@ -158,7 +158,7 @@ def prepare_answer(
         entries,
         marks,
         sentences,
-        [part.question.kind for part in answered if part.is_of_kind],
+        [part.question for part in answered if part.is_of_kind],
         unfilled,
         "" if unfilled else unsearched,
         values,

@@ -40,6 +40,8 @@ def choose_sentences(
         if any(is_told(one, other) for other in chosen):
             continue
         for other in [two for two in chosen if is_told(two, one)]:
+            if is_typed and other.is_of_kind and not one.is_of_kind:
+                continue
             # It tells all of that, and more.
             chosen.remove(other)
             left += len(other.candidate.text) + 1

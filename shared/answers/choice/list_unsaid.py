@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from shared.answers.evidence.evidence import EvidenceEntry
+from shared.answers.question.counts import UNIT_WORDS
 from shared.answers.question.plain_numbers import find_numbers
 from shared.answers.question.question import Question
 from shared.text.reading.quantities import Quantity, find_quantities
@@ -21,20 +22,7 @@ _LAST = re.compile(rf"(?i){_DENIAL}.*?(\w+)\W*$")
 # So near the verb a denial is its own; so many letters of it are alike in its forms.
 _NEAR, _LETTERS = 40, 4
 
-# The words of a dimension: its units as one says them, and what is measured in it.
-# Times are another kind of question; shares are written in words, `three quarters`.
-_UNIT_WORDS = {
-    "voltage": r"(?:kilo|milli|micro)?volts?",
-    "current": r"(?:kilo|milli|micro)?amp(?:ere|\u00e8re)?s?",
-    "power": r"(?:kilo|mega|milli)?watts?",
-    "frequency": r"(?:kilo|mega|giga)?hertz",
-    "pressure": r"(?:milli)?bars?|(?:hecto|kilo)?pascals?|torr",
-    "temperature": r"degrees?|kelvin|grad",
-    "length": r"(?:milli|centi|mikro|kilo)?met(?:er|re)[ns]?|microns?|inch(?:es)?",
-    "volume": r"(?:milli)?lit(?:er|re)[ns]?|gallons?",
-    "field": r"(?:milli)?tesla|gauss",
-    "money": r"euros?|dollars?|francs?|franken|EUR|USD|CHF",
-}
+# What is measured in a dimension.
 _MEASURES = {
     "voltage": r"voltages?|\w*spannung",
     "pressure": r"pressures?|\w*druck",
@@ -132,7 +120,7 @@ def find_unsaid_number(
 
 def _find_dimensions(question: Question) -> Iterator[tuple[str, str]]:
     """Yield the dimensions a question asks for, each with its word."""
-    for dimension, units in _UNIT_WORDS.items():
+    for dimension, units in UNIT_WORDS.items():
         counted = re.search(rf"{_HOW_MANY}({units})\b", question.text)
         if counted:
             yield counted[1], dimension
@@ -161,7 +149,7 @@ def _is_told(dimension: str, text: str) -> bool:
         return True
     ways = (source.get(dimension) for source in (_MEASURES, _ALSO))
     names = "|".join(one for one in ways if one)
-    told = rf"\b(?:{_UNIT_WORDS[dimension]})\b"
+    told = rf"\b(?:{UNIT_WORDS[dimension]})\b"
     if names:
         told += rf"|\d{_BESIDE}\b(?:{names})\b|\b(?:{names})\b{_BESIDE}\d"
     return re.search(f"(?i){told}", text) is not None

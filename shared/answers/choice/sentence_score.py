@@ -119,8 +119,8 @@ class SentenceScores:
     def _score(self, one: Candidate) -> ScoredSentence:
         entry, weights = one.entry, self._weights
         coverage = self.coverage(entry, one.terms | entry.context_terms)
-        of_kind = answer_kinds.is_of_kind(
-            self._question.kind, one.text, entry.row.language, self._people
+        of_kind = self._question.is_answered_by(
+            one.text, entry.row.language, self._people
         )
         score = weights.coverage * coverage + weights.entry * entry.score
         score += weights.kind * of_kind

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from shared.answers.question.counts import NUMERALS, find_counted
 from shared.text.reading.quantities import find_quantities
 
 AnswerKind = Literal[
-    "why", "when", "how_long", "how_much", "who", "where", "which", "what"
+    "why", "when", "how_long", "how_many", "how_much", "who", "where", "which", "what"
 ]
 # Tried in this order: `how long` is no `how`.
 _ASKS: dict[AnswerKind, re.Pattern[str]] = {
@@ -57,11 +58,7 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
         r"\b(?:which|welche[mnrs]?|quel(?:le)?s?|quale)\b", re.IGNORECASE
     ),
 }
-_NUMBER_WORDS = (
-    r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen"
-    r"|twenty|thirty|forty|sixty|ninety|half an?|an?|several|few|ein(?:e|en|er)?|zwei"
-    r"|drei|vier|f\u00fcnf|sechs|sieben|acht|neun|zehn|zw\u00f6lf|zwanzig)"
-)
+_NUMBER_WORDS = rf"(?:\d[\d.,]*|{NUMERALS}|half an?|an?|ein(?:e|en|er)?)"
 _DURATION = re.compile(
     rf"\b{_NUMBER_WORDS}(?:\s*(?:to|bis|-|\u2013)\s*{_NUMBER_WORDS})?"
     r"[\s-]*(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|h|hr?s?|hours?|days?|weeks?|months?"
@@ -114,7 +111,8 @@ def find_kind(question: str) -> AnswerKind:
     """Return the kind of answer that a question asks for; `what` if it says nothing."""
     for kind, asks in _ASKS.items():
         if asks.search(question):
-            return kind
+            is_count = kind == "how_much" and find_counted(question)
+            return "how_many" if is_count else kind
     return "what"
 
 
@@ -124,14 +122,23 @@ def names_cause(sentence: str) -> bool:
 
 
 def is_of_kind(
-    kind: AnswerKind, sentence: str, language: str, people: frozenset[str]
+    kind: AnswerKind,
+    counted: str,
+    sentence: str,
+    language: str,
+    people: frozenset[str],
 ) -> bool:
-    """Tell whether a sentence can be such an answer; `people` are folded names."""
+    """Tell whether a sentence can be such an answer; `people` are folded names.
+
+    `counted` is the pattern of what is counted, where that is asked for.
+    """
     match kind:
         case "why":
             return bool(_REASON.search(sentence))
         case "how_long":
             return bool(_DURATION.search(sentence))
+        case "how_many":
+            return bool(re.search(counted, sentence, re.IGNORECASE))
         case "how_much":
             return bool(_DIGIT.search(sentence)) or any(
                 find_quantities(sentence, language)

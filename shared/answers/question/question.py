@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from shared.answers.question import answer_kinds, numbered_things
 from shared.answers.question.answer_kinds import AnswerKind
+from shared.answers.question.counts import find_counted
 from shared.answers.question.empty_words import is_empty
 from shared.answers.question.numbered_things import NumberedThing
 from shared.search.query import modes, name_query, sub_queries
@@ -70,6 +71,16 @@ class Question:
     terms: dict[str, dict[str, str]] = field(hash=False)
     # Numbers, as they are written, that are no size, time or part of a name.
     numbers: tuple[str, ...] = ()
+    # The pattern of what is counted, where that is asked for.
+    counted: str = ""
+
+    def is_answered_by(
+        self, sentence: str, language: str, people: frozenset[str]
+    ) -> bool:
+        """Tell whether a sentence can be such an answer; `people` are folded names."""
+        return answer_kinds.is_of_kind(
+            self.kind, self.counted, sentence, language, people
+        )
 
     @property
     def called(self) -> tuple[QuestionName | NumberedThing, ...]:
@@ -123,6 +134,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         names=tuple(dict.fromkeys(names)),
         things=tuple(things),
         terms=_content_words(text, facility),
+        counted=find_counted(asked),
     )
 
 

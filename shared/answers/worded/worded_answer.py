@@ -19,7 +19,7 @@ from shared.answers.compose_answer import (
 )
 from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.model_prompt import ModelPrompt
-from shared.answers.question.answer_kinds import AnswerKind, is_of_kind
+from shared.answers.question.question import Question
 from shared.answers.worded.check_sentence import Checker, Flaw
 from shared.answers.worded.model_text import WrittenSentence, read_sentences
 from shared.search.response.answer import Answer
@@ -88,20 +88,20 @@ def word_answer(
     held = [one for one in sentences if one.flaw is None]
     is_refused = prepared.answer.context.status == "insufficient"
     is_poor = not held or len(held) < LEAST_SHARE * len(sentences)
-    if is_refused or is_poor or any(_is_lost(one, held) for one in prepared.kinds):
+    if is_refused or is_poor or any(_is_lost(one, held) for one in prepared.filled):
         return WordedAnswer(sentences, None)
     is_whole = len(held) == len(sentences)
     answer = _compose(prepared, prompt, held, is_whole=is_whole)
     return WordedAnswer(sentences, answer)
 
 
-def _is_lost(kind: AnswerKind, held: Sequence[CheckedSentence]) -> bool:
-    """Tell whether no sentence is of a kind: asked when, the model tells no time.
+def _is_lost(question: Question, held: Sequence[CheckedSentence]) -> bool:
+    """Tell whether no sentence is of its kind: asked when, the model tells no time.
 
     Why something happened is told in too many ways.
     """
-    return kind != "why" and not any(
-        is_of_kind(kind, one.text, cited.entry.row.language, cited.entry.people)
+    return question.kind != "why" and not any(
+        question.is_answered_by(one.text, cited.entry.row.language, cited.entry.people)
         for one in held
         for cited in one.cited
     )

@@ -93,6 +93,13 @@ def test_a_sentence_that_tells_all_of_another_and_more_takes_its_place() -> None
     assert choose_sentences([short, other, long], is_typed=False) == [other, long]
 
 
+def test_what_tells_all_of_it_but_what_is_asked_for_takes_not_its_place() -> None:
+    short, long = scored(words(0, 5), 2, is_of_kind=True), scored(words(0, 15), 1)
+    assert choose_sentences([long, short], is_typed=True) == [short, long]
+    both = scored(words(0, 15), 1, is_of_kind=True)
+    assert choose_sentences([short, both], is_typed=True) == [both]
+
+
 def test_what_is_chosen_is_told_oldest_first_and_as_it_stands_in_its_entry() -> None:
     late, early = scored(words(0, 5), 1, hours=9), scored(words(9, 5), 2, hours=1)
     made = entry("It stopped at noon. It was greased later.", 3, title="")

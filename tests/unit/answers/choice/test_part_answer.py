@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shared.answers.choice.answer_status import BEST_OF_KIND
 from shared.answers.choice.part_answer import (
     CLEAR_LEAD,
     COMPARED,
@@ -99,6 +100,17 @@ def test_a_name_that_nobody_has_is_told_and_nothing_chosen() -> None:
     assert part.judgement.code == "unknown_name"
     assert [one.written for one in part.unnamed] == ["valve 9"]
     assert part.chosen == []
+
+
+@pytest.mark.parametrize("others", [BEST_OF_KIND, BEST_OF_KIND - 1])
+def test_a_count_far_from_the_question_fills_no_slot(others: int) -> None:
+    part = answer(
+        "How many times was the dryer replaced?",
+        *(made(f"Dryer {n} was replaced on 3 May.", n) for n in range(1, others + 1)),
+        made("Drank coffee three times.", 99, score=0.1),
+    )
+    assert part.is_of_kind is (others < BEST_OF_KIND)
+    assert (part.judgement.code == "missing_kind") is not part.is_of_kind
 
 
 def test_an_entry_asked_for_by_its_number_is_named() -> None:

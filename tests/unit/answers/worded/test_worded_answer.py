@@ -14,12 +14,14 @@ from shared.answers.compose_answer import Marks, make_labels
 from shared.answers.prompt.context import AssembledContext
 from shared.answers.prompt.model_prompt import ModelPrompt
 from shared.answers.prompt.pseudonyms import Pseudonyms
+from shared.answers.question.question import read_part
 from shared.answers.worded.check_sentence import Checker
 from shared.answers.worded.model_text import Mark
 from shared.answers.worded.worded_answer import WordedAnswer, word_answer
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.response.answer import Answer, ContextAnswer, Grade, Status
 from shared.search.results.superseded import Other
+from shared.text.facility.facility import PLAIN
 from shared.times.calendar import Clock
 from tests.unit.answers.worded.test_check_sentence import entry
 
@@ -165,7 +167,8 @@ def test_a_value_that_was_replaced_is_said_to_be(text: str) -> None:
 
 
 def test_a_wording_that_loses_what_was_asked_for_is_no_answer() -> None:
-    asked_how_much = replace(GROUNDED, kinds=["how_much"])
+    text = "To how many bar had the air sagged?"
+    asked_how_much = replace(GROUNDED, filled=[read_part(text, text, PLAIN)])
     assert word(asked_how_much, MARKED).answer is not None
     told = "The gate valve closed because the air had sagged [1.1]."
     assert word(GROUNDED, told).answer is not None
