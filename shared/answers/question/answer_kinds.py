@@ -66,6 +66,12 @@ _DURATION = re.compile(
     r"|\b(?:overnight|all (?:night|day|week))\b",
     re.IGNORECASE,
 )
+# `At 1330 hours`, `0230 to 0250 hours`: a time of day, however it is counted.
+_CLOCK = re.compile(
+    r"\b(?:(?:at|by|until|since|from|between)(?: (?:about|around|approximately))?"
+    r"\s+(?:[01]\d|2[0-3])|0\d)[0-5]\d(?:\s*(?:-|to|and)\s*\d{4})?\s*h(?:(?:ou)?rs?)?\b",
+    re.IGNORECASE,
+)
 _DIGIT = re.compile(r"\d")
 # What calls something a cause in so many words.
 _CAUSES = (
@@ -136,7 +142,7 @@ def is_of_kind(
         case "why":
             return bool(_REASON.search(sentence))
         case "how_long":
-            return bool(_DURATION.search(sentence))
+            return bool(_DURATION.search(_CLOCK.sub("", sentence)))
         case "how_many":
             return bool(re.search(counted, sentence, re.IGNORECASE))
         case "how_much":

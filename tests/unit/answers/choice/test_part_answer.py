@@ -113,6 +113,17 @@ def test_a_count_far_from_the_question_fills_no_slot(others: int) -> None:
     assert (part.judgement.code == "missing_kind") is not part.is_of_kind
 
 
+def test_a_time_of_day_in_hours_is_not_how_long_it_took() -> None:
+    later = "Some 20 minutes later the alignment of injection was restored."
+    event = made(
+        "At approximately 0230 hours injection was removed from its alignment. "
+        f"{later} From 1330 to 1509 hours removed injection was discussed."
+    )
+    part = answer("How long was injection removed from its alignment?", event)
+    assert part.chosen[0].candidate.text == later
+    assert [one.is_of_kind for one in part.chosen] == [True, False, False]
+
+
 def test_an_entry_asked_for_by_its_number_is_named() -> None:
     mouse = made("The mouse was caught at nine.", external_id="OPS-20606")
     part = answer("OPS-20606", mouse)
