@@ -194,7 +194,7 @@ class _Writer:
         paragraphs = map(self._paragraph, shown, refusals)
         is_blended = len(parts) > 1 and worst.judgement.status == "grounded"
         replaced = any(compose_answer.is_replaced(one, self._values) for one in chosen)
-        grade: Grade = worst.judgement.grade
+        grade: Grade = max(part.judgement.grade for part in parts)
         if grade == "A" and (replaced or self._unsearched):
             grade = "B"
         offered = dict.fromkeys(

@@ -67,6 +67,8 @@ class Support:
     # What the question says did not happen, or counts in, where no entry does so:
     # `not trip`, `volts`.
     unsaid: tuple[str, ...] = ()
+    # Why something happened is asked, and all that is chosen says that it did.
+    is_echo: bool = False
 
 
 def ground(
@@ -79,7 +81,8 @@ def ground(
 ) -> Judgement:
     """Judge an answer by its slots first: similarity alone cannot refuse.
 
-    Why something happened is told in too many ways: no sentence need say `because`.
+    Why something happened is told in too many ways: no sentence need say `because`, but
+    where none does the answer is no A.
     A time before all that is loaded whole is why there is no answer, not the words.
     """
     judgement = _judge(scored, chosen, support, thresholds, needs_kind=needs_kind)
@@ -101,7 +104,8 @@ def _judge(
         return Judgement("insufficient", "unknown_name", "D", unsupported)
     if not chosen:
         return Judgement("insufficient", "no_results", "D", unsupported)
-    if needs_kind and not any(one.is_of_kind for one in scored[:BEST_OF_KIND]):
+    is_of_kind = any(one.is_of_kind for one in scored[:BEST_OF_KIND])
+    if support.is_echo or (needs_kind and not is_of_kind):
         return Judgement("insufficient", "missing_kind", "D", unsupported)
     if support.unsaid:
         unsupported = tuple(dict.fromkeys((*unsupported, *support.unsaid)))
@@ -129,4 +133,5 @@ def _judge(
             return Judgement("clarify", "ambiguous_query", "D", unsupported)
     entries = {one.candidate.entry.row.entry_id for one in chosen}
     code = "single_lead" if len(entries) == 1 else "blended"
-    return Judgement("grounded", code, "A" if covers else "B", unsupported)
+    is_filled = covers and any(one.is_of_kind for one in chosen)
+    return Judgement("grounded", code, "A" if is_filled else "B", unsupported)

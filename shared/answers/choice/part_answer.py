@@ -86,6 +86,10 @@ def answer_part(
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
         unsaid=list_unsaid(question, cited),
+        is_echo=question.kind == "why"
+        and not any(
+            one.is_of_kind or scores.count_added(one.candidate) for one in chosen
+        ),
     )
     judgement = answer_status.ground(
         scored, chosen, support, needs_kind=question.kind != "why"

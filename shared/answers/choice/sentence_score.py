@@ -128,13 +128,16 @@ class SentenceScores:
             score += weights.reply * entry.is_reply
             score += weights.cause * answer_kinds.names_cause(one.text)
             if one.start is None:
-                score += weights.title - weights.echo * self._is_echo(entry)
+                is_echo = self.count_added(one) < _LEAST_ADDED
+                score += weights.title - weights.echo * is_echo
         return ScoredSentence(one, score, coverage, of_kind)
 
-    def _is_echo(self, entry: EvidenceEntry) -> bool:
-        """Tell whether a title says hardly more than the question."""
+    def count_added(self, one: Candidate) -> int:
+        """Return how many words a title or sentence has that the question has not."""
+        entry = one.entry
+        words = entry.title_words if one.start is None else entry.words_in(one.text)
         wanted = self._question.terms_in(entry.language).values()
-        return len(entry.title_words.difference(wanted)) < _LEAST_ADDED
+        return len(words.difference(wanted))
 
     def coverage(self, entry: EvidenceEntry, terms: frozenset[str]) -> float:
         """Return the share of the question's words that are among terms."""

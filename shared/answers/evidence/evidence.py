@@ -114,14 +114,14 @@ class EvidenceEntry:
     @cached_property
     def title_words(self) -> frozenset[str]:
         """Return the terms of the words of its title that mean something; no names."""
-        title = self.row.title
-        begins = len(title) - len(cut_reply_marks(title))
+        return self.words_in(cut_reply_marks(self.row.title))
+
+    def words_in(self, text: str) -> frozenset[str]:
+        """Return the terms of a text's words that mean something; no names."""
         return frozenset(
             one.term
-            for one in self._title
-            if one.start >= begins
-            and one.kind is None
-            and is_content_word(one.surface or "")
+            for one in self._scan(text)
+            if one.kind is None and is_content_word(one.surface or "")
         )
 
     @cached_property

@@ -51,6 +51,22 @@ def test_a_clear_leader_answers_alone_and_else_both_do(
     assert part.judgement.code == ("single_lead" if is_alone else "blended")
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "grade"),
+    [
+        ("BUCKET CYLINDER LEAKING", "missing_kind", "D"),
+        ("Bucket cylinder leaked, wiper seal gone.", "single_lead", "B"),
+        ("Bucket cylinder leaked due to wear.", "single_lead", "A"),
+    ],
+)
+def test_what_only_says_that_it_happened_is_not_why(
+    text: str, code: str, grade: str
+) -> None:
+    part = answer("Why did the bucket cylinder leak?", made(text))
+    assert (part.judgement.code, part.judgement.grade) == (code, grade)
+    assert part.is_of_kind is (grade == "A")
+
+
 def test_a_question_of_another_kind_is_answered_by_all() -> None:
     part = answer("valve 8 closed", made(CAUSE, 1), made(OTHER, 2, score=0.1))
     assert len(part.chosen) == 2
