@@ -55,7 +55,7 @@ def split_text(
     marks = _marks(text, query, language, facility)
     found: list[Stretch] = []
     at = 0
-    for number, (start, end) in enumerate(split_sentences(text[:MAX_CHARACTERS]), 1):
+    for number, (start, end, _) in enumerate(split_sentences(text[:MAX_CHARACTERS]), 1):
         if at < start:
             found.append(Stretch(None, [Piece(text[at:start], is_marked=False)]))
         found.append(Stretch(number, [*_pieces(text, start, end, marks)]))

@@ -28,6 +28,8 @@ CitationStyle = Literal["id", "numeric"]
 MOST_EVIDENCE = 5
 _FIT = re.compile(r"[^\[\]\s@]{1,64}")
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
+# Where a sentence is too long to be told whole.
+_CUT = "\u2026"
 _BLANK_BEFORE_END = re.compile(r"\s+(?=[.!?:;,])")
 MOST_QUESTIONS = 2
 _OUTSIDE: dict[Outside, str] = {
@@ -214,7 +216,10 @@ def _plain(one: ScoredSentence) -> str:
     text = " ".join(one.candidate.text.split())
     if one.candidate.start is None:
         text = cut_reply_marks(text)
-    return strip_marks(text)
+    text = strip_marks(text)
+    if one.candidate.goes_on:
+        text = f"{_CLOSED.sub('', text)} {_CUT}"
+    return f"{_CUT} {text}" if one.candidate.is_rest else text
 
 
 def close_sentence(sentence: str, mark: str) -> str:
@@ -222,7 +227,9 @@ def close_sentence(sentence: str, mark: str) -> str:
     bare = _CLOSED.sub("", sentence)
     end = sentence[len(bare) :].strip()
     end = end if end in {"!", "?"} else "."
-    return f"{bare} {mark}{end}" if mark else f"{bare}{end}"
+    if mark:
+        return f"{bare} {mark}{end}"
+    return bare if bare.endswith(_CUT) else f"{bare}{end}"
 
 
 def say_outside(outside: Outside) -> str:

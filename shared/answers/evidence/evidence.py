@@ -37,6 +37,9 @@ class Candidate:
     end: int | None
     # The terms of the sentence; names with all terms that find them.
     terms: frozenset[str]
+    # Whether it is the rest of a sentence that is too long, and whether that goes on.
+    is_rest: bool = False
+    goes_on: bool = False
 
     @property
     def place(self) -> tuple[str, int]:
@@ -149,13 +152,16 @@ class EvidenceEntry:
         if len(title.split()) >= _LEAST_WORDS:
             yield Candidate(self, title, None, None, _terms(self._title))
         starts = [one.start for one in self._tokens]
-        for start, end in split_sentences(self.text):
+        goes_on = False
+        for start, end, goes_further in split_sentences(self.text):
+            is_rest, goes_on = goes_on, goes_further
             inside = self._tokens[bisect_left(starts, start) : bisect_left(starts, end)]
             # `Nobody hurt.` is a sentence; without its full stop it heads something.
             is_closed = self.text[end - 1] in ".!"
             if len(inside) < _LEAST_WORDS - is_closed:
                 continue
-            yield Candidate(self, self.text[start:end], start, end, _terms(inside))
+            text, terms = self.text[start:end], _terms(inside)
+            yield Candidate(self, text, start, end, terms, is_rest, goes_on)
 
     def _scan(self, text: str) -> list[Token]:
         return list(scan(text, self.language, self.facility))

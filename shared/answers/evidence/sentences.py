@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 # A sentence of a log that never ends is cut between two words.
 MAX_CHARACTERS = 300
-_SOFT_END = re.compile(r"[;:]\s|\s[-\u2013]\s|,\s")
+_SOFT_END = re.compile(r"[;:,]\s|\s(?:--?|[\u2013\u2014])\s")
 _LINE = re.compile(r"[^\n]+")
 _END = re.compile(r"[.!?]+[\"')\]\u201c\u201d]*\s+(?=[^a-z\s])")
 # What ends in a point and no sentence with it.
@@ -17,8 +17,8 @@ _ABBREVIATED = re.compile(
     r"|ggf|evtl|usw|etc|inkl|vgl|abt|tel|op|rev|z\.b|d\.h|u\.a|e\.g|i\.e)|\b[A-Z])\.\Z",
     re.IGNORECASE,
 )
-# A new point of a list begins a sentence.
-_LISTED = re.compile(r"\s*(?:[-*\u2022>+#]|\d{1,2}[.)]\s|\d{1,2}:\d{2})")
+# A new point of a list begins a sentence; `#20` is a number.
+_LISTED = re.compile(r"\s*(?:[-*\u2022>+]|#+\s|\d{1,2}[.)]\s|\d{1,2}:\d{2})")
 # Where an editor broke lines, most reach nearly as far as the longest one.
 _MOST_WRAPPED, _LEAST_WRAPPED, _REACHES = 100, 40, 0.6
 
@@ -28,11 +28,13 @@ class Span(NamedTuple):
 
     start: int
     end: int
+    # Whether its sentence, which is too long, goes on in the next stretch.
+    goes_on: bool = False
 
 
 def split_sentences(text: str) -> Iterator[Span]:
     """Yield where each sentence stands, in order; blanks belong to none."""
-    for start, end in _paragraphs(text):
+    for start, end, _ in _paragraphs(text):
         begin = start
         for match in _END.finditer(text, start, end):
             last = match.start() + 1
@@ -87,7 +89,7 @@ def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
         ends = [one.end() for one in _SOFT_END.finditer(text, start, most)]
         cut = ends[-1] if ends and ends[-1] - start > MAX_CHARACTERS // 3 else 0
         cut = cut or text.rfind(" ", start + 1, most) + 1 or most
-        yield Span(start, len(text[:cut].rstrip()))
+        yield Span(start, len(text[:cut].rstrip()), goes_on=True)
         start = cut
         while start < end and text[start].isspace():
             start += 1

@@ -46,7 +46,7 @@ def read_sentences(text: str, marks: Mapping[str, Mark]) -> list[WrittenSentence
     plain = _NUMBERED.sub("\u2022 ", _EMPHASIS.sub("", text))
     plain = _MARKED_LINE.sub("\n\n", plain)
     pieces: list[str] = []
-    for start, end in split_sentences(plain):
+    for start, end, _ in split_sentences(plain):
         piece = plain[start:end].strip()
         leading = _LEADING.match(piece)
         if leading and pieces and not _MARK.search(pieces[-1]):

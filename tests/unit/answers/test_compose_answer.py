@@ -36,6 +36,7 @@ ENTRIES = [
 ]
 OLD, BETWEEN, NEW = ENTRIES
 MARKS = Marks(make_labels(ENTRIES))
+UNMARKED = Marks({}, is_shown=False)
 NEWER = Other(
     entry_id=OLD.row.entry_id,
     device="qf 1",
@@ -65,6 +66,16 @@ def test_sentences_are_told_oldest_first_each_with_its_mark() -> None:
         "QF1 current is 3.2 A since noon [#OPS-1@1]."
         " QF1 current is 3.5 A by now [#OPS-3@1]."
     )
+
+
+def test_what_is_cut_is_told_with_what_says_so() -> None:
+    clause = "the pump was stopped by the operator on shift "
+    (long,) = [entry(f"{4 * clause}, {4 * clause}again.", title="")]
+    for marks, mark in ((Marks(make_labels([long])), " [#OPS-1@1]."), (UNMARKED, "")):
+        told = write_sentences(scored(long), marks, {}, "UTC")
+        assert told == (
+            f"{4 * clause}\u2026{mark} \u2026 {4 * clause}again{mark or '.'}"
+        )
 
 
 def test_a_value_that_replaces_another_one_leads() -> None:

@@ -12,7 +12,7 @@ from shared.answers.evidence.sentences import MAX_CHARACTERS, split_sentences
 
 
 def split(text: str) -> list[str]:
-    return [text[start:end] for start, end in split_sentences(text)]
+    return [text[start:end] for start, end, _ in split_sentences(text)]
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,31 @@ def test_a_sentence_without_end_is_cut_between_words() -> None:
     assert all(one.endswith("beam") for one in pieces)
 
 
+@pytest.mark.parametrize("mark", [",", ";", ":", " -", " --", " \u2014"])
+def test_a_long_sentence_is_cut_behind_a_clause_and_says_so(mark: str) -> None:
+    clause = "the pump was stopped by the operator on shift then" * 3
+    text = f"{clause}{mark} {clause} and so on in the next shift."
+    (first, begun), (rest, goes_on) = (
+        (text[start:end], goes_on) for start, end, goes_on in split_sentences(text)
+    )
+    assert (first, rest.startswith("the pump")) == (f"{clause}{mark}", True)
+    assert (begun, goes_on) == (True, False)
+
+
+def test_a_number_with_its_sign_heads_no_line() -> None:
+    text = (
+        "This will prevent the possibility of pressurizing the piping at\n"
+        "#LP-20 and eliminate the potential for this problem."
+    )
+    assert split(text) == [text]
+    assert len(split("# first point\n# second point")) == 2
+
+
 @given(st.text(alphabet="aB .!?\n-1)\u00e4", max_size=400))
 def test_sentences_stand_in_the_text_in_order_and_lose_nothing_but_blanks(
     text: str,
 ) -> None:
     spans = list(split_sentences(text))
     assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
-    kept = "".join(text[start:end] for start, end in spans)
+    kept = "".join(text[start:end] for start, end, _ in spans)
     assert "".join(kept.split()) == "".join(text.split())

@@ -38,7 +38,7 @@ def test_what_speaks_to_a_model_is_told_from_what_is_reported():
             said = [
                 one for one in split_sentences(text) if wanted in text[one[0] : one[1]]
             ]
-            assert all(gives_orders(text[start:end]) for start, end in said), text
+            assert all(gives_orders(text[start:end]) for start, end, _ in said), text
     for reported in (
         "Gate valve 8 closed because the compressed air had sagged.",
         "The operator said to ignore alarm 7.",
