@@ -186,7 +186,7 @@ class _Writer:
         """
         chosen = [one for part in parts for one in part.chosen]
         worst = min(parts, key=lambda part: _WORST_FIRST.index(part.judgement.status))
-        # Of a part that is refused with nothing chosen, what came nearest.
+        # Beside a refusal with nothing chosen stands what came nearest.
         shown = [
             part.chosen or (self._nearest() if said else [])
             for part, said in zip(parts, refusals, strict=True)
