@@ -28,6 +28,7 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
     ),
     "how_much": re.compile(
         r"\bhow (?:much|many|deep|full|high|low|large|big|far|fast|hot|cold|strong)\b"
+        r"|\b(?:how|wie) (?:often|frequently|oft|h\u00e4ufig)\b"
         r"|\bwie (?:viele?|hoch|tief|gro\u00df|voll|weit|hei\u00df|kalt|stark)\b"
         r"|\b(?:at )?(?:what|which) (?:fraction|share|percentage|current|voltage"
         r"|pressure|temperature|limit|value|price|cost|rate|size|availability|noise"

@@ -34,14 +34,18 @@ _MEASURED = re.compile(
 # The first plural behind `how many`, else the next word.
 _COUNTED = re.compile(
     r"\b(?:how many (?:(?:[\w-]+ ){0,2}?(?P<plural>(?!(?:is|was|has|does)\b)\w+s)\b"
-    r"|(?P<next>\w+))|wie viele (?P<viele>\w+))",
+    r"|(?P<next>\w+))|wie viele (?P<viele>\w+)"
+    r"|(?:how|wie) (?P<often>often|frequently|oft|h\u00e4ufig)\b)",
     re.IGNORECASE,
 )
 # `How many times was it replaced in May` counts replacements, too.
-_TIMES = frozenset({"times", "occasions", "male", "mal"})
+_TIMES = frozenset(
+    {"times", "occasions", "male", "mal", "often", "frequently", "oft", "h\u00e4ufig"}
+)
 _HAPPENED = re.compile(
-    r"\btimes \w+ .*?(?P<verb>\w+)(?: (?:in|on|at|since|during|this|last|by|for|from"
-    r"|between|with|due|after|before|because|while|when)\b.*)?[\s?.!]*\Z",
+    r"\b(?:times|often|frequently) \w+ .*?(?P<verb>\w+)(?: (?:in|on|at|since|during"
+    r"|this|last|by|for|from|between|with|due|after|before|because|while|when)\b.*)?"
+    r"[\s?.!]*\Z",
     re.IGNORECASE,
 )
 # A part of no name, decimal or date, and no number of a thing: `No. 3`, `#3`.
@@ -79,7 +83,7 @@ def find_counted(question: str) -> str:
     asked = _COUNTED.search(question)
     if asked is None:
         return ""
-    noun = asked["plural"] or asked["next"] or asked["viele"]
+    noun = str(asked[asked.lastgroup or 0])
     if noun.lower() in _TIMES:
         happened = _HAPPENED.search(question)
         if happened is None:

@@ -30,7 +30,7 @@ _ASKING_WORDS = """
     set right in on by to up towards at with full warum wann wie lange viel viele wer
     wem wen wo wohin woher welche welcher welches ist sind war waren wurde wurden wird
     hat haben kann konnte soll muss noch jetzt gab gibt ursache grund passiert geschah
-    zeige sage
+    zeige sage often oft
 """
 _ASKING = frozenset(_ASKING_WORDS.split())
 

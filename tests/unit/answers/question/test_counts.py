@@ -8,6 +8,7 @@ from shared.answers.question.question import read_part
 from shared.text.facility.facility import PLAIN
 
 TIMES = "How many times did unit 2 trip in May?"
+OFTEN = "How often did unit 2 trip in May?"
 REPLACED = "how many times was the bucket tooth replaced"
 HOSES = "How many hydraulic hoses were replaced?"
 SEEDS = "How many I-125 seeds were lost?"
@@ -29,6 +30,8 @@ def counts(question: str, sentence: str) -> bool:
         (TIMES, "It has never tripped."),
         (TIMES, "Unit 2 had 4 trips."),
         (TIMES, "Two more unexplained trips of unit 2."),
+        (OFTEN, "Unit 2 had 4 trips."),
+        ("Wie oft fiel sie aus?", "Sie fiel zweimal aus."),
         (REPLACED, "After 5 replacements we stopped."),
         ("Wie viele Male fiel sie aus?", "Sie fiel zweimal aus."),
         (HOSES, "Replaced 3 hoses."),
@@ -55,6 +58,7 @@ def test_a_number_before_what_is_asked_for_counts_it(
     [
         (TIMES, "Unit 2 tripped on low level."),
         (TIMES, "Unit 2 trips on low level."),
+        (OFTEN, "Unit 2 trips on low level."),
         (TIMES, "It tripped on 3 May 1999 at 02:30."),
         (TIMES, "It tripped at 92 degrees."),
         (TIMES, "The level was 3 times higher."),
