@@ -345,7 +345,8 @@ def make_plan(
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
-        intent=intent.classify_intent(asked, text, is_exact=is_exact),
+        # A question of nothing but a time has no word left, and asks all the same.
+        intent=intent.classify_intent(asked or lifted.tree, text, is_exact=is_exact),
         ends_in_chord=by_model or wanted_answer.reasons_itself(chosen.mode),
         without_opensearch=not limits.opensearch,
     )

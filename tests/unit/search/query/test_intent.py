@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
+from shared.times.calendar import Clock
 from tests.unit.search.query.test_plan import SCOPE
 
 PARTS = "auto searches each part by itself: several things are asked for"
@@ -126,3 +129,11 @@ def test_a_plan_says_what_its_question_is_for(query: str, intent: str) -> None:
         plan = _plan(query, mode)
         assert plan.intent == intent
         assert Plan.from_json(plan.to_json()).intent == intent
+
+
+def test_a_question_of_nothing_but_a_time_is_for_what_it_asks() -> None:
+    clock = Clock(datetime(2026, 11, 27, 8, tzinfo=UTC))
+    plan = make_plan(
+        SearchQuery("what happened last night"), SCOPE, PlanLimits(), clock
+    )
+    assert (plan.tree, plan.intent) == (None, "timeline")
