@@ -49,8 +49,8 @@ _LOOSE = frozenset(
             "before",
         ),
         *("after", "older", "newer", "next", "previous", "since", "now"),
-        *("mon", "tue", "wed", "thu", "fri", "sat", "sun", "jan", "feb", "mar"),
-        *("apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"),
+        *("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
+        *time_phrases.SHORT_MONTHS,
     )
 )
 # What a half of a choice begins or ends with: `this and last week`, `3 or 4 days ago`.
@@ -60,6 +60,7 @@ _HALVES = frozenset(
         *("at", "before", "after", "during", "in", "past"),
     )
 )
+_MONTHS = time_phrases.MONTHS | time_phrases.SHORT_MONTHS
 # Behind a time these are no months: `yesterday may have been`.
 _VERBS = {"may", "march"}
 _DATE = re.compile(
@@ -164,14 +165,14 @@ def _has_loose(
 
 def _is_torn(begins: str, behind: Sequence[str]) -> bool:
     """Tell whether a number before the time is part of it: `10` of `june 2024`."""
-    is_whole = begins in time_phrases.MONTHS or begins in _RANGES
+    is_whole = begins in _MONTHS or begins in _RANGES
     return is_whole and bool(behind) and bool(_DAY_NUMBER.fullmatch(behind[0]))
 
 
 def _is_day(near: Sequence[str]) -> bool:
     """Tell whether a day of a month comes next, behind a joining word or none."""
     day = near[1:] if near[0] in JOINS | _RANGES else near[:2]
-    is_whole = len(day) > 1 and day[1] in time_phrases.MONTHS
+    is_whole = len(day) > 1 and day[1] in _MONTHS
     return is_whole and bool(_DAY_NUMBER.fullmatch(day[0]))
 
 
@@ -206,7 +207,7 @@ def _names_month(plain: Sequence[str], one: Stretch) -> bool:
     """Tell whether the words name a month without a year."""
     said = plain[one.first : one.after]
     is_dated = any(map(_YEAR.fullmatch, said))
-    return not is_dated and any(word in time_phrases.MONTHS for word in said)
+    return not is_dated and any(word in _MONTHS for word in said)
 
 
 def _is_bound(span: Span) -> bool:

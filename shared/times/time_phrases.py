@@ -34,6 +34,14 @@ WEEKDAYS, MONTHS = (frozenset(some.split("|")) for some in (_WEEKDAYS, _MONTHS))
 _UNITS = "minute|hour|day|week|month|year"
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTED = re.compile(rf"\b({'|'.join(_COUNTS)}) (?=(?:{_UNITS})s?\b)")
+# Beside a number, for `Mar` may be a name: `20 Feb`, `Feb. 20`, `Feb 2026`.
+_SHORT = "jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
+SHORT_MONTHS = frozenset(_SHORT.split("|"))
+_SHORT_MONTH = re.compile(
+    rf"(?P<day>\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? )(?P<after>{_SHORT})\b\.?"
+    rf"|\b(?P<before>{_SHORT})\.?(?= \d)",
+    re.ASCII,
+)
 # `owl shift of 10 june`, `march of 2023`.
 _SHIFT_OF = re.compile(r"\bshift (?:of|on) (?:the )?")
 _OF_YEAR = re.compile(rf"\b({_MONTHS}) of (?=\d{{4}}\b)", re.ASCII)
@@ -103,6 +111,7 @@ _FIRST_WORDS = frozenset(
         ),
         *_WEEKDAYS.split("|"),
         *_MONTHS.split("|"),
+        *SHORT_MONTHS,
     )
 )
 
@@ -135,7 +144,14 @@ def plain(words: list[str]) -> str:
     text = " ".join(map(german_times.lower, words)).rstrip(",;.:!?")
     text = text.replace("'s", "").replace("\u2019s", "")
     text = _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
-    return _OF_YEAR.sub(r"\1 ", _SHIFT_OF.sub("shift ", german_times.in_english(text)))
+    text = _SHORT_MONTH.sub(_whole_month, german_times.in_english(text))
+    return _OF_YEAR.sub(r"\1 ", _SHIFT_OF.sub("shift ", text))
+
+
+def _whole_month(found: re.Match[str]) -> str:
+    short = found["after"] or found["before"]
+    name = next(one for one in _MONTHS.split("|") if one.startswith(short[:3]))
+    return f"{found['day'] or ''}{name}"
 
 
 def parse_time_phrase(

@@ -26,6 +26,7 @@ from tests.unit.times.test_time_phrases import (
 
 TODAY = "2024-06-11 22:00 to 2024-06-12 22:00"
 MORNING = "2024-06-12 04:00 to 2024-06-12 10:00"
+TENTH = "2024-06-09 22:00 to 2024-06-11 22:00"
 STOPS = replace(
     CLOCK,
     periods=(
@@ -48,6 +49,9 @@ WORDS = [
     "trip since 14:30 or 15:00",
     "trip in the owl shift last week",
     "trip on 10 june and 11 june",
+    "trip on 10 Jun or 11 Jun",
+    "trip 10 Jun 2024",
+    "Mar 3 magnet",
     "trip on 10 june, 11 june",
     "trip on 10 and 11 june",
     "trip until and including yesterday",
@@ -162,6 +166,10 @@ READ = [
         "around 10:30 on 10 june",
         ["2024-06-10 08:00 to 2024-06-10 09:00"],
     ),
+    ("trip on 10 Jun", "trip", "on 10 Jun", [TENTH]),
+    ("trip on Jun. 10", "trip", "on Jun. 10", [TENTH]),
+    ("trip on 10th of Jun", "trip", "on 10th of Jun", [TENTH]),
+    ("trip Jun 2023", "trip", "Jun 2023", ["2023-05-31 22:00 to 2023-06-30 22:00"]),
     (
         "trip since 06:45 on 10 june",
         "trip",
