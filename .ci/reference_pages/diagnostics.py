@@ -20,6 +20,7 @@ SAID = {
     "relaxed_to_any_term": "No entry has all the words; these have some of them.",
     "rerank_skipped": "Results stand in another order than was asked for, and why.",
     "session_unread": "Redis did not say in time what the session had asked before.",
+    "source_unknown": "Of a source asked for there is no entry that you may see.",
     "terms_dropped": "More words than `max_query_terms`; the shortest are left out.",
     "terms_expanded": "What patterns and forms of the glossary were searched as.",
     "under_return": "By meaning, what is farther was not looked at; there may be more.",
@@ -27,7 +28,9 @@ SAID = {
     "wildcard_refused": "A `*` alone, or a `?` in what is no name, is no pattern.",
 }
 # Beside those of the contract.
-OURS = frozenset({"field_unreadable", "operator_ignored", "session_unread"})
+OURS = frozenset(
+    {"field_unreadable", "operator_ignored", "session_unread", "source_unknown"}
+)
 
 
 def diagnostics_page() -> str:

@@ -47,7 +47,7 @@ def describe_entities(plan: Plan, facility: Facility) -> list[dict[str, object]]
     found = [
         *find_entities_in_words(plan, facility),
         *_numbered(plan),
-        *_filtered(plan),
+        *find_filtered_entities(plan),
     ]
     return [asdict(one) for one in dict.fromkeys(found)]
 
@@ -55,7 +55,7 @@ def describe_entities(plan: Plan, facility: Facility) -> list[dict[str, object]]
 def find_entities(plan: Plan, facility: Facility) -> Iterator[NamedEntity]:
     """Yield the things that a question's words, fields and filters name."""
     yield from find_entities_in_words(plan, facility)
-    yield from _filtered(plan)
+    yield from find_filtered_entities(plan)
 
 
 def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[NamedEntity]:
@@ -70,6 +70,12 @@ def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[NamedEnti
             at = query.find(one.name, node.start + begin)
             place = (at, at + len(one.name)) if at >= 0 else (None, None)
             yield NamedEntity(one.kind, one.name, one.canonical, *place)
+
+
+def find_filtered_entities(plan: Plan) -> Iterator[NamedEntity]:
+    """Yield the things that fields and filters ask for; excluded ones do not count."""
+    for one in (plan.filters, *([] if plan.tree is None else _fields(plan.tree))):
+        yield from _of_filters(one)
 
 
 def in_text(text: str, facility: Facility) -> list[NamedEntity]:
@@ -144,12 +150,6 @@ def _numbered(plan: Plan) -> Iterator[NamedEntity]:
         at = normalise_hyphens(plan.query).find(called[0])
         place = (at, at + len(called[0])) if at >= 0 else (None, None)
         yield NamedEntity(ENTRY, called[0], called[-1], *place)
-
-
-def _filtered(plan: Plan) -> Iterator[NamedEntity]:
-    """Yield the things that fields and filters ask for; excluded ones do not count."""
-    for one in (plan.filters, *([] if plan.tree is None else _fields(plan.tree))):
-        yield from _of_filters(one)
 
 
 def _fields(node: Node) -> Iterator[Filters]:

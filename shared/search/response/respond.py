@@ -25,7 +25,6 @@ from shared.search.response.response_parts import ResponseParts
 from shared.search.response.search_answer import SearchAnswer, TotalCandidates
 from shared.search.results.conclude import Conclusion
 from shared.search.results.hit import Hit
-from shared.search.results.visible_expansions import Became
 from shared.search.retrieval.installed_modules import family_of
 from shared.times.rfc3339 import timestamp
 
@@ -83,7 +82,7 @@ def respond(
         ],
         reasoning=plan.reasoning,
         diagnostics=[
-            *_diagnostics(plan, conclusion, parts.became),
+            *_diagnostics(plan, conclusion, parts),
             *model_notes(plan, answer),
         ],
         suppressed=order.suppressed,
@@ -226,12 +225,12 @@ def _is_complete(
 
 
 def _diagnostics(
-    plan: Plan, conclusion: Conclusion, became: Became
+    plan: Plan, conclusion: Conclusion, parts: ResponseParts
 ) -> list[Diagnostic]:
     of_branches = (note for b in conclusion.branches for note in b.diagnostics)
-    told = [*plan.diagnostics, *of_branches, *conclusion.order.notes]
+    told = [*plan.diagnostics, *parts.notes, *of_branches, *conclusion.order.notes]
     told += _retrieval_notes(plan, conclusion.branches)
-    return became.notes([*dict.fromkeys(told)])
+    return parts.became.notes([*dict.fromkeys(told)])
 
 
 def _retrieval_notes(plan: Plan, branches: Sequence[Outcome]) -> list[Diagnostic]:

@@ -12,10 +12,16 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordE
 from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.postgres.statement_deadline import Deadline
-from shared.search.absence import absence, coverage, outside_time_range
+from shared.search.absence import (
+    absence,
+    coverage,
+    outside_time_range,
+    unknown_sources,
+)
 from shared.search.absence.absence import PRESENT, Absence
 from shared.search.absence.coverage import Coverage
 from shared.search.absence.near_misses import NearMisses
+from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.ranked_hits import Ranked
@@ -60,6 +66,8 @@ class ResponseParts(NamedTuple):
     sent: Mapping[str, object] = MappingProxyType({})
     # The searched sources that are not up to date.
     behind: Sequence[SourceBehind] = ()
+    # The sources that were asked for and are unknown.
+    notes: Sequence[Diagnostic] = ()
     # Hits outside of a time that was read, where none lie inside, or beyond the scope
     # of the page.
     overflow: Overflow | None = None
@@ -79,8 +87,13 @@ def build_response_parts(
 
     The absence report is built only for an empty page.
     """
+    left = Deadline.after(timeout_ms)
     parts = _build_parts(context, plan, conclusion, hits, marker, timeout_ms)
-    return parts._replace(behind=_list_behind(context, plan))
+    found = {one.source for one in conclusion.ranked}
+    return parts._replace(
+        behind=_list_behind(context, plan),
+        notes=unknown_sources.note_unknown_sources(context, plan, found, left.left_ms),
+    )
 
 
 def _list_behind(context: SearchContext, plan: Plan) -> list[SourceBehind]:
