@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from shared.text.words import function_words
 from shared.text.words.folding import fold_surface
 
 _WORDS = {
@@ -47,8 +52,48 @@ _COMMON = {
     for language, words in _WORDS.items()
 }
 _NONE: frozenset[str] = frozenset()
+# What asks tells the language of a question, and is in hardly any other text.
+_ASKING = {
+    "de": "warum wann wer wo welche welcher welches",
+    "fr": "pourquoi quand quel quelle quels quelles",
+    "it": "perche dove quali",
+    "es": "cuando donde cuales quien",
+}
+# A word of English is no sign of another language: `was`.
+_ENGLISH = _COMMON["en"] | function_words.WORDS["en"]
+_TELLING = {"en": _ENGLISH} | {
+    language: (_COMMON[language] | function_words.WORDS[language] | {*asking.split()})
+    - _ENGLISH
+    for language, asking in _ASKING.items()
+}
+# A single letter is a name or a size in any language.
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LEAST_TELLING = 2
 
 
 def is_common(word: str, language: str) -> bool:
     """Tell whether a word, as the analyser folds it, is of no weight."""
     return word in _COMMON.get(language, _NONE)
+
+
+def find_languages(text: str) -> frozenset[str]:
+    """Return the languages that a question may be in; none: too few words tell.
+
+    Words in capitals are names.
+    """
+    words = {word for word in _WORD.findall(text) if not word.isupper()}
+    counts = Counter(
+        language
+        for language in _TELLING
+        for word in words
+        if is_telling(word, (language,))
+    )
+    most = max(counts.values(), default=0)
+    if most < _LEAST_TELLING:
+        return _NONE
+    return frozenset(language for language, n in counts.items() if n == most)
+
+
+def is_telling(word: str, languages: Iterable[str]) -> bool:
+    """Tell whether a question in one of these languages may be known by a word."""
+    return any(fold_surface(word, one) in _TELLING[one] for one in languages)

@@ -20,6 +20,7 @@ from shared.text.words.folding import (
     spell_out_umlauts,
     stem,
 )
+from shared.vocabulary import common_words
 
 CJK = re.compile("[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -160,9 +161,10 @@ class Vocabulary:
 
 def matches(part: Part, entry: Entry, known: Vocabulary) -> bool:
     """Whether the entry is what is asked for."""
+    own = _languages(part)
     if isinstance(part, Words):
-        return _has_words(part.text, entry, negated=False, alone=True)
-    return _judge(part, entry, known, negated=False)
+        return _has_words(part.text, entry, own, negated=False, alone=True)
+    return _judge(part, entry, known, own, negated=False)
 
 
 def is_left(part: Part, entry: Entry, known: Vocabulary) -> bool:
@@ -170,19 +172,37 @@ def is_left(part: Part, entry: Entry, known: Vocabulary) -> bool:
 
     What is excluded is excluded whole, with what it excludes itself in turn.
     """
+    return _is_left(part, entry, known, _languages(part))
+
+
+def _is_left(part: Part, entry: Entry, known: Vocabulary, own: frozenset[str]) -> bool:
     match part:
         case No(inner):
             twice = _alone(inner)
             if isinstance(twice, No):
-                return is_left(twice.part, entry, known)
-            return matches(part, entry, known)
+                return _is_left(twice.part, entry, known, own)
+            return _judge(part, entry, known, own, negated=False)
         case Every(parts):
-            return all(is_left(one, entry, known) for one in parts)
+            return all(_is_left(one, entry, known, own) for one in parts)
         case Some(parts):
-            return any(is_left(one, entry, known) for one in parts)
+            return any(_is_left(one, entry, known, own) for one in parts)
         case Field():
-            return matches(part, entry, known)
+            return _judge(part, entry, known, own, negated=False)
     return True
+
+
+def _languages(part: Part) -> frozenset[str]:
+    """Return the languages that the wanted words of a question may be in."""
+    return common_words.find_languages(" ".join(_wanted(part)))
+
+
+def _wanted(part: Part) -> Iterator[str]:
+    match part:
+        case Words(text):
+            yield text
+        case Every(parts) | Some(parts):
+            for one in parts:
+                yield from _wanted(one)
 
 
 def _alone(part: Part) -> Part:
@@ -191,9 +211,11 @@ def _alone(part: Part) -> Part:
     return part
 
 
-def _judge(part: Part, entry: Entry, known: Vocabulary, *, negated: bool) -> bool:
+def _judge(
+    part: Part, entry: Entry, known: Vocabulary, own: frozenset[str], *, negated: bool
+) -> bool:
     def judge(one: Part, *, inside_not: bool = negated) -> bool:
-        return _judge(one, entry, known, negated=inside_not)
+        return _judge(one, entry, known, own, negated=inside_not)
 
     match part:
         case No(inner):
@@ -206,7 +228,7 @@ def _judge(part: Part, entry: Entry, known: Vocabulary, *, negated: bool) -> boo
             return _passes(name, value, entry)
     match part:
         case Words(text):
-            return _has_words(text, entry, negated=negated)
+            return _has_words(text, entry, own, negated=negated)
         case Quoted(text):
             return _has_phrase(text, entry, known)
         case Signs(text):
@@ -273,7 +295,14 @@ _FEW = 3
 _STATES = frozenset({"on", "off", "up", "down", "no", "not", "again", "all"})
 
 
-def _has_words(text: str, entry: Entry, *, negated: bool, alone: bool = False) -> bool:
+def _has_words(
+    text: str,
+    entry: Entry,
+    own: frozenset[str],
+    *,
+    negated: bool,
+    alone: bool = False,
+) -> bool:
     tokens = [*scan(text, entry.group)]
     things: list[tuple[list[Token], bool]] = []
     for number, token in enumerate(tokens):
@@ -288,7 +317,7 @@ def _has_words(text: str, entry: Entry, *, negated: bool, alone: bool = False) -
             things[-1] = ([*things[-1][0], token], True)
             continue
         things.append(([token], is_cjk))
-    telling = [one for one in things if not _joins(one[0], text, entry.group)]
+    telling = [one for one in things if not _joins(one[0], text, entry.group, own)]
     if alone and len(telling) > _FEW:
         said = [one for one in telling if not _is_state(one[0], text)]
         telling = said or telling
@@ -300,11 +329,15 @@ def _has_words(text: str, entry: Entry, *, negated: bool, alone: bool = False) -
     )
 
 
-def _joins(run: Sequence[Token], text: str, group: str) -> bool:
+def _joins(run: Sequence[Token], text: str, group: str, own: frozenset[str]) -> bool:
     if len(run) > 1 or run[0].kind is not None:
         return False
     whole = fold_surface(text[run[0].start : run[0].end], group)
-    return any(function_words.joins(one, group) for one in (whole, run[0].term))
+    return any(
+        function_words.joins(form, group)
+        or (own and all(function_words.joins(form, one) for one in own))
+        for form in (whole, run[0].term)
+    )
 
 
 def _is_state(run: Sequence[Token], text: str) -> bool:

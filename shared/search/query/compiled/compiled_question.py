@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from shared.search.query import name_query
 from shared.search.query.compiled import conditions
 from shared.search.query.compiled.conditions import (
     EVERYTHING,
@@ -30,6 +31,7 @@ from shared.search.query.language import tree
 from shared.search.query.language.tree import Node
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words.folding import STEMMED_LANGUAGES
+from shared.vocabulary import common_words
 from shared.vocabulary.expand import LANGUAGES, UNSTEMMED
 
 # The branches and the page of a search use the same question. A long question takes a
@@ -205,6 +207,18 @@ def compile_question(
     return CompiledQuery(tuple(guards), tuple(_numbers(node)), dropped)
 
 
+@functools.lru_cache(maxsize=_MAX_KEPT)
+def find_own_languages(node: Node | None) -> frozenset[str]:
+    """Return the languages that a question may be written in; empty: any.
+
+    What it has in quotes may be of another language.
+    """
+    wanted = [] if node is None else name_query.wanted_words(node)
+    return common_words.find_languages(
+        " ".join(one.text for one in wanted if isinstance(one, tree.Words))
+    )
+
+
 def _named(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the names that stand for each language in a guard.
 
@@ -232,7 +246,8 @@ def _plainly(
 def _compiled(
     node: Node, facility: Facility, known: Known, max_terms: int, language: str
 ) -> _CompiledLanguage | None:
-    compiler = _Compiler(Words(language, facility, known), _numbers(node))
+    words = Words(language, facility, known, find_own_languages(node))
+    compiler = _Compiler(words, _numbers(node))
     made = compiler.condition(node)
     if made is None:
         return None

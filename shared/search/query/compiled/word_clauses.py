@@ -69,6 +69,8 @@ class Words:
     language: str
     facility: Facility = PLAIN
     known: Known = field(default_factory=dict)
+    # The languages that the question may be written in; empty: any.
+    own: frozenset[str] = frozenset()
 
     def wanted(self, text: str) -> list[Condition]:
         """Return the clauses of neighbouring words, all of which are wanted."""
@@ -110,13 +112,16 @@ class Words:
         return OneOf(found.stems.get(self.language, ()), found.idents, text)
 
     def joins(self, condition: Condition) -> bool:
-        """Tell whether a condition is a function word that joins its neighbours."""
-        return (
-            isinstance(condition, Clause)
-            and not condition.is_exact
-            and any(
-                function_words.joins(one, self.language) for one in condition.idents
-            )
+        """Tell whether a condition is a function word that joins its neighbours.
+
+        It is one in the language of the entries, or in that of the question.
+        """
+        if not isinstance(condition, Clause) or condition.is_exact:
+            return False
+        return any(
+            function_words.joins(one, self.language)
+            or (self.own and all(function_words.joins(one, own) for own in self.own))
+            for one in condition.idents
         )
 
     def _phrase_of_patterns(

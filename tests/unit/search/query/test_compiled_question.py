@@ -75,6 +75,15 @@ def test_a_name_typed_small_and_apart_is_both_words_or_the_name() -> None:
         ("真", [("真",)]),
         ('"unbalanced quote', [("unbalanc",), ("quot",)]),
         ("(((beam", [("beam",)]),
+        # Of a question in another language than the entry its own words join, too.
+        ("Quelle est la pression de l'eau", [("quell",), ("pression",), ("eau",)]),
+        (
+            'Quelle est la pression de "la pompe"',
+            [("quell",), ("pression",), ("la", "pomp")],
+        ),
+        ("LA pump DE", [("la",), ("pump",), ("de",)]),
+        ("was die seal replaced", [("die",), ("seal",), ("replac",)]),
+        ("de la", [("de",), ("la",)]),
     ],
 )
 def test_a_question_asks_for_these(text: str, expected: list[tuple[str, ...]]) -> None:
