@@ -184,8 +184,9 @@ def expand(
 
     A wildcard without a letter or digit stands for nothing. A word is replaced only
     if no entry of any language has it, nor another form of it, nor a name of which it
-    is a part. What only hidden entries have may be among the terms: it finds nothing
-    there, and must not be told before it is seen in a hit.
+    is a part; only words of `languages` replace it. What only hidden entries have may
+    be among the terms: it finds nothing there, and must not be told before it is seen
+    in a hit.
     """
     shares = _shares(wanted)
     asked = [

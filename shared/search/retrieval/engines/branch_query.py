@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict, TypeVar
 
@@ -31,7 +31,7 @@ from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.plan import Plan
 from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.text.words.folding import STEMMED_LANGUAGES
-from shared.vocabulary import expand
+from shared.vocabulary import common_words, expand
 
 log = get_logger()
 
@@ -250,13 +250,23 @@ def _perhaps_meant(ask: Ask, asked: BranchQuery) -> Known:
     if ask.plan.words.fuzzy_threshold is None:
         return {}
     tenant, lexicon = ask.plan.scope.tenant, asked.lexicon
+    own = compiled_question.find_own_languages(ask.plan.tree)
     words = expandable_words.words([guard.condition for guard in asked.question.guards])
+    words = [one for one in words if not common_words.is_telling(one.text, own)]
+    unseen = words
     if lexicon.present is not None:
-        words = lexicon.present.others(tenant, words)
-    if not words:
+        unseen = lexicon.present.others(tenant, words)
+    if not unseen:
         return {}
+    # English words stand in texts of every language.
+    languages = () if "en" in own else tuple(own)
     try:
-        found = _looked_up(ask, lexicon, words)
+        found = _looked_up(ask, lexicon, unseen, languages or expand.LANGUAGES)
+        is_all = len(unseen) == len(words) and not asked.question.is_exact
+        is_met = any(one.is_known or one.spellings for one in found.values())
+        if languages and is_all and not is_met:
+            # A German word is taken for an English one only if nothing else is found.
+            found = _looked_up(ask, lexicon, unseen)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # Words found as they are spelt are found without the look-up.
         log.warning("spellings_not_looked_up", code=exc.error_code)
@@ -279,11 +289,20 @@ def _compiled(
     return made.with_any() if plan.words.any_word else made
 
 
-def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
+def _looked_up(
+    ask: Ask,
+    lexicon: Lexicon,
+    wanted: list[expand.Want],
+    languages: Sequence[str] = expand.LANGUAGES,
+) -> Known:
     with pipelined_connection(lexicon.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
         found = expand.expand(
-            conn, ask.plan.scope.tenant, wanted, alike=ask.plan.words.fuzzy_threshold
+            conn,
+            ask.plan.scope.tenant,
+            wanted,
+            languages,
+            alike=ask.plan.words.fuzzy_threshold,
         )
     return dict(zip(wanted, found, strict=True))
 

@@ -288,6 +288,11 @@ def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
             ("corector magnet", ({"magnet", "other"}, fuzzy)),
             ("corector magnet author:smith", ({"magnet"}, fuzzy)),
             ("Kühlwaser", ({"water"}, fuzzy)),
+            # In German it is a German word that is misspelt, as long as others are
+            # found.
+            ("Warum ist das Kühlwaser warm", ({"water"}, fuzzy)),
+            ("Warum ist das Septm warm", ({"water"}, relaxed)),
+            ("Warum ist das Septm", ({"new", "old"}, fuzzy)),
             ("corector magnet -tripped", ({"other"}, fuzzy)),
             # Nor is anything found that its time or its readers keep out.
             ("septtum before:2026-04", ({"new", "old"}, fuzzy)),
