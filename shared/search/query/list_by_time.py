@@ -30,7 +30,7 @@ _RANKING = ("rerank", "similarity_threshold", "strict")
 
 def plan_listing(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan | None:
     """Return the plan of a listing by time, or of no branch; None: the search ranks."""
-    first: Sort = "oldest" if question.sort == "oldest" else "newest"
+    first = "oldest" if question.sort == "oldest" else "newest"
     if plan.asks_for_words:
         if question.sort == "relevance" and not question.exhaustive:
             return None
@@ -55,7 +55,7 @@ def plan_listing(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan 
         branches=(LISTING_MODULE,),
         reasoning=reasoning,
         diagnostics=notes,
-        sort=first,
+        sort=question.sort,
         exhaustive=question.exhaustive,
         words=replace(plan.words, any_word=False),
     )

@@ -56,8 +56,7 @@ _OLDEST: LiteralString = (
      ORDER BY entry_time, id
      LIMIT %(limit)s"""
 )
-# The parts of a list, in turn. A plan of the release before has no order: the newest
-# came first.
+# The parts of a list, in turn; the newest come first where no order was asked for.
 _PAGES: Mapping[Sort, tuple[LiteralString, ...]] = {
     "relevance": (_NEWEST, _AHEAD),
     "newest": (_NEWEST, _AHEAD),
@@ -116,7 +115,7 @@ def _page(
     after: ListingPosition,
     limit: int,
 ) -> list[Columns]:
-    ahead = datetime.now(UTC) + FUTURE
+    ahead = _begin_last(ask.plan)
     parts = _PAGES[ask.plan.sort]
     if after.time is not None and after.time >= ahead:
         parts = parts[-1:]
@@ -142,6 +141,19 @@ def _page(
             if len(found) == limit:
                 break
     return found
+
+
+def _begin_last(plan: Plan) -> datetime:
+    """Return from when on entries stand behind all others, the newest first again.
+
+    If no order was asked for, what was written on the day after a named one does, too.
+    """
+    ahead = datetime.now(UTC) + FUTURE
+    edges = plan.ordering.beside_day if plan.sort == "relevance" else {}
+    if len(edges) != 1:
+        # Between several days no one moment parts them from the days after.
+        return ahead
+    return min(ahead, *map(datetime.fromisoformat, edges))
 
 
 def _counted(ask: Ask, asked: BranchQuery) -> int | None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from shared.entries.draft import EntryDraft
+from shared.entries.reading.read_entries import ListingPosition
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.search.absence import outside_time_range
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response.job_answer import JobReader, read_answer
 from shared.search.response.search_answer import SearchAnswer
+from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.modules import newest
 from shared.times.calendar import Clock
 from shared.times.rfc3339 import timestamp
 from tests.support.fixtures.asking import ANNA, BEN, Asking
@@ -249,3 +253,30 @@ def test_of_a_day_the_next_one_counts_with_it_and_stands_further_down(
             "2026-03-08T00:00:00Z",
             "2026-03-09T00:00:00Z",
         )
+
+
+def test_a_list_of_a_day_has_the_next_one_behind_it(logbook: Asking) -> None:
+    day = datetime(1999, 3, 3, tzinfo=UTC)
+    hours = {"night": 2, "evening": 20, "next": 30, "morning": 34, "far": 50}
+    logbook.write(
+        *(
+            draft(name, 0, "beam", entry_time=day + timedelta(hours=after))
+            for name, after in hours.items()
+        )
+    )
+    query = "what happened on 3 March 1999"
+    expected = ["evening", "night", "morning", "next"]
+    assert names(asked(logbook, query)) == expected
+    assert names(asked(logbook, query, limit=3)) == expected[:3]
+    # A list in the order that was asked for is in that order.
+    newest_first = ["morning", "next", "evening", "night"]
+    assert names(asked(logbook, query, sort="newest")) == newest_first
+    assert names(asked(logbook, query, sort="oldest")) == newest_first[::-1]
+    # And the pages that follow go on where the last one ended.
+    ask = replace(Ask.lasting(plan_of(query), 5.0), limit=1)
+    found: list[str] = []
+    after = ListingPosition()
+    while rows := newest.following(ask, logbook.context, after):
+        found.append(rows[0].external_id)
+        after = ListingPosition(rows[0].entry_time, rows[0].id)
+    assert found == expected
