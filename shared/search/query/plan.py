@@ -280,7 +280,12 @@ def make_plan(
             is_question=intent.is_question(asked, text),
         )
     synthesis = wanted_answer.want_answer(
-        question.synthesize, question.synthesis, limits.answers, chosen, scope
+        question.synthesize,
+        question.synthesis,
+        limits.answers,
+        chosen,
+        scope,
+        is_number=any(one.isdecimal() for one in name_query.numbers(asked)),
     )
     by_model = wanted_answer.is_by_model(synthesis, asked)
     # An agent's deadline covers all its turns and its answer.

@@ -63,9 +63,18 @@ def choose_answering(
 
 
 def want_answer(
-    wanted: Wanted, looks: Synthesis, limits: AnswerLimits, chosen: Chosen, scope: Scope
+    wanted: Wanted,
+    looks: Synthesis,
+    limits: AnswerLimits,
+    chosen: Chosen,
+    scope: Scope,
+    *,
+    is_number: bool = False,
 ) -> Synthesis | None:
-    """Return how the answer is to be written; None: the hits alone are wanted."""
+    """Return how the answer is to be written; None: the hits alone are wanted.
+
+    A number alone asks nothing that a sentence answers: its entry is wanted.
+    """
     if wanted and not limits.enabled:
         message = "Answers are switched off here (`synthesis.enabled`)."
         raise ModuleNotEnabledError(message, module_name="synthesis")
@@ -76,7 +85,7 @@ def want_answer(
     if wanted is None and limits.enabled:
         if _is_rag(chosen.mode) or chosen.mode.name == modes.AGENT:
             wanted = "llm" if is_worded else "deterministic"
-        elif chosen.asked in modes.ANSWERED:
+        elif chosen.asked in modes.ANSWERED and not is_number:
             wanted = "deterministic"
     return replace(looks, by=wanted) if wanted else None
 

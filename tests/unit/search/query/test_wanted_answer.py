@@ -120,6 +120,28 @@ def plan_of(given: PlanLimits, mode: str, **fields: Any) -> Any:
     return make_plan(asked, Scope("default", "anna"), given)
 
 
+@pytest.mark.parametrize(
+    ("text", "is_answered"),
+    [
+        ("39265", False),
+        ("#39265", False),
+        ("39265 source:nrc", False),
+        ("39265 pump", True),
+        ("OPS-39265", True),
+    ],
+)
+def test_a_number_alone_is_looked_up_and_asks_nothing(
+    text: str, *, is_answered: bool
+) -> None:
+    def answered(**fields: Any) -> bool:
+        asked = SearchQuery(text, mode="hybrid", **fields)
+        plan = make_plan(asked, Scope("default", "anna"), limits())
+        return plan.detail.synthesis is not None
+
+    assert answered() == is_answered
+    assert answered(synthesize="deterministic")
+
+
 @pytest.mark.requirement("S1-44", "C15")
 @pytest.mark.parametrize("mode", MODES)
 def test_where_answers_are_switched_off_no_mode_has_one(mode: str) -> None:
