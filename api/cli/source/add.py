@@ -20,6 +20,7 @@ from api.cli.render.terminal import plain
 from api.cli.source import advice as source_advice
 from api.cli.source import ages, config_file, given_settings, login
 from shared import suggest
+from shared.error_codes import Category
 from shared.errors import ConfigurationError, LogchordError
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
@@ -346,10 +347,13 @@ def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) ->
         with api_client.open_client(out) as client:
             problem = _taken_over(client, path, name)
     except (CommandError, LogchordError, httpx2.HTTPError) as exc:
-        if getattr(exc, "exit_code", output.TRY_AGAIN) == output.TRY_AGAIN:
+        if isinstance(exc.__cause__, httpx2.ConnectError):
             out.say("Nothing runs here now; `logchord up` begins to read it.")
         else:
-            out.complain(f"The running stack does not take it over: {exc}")
+            out.complain(
+                f"It is in {path}, but the running stack may not have taken it over:"
+                f" `logchord source reload` does. The stack said: {exc}"
+            )
         return
     if problem is not None:
         out.complain(problem)
@@ -372,7 +376,13 @@ def _taken_over(client: httpx2.Client, path: Path, name: str) -> str | None:
         # Its environment is not this one's, and the secret may be missing there.
         api_client.call(client, "POST", f"/v1/sources/{quote(name, safe='')}/check")
     except CommandError as exc:
-        return f"The running stack does not get in as this command did:\n{exc.message}"
+        told = "The running stack does not get in as this command did:"
+        if exc.error.get("category") == Category.DATABASE:
+            told = (
+                "It is taken over; `logchord source check` says if the running stack"
+                " gets in. Now it could not say so:"
+            )
+        return f"{told}\n{exc.message}"
     return None
 
 

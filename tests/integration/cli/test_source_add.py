@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from api.cli.source import config_file
-from shared.errors import ConfigurationError
+from shared.errors import ConfigurationError, DatabaseConnectionError
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.olog import OlogStub
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
@@ -118,6 +118,22 @@ def test_the_address_of_an_elog_server_brings_every_logbook_of_it(run, tmp_path)
         )
         sources = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
         assert list(sources["sources"]) == ["api", "ring", "open", "guarded"]
+
+
+def test_a_stack_that_cannot_take_it_over_now_is_told_to_later(run, olog, tmp_path):
+    body = DatabaseConnectionError().as_json().encode()
+    busy = StubAnswer(b'{"error": %s}' % body, status=503)
+    taken = StubAnswer(b'{"invalid": [], "added": ["ring", "hall"], "changed": []}')
+    with closing(StubServer(lambda _: busy)) as stack:
+        done = run(address(olog), "--name", "ring", LOGCHORD_URL=stack.base_url)
+        assert done.returncode == 0
+        assert f"It is in {tmp_path}/logchord.yaml, but" in done.stderr
+        assert "`logchord source reload` does" in done.stderr
+
+        # That it was taken over is known where only the check failed.
+        stack.answer = lambda asked: taken if asked.path.endswith("reload") else busy
+        done = run(address(olog), "--name", "hall", LOGCHORD_URL=stack.base_url)
+        assert "It is taken over; `logchord source check` says" in done.stderr
 
 
 def test_sources_on_one_line_are_not_guessed_at():
