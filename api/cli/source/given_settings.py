@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from api.cli import output
 from api.cli.output import CommandError
+
+# A second pair behind the first one.
+_MORE = re.compile(r",\s*[a-z][\w.]*=")
 
 
 def read_map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
@@ -16,6 +20,12 @@ def read_map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
         field, mark, place = one.partition("=")
         if not (field and mark and place):
             message = f"{one!r} names no field and place; such as text=Description."
+            raise CommandError(message, exit_code=output.USAGE)
+        if _MORE.search(place):
+            message = (
+                f"{one!r} has several pairs, and each --map takes one: such as"
+                " --map text=Description --map entry_time=Opened."
+            )
             raise CommandError(message, exit_code=output.USAGE)
         said.setdefault(field, []).append(place)
     return {field: at[0] if len(at) == 1 else at for field, at in said.items()}

@@ -146,13 +146,15 @@ def test_a_map_by_which_nothing_can_be_read_is_not_written_down(run, tmp_path):
         *("--map", "text=OriginalShorttext", "--map", "entry_time=Written"),
     )
     unnamed = run(str(sheet), "--timezone", "UTC", "--map", "OriginalShorttext")
+    several = run(str(sheet), "--map", "text=OriginalShorttext,entry_time=Written")
 
     assert wrong.returncode == 1
     assert "2 could not be read" in wrong.stderr
     assert "The record tells no time of writing." in wrong.stderr
     assert "Look at what --map names" in wrong.stderr
     assert "has 'Written', where `args.map.entry_time` looks." in wrong.stderr
-    assert unnamed.returncode == 2
+    assert (unnamed.returncode, several.returncode) == (2, 2)
+    assert "each --map takes one" in several.stderr
     assert not (tmp_path / "logchord.yaml").exists()
 
 
