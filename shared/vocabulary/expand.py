@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.text.words.folding import STEMMED_LANGUAGES, fold, fold_surface, stem
-from shared.vocabulary import spelling
+from shared.vocabulary import common_words, spelling
 
 # Every language without a stemmer: its words are compared as they stand.
 UNSTEMMED = "*"
@@ -295,11 +295,17 @@ def _spelt(want: Want, rows: Iterable[TupleRow]) -> Expansion:
         if not found:
             return Expansion(is_known=True)
         distance = spelling.distance(word, found, most)
-        if distance:
+        if distance and not _is_unlikely(word, found, distance):
             ranked.add((distance, -alike, found))
     return Expansion(
         spellings=tuple(found for *_, found in sorted(ranked)[:MAX_SPELLINGS])
     )
+
+
+def _is_unlikely(word: str, found: str, distance: int) -> bool:
+    """Tell whether nobody meant a word: it says nothing, or begins otherwise, too."""
+    is_common = any(common_words.is_common(found, one) for one in LANGUAGES)
+    return is_common or (distance > 1 and word[0] != found[0])
 
 
 def make_word_pattern(text: str, language: str) -> Pattern | None:

@@ -91,7 +91,9 @@ class Model:
         found = [
             (distance, -alike(word, known), known)
             for known, distance in near.items()
-            if distance <= most and alike(word, known) >= 0.3
+            if distance <= most
+            and alike(word, known) >= 0.3
+            and (distance == 1 or known[0] == word[0])
         ]
         return [known for *_, known in sorted(found)[:5]]
 
@@ -207,10 +209,18 @@ def test_words_and_names_share_the_limit(conn):
         ("beaams", ("beam",)),
         ("cavi", ()),
         ("maggnettss", ()),
+        # One letter off at its beginning, and two.
+        ("gavity", ("cavity",)),
+        ("gavitty", ()),
+        # What says nothing is meant by nobody.
+        ("michh", ()),
     ],
 )
 def test_a_word_is_replaced_only_if_nothing_has_it(conn, typed, expected):
-    words = [("en", "cavity"), ("en", "beam"), ("en", "magnet"), ("de", "kuhlwasser")]
+    words = [
+        *(("en", word) for word in ("cavity", "beam", "magnet")),
+        *(("de", word) for word in ("kuhlwasser", "mich")),
+    ]
     learn(conn, words, ["hcm3", "loto", "hcm"])
 
     assert one(conn, Want("typo", typed)).spellings == expected
