@@ -19,6 +19,7 @@ from shared.text.facility.facility import Facility
 from shared.text.reading.quantities import find_quantities
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface
+from shared.vocabulary import common_words
 from shared.vocabulary.expand import UNSTEMMED
 
 # What asks, tells or refers, and is in no answer: by the folded form.
@@ -173,6 +174,7 @@ def _wanted(node: Node | None) -> list[str]:
 
 def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
     """Return by language the terms of what neither joins, asks, refers nor counts."""
+    own = common_words.find_languages(text)
     words = {
         (token.start, token.end)
         for token in scan(text, UNSTEMMED, facility)
@@ -180,6 +182,7 @@ def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
         or (
             token.kind is None
             and is_content_word(token.surface or "")
+            and not common_words.is_telling(token.surface or "", own)
             # `How deep`, `wie hoch`: it asks for a size and is in no answer.
             and not _HOW.search(text, 0, token.start)
         )

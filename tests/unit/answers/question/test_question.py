@@ -83,6 +83,22 @@ def test_names_are_what_the_analyser_knows_and_what_is_written_as_one() -> None:
     assert read_part(german, german, PLAIN).names == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("pourquoi la vanne GV17 s'est ferm\u00e9e", ("vanne", "GV17", "ferm\u00e9e")),
+        ("por qu\u00e9 se cerr\u00f3 la valvula", ("cerr\u00f3", "valvula")),
+        ("anything about mice", ("mice",)),
+        # A single word tells no language.
+        ("la vanne", ("la", "vanne")),
+    ],
+)
+def test_words_that_ask_or_join_in_its_own_language_are_no_content(
+    text: str, words: tuple[str, ...]
+) -> None:
+    assert read_part(text, text, PLAIN).words == words
+
+
 def test_words_that_ask_or_join_are_no_content() -> None:
     asked = "What did the night shift report about the laser?"
     assert read_part(asked, asked, PLAIN).words == ("night", "shift", "report", "laser")
