@@ -140,10 +140,13 @@ class SentenceScores:
         return len(words.difference(wanted))
 
     def coverage(self, entry: EvidenceEntry, terms: frozenset[str]) -> float:
-        """Return the share of the question's words that are among terms."""
+        """Return the share of the question's words that are among terms.
+
+        Whether a number alone is told is judged by itself.
+        """
         wanted = self._question.terms_in(entry.language)
         if not wanted:
-            return 0.0
+            return float(bool(self._question.numbers))
         whole = sum(self._rarity[word] for word in wanted) + self._numbered
         held = sum(self._rarity[w] for w, term in wanted.items() if term in terms)
         return (held + self._numbered) / whole

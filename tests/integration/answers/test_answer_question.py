@@ -103,6 +103,15 @@ def test_of_what_only_passes_filters_nothing_else_is_told(
     assert asking.answer_with_cards(query, clock=clock).answer is None
 
 
+def test_a_number_alone_is_answered_by_its_entry(asking: Asking) -> None:
+    asking.write(draft("39265", "Report 39265: the charging pump stopped."))
+    told = asking.answer_with_cards("39265", synthesize="deterministic")
+
+    assert told.answer == "Report 39265: the charging pump stopped [#39265@1]."
+    assert told.context_answer is not None
+    assert told.context_answer["status"] == "grounded"
+
+
 def test_the_same_question_twice_has_the_same_answer(asking: Asking) -> None:
     write_logbook(asking)
     first, second = (
