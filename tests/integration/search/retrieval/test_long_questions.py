@@ -72,7 +72,8 @@ def written(logbook: Logbook) -> Logbook:
                 authors=("meier",),
             ),
             Text("leak", "At noon today the cooling water pump tripped: a leak"),
-            Text("flow", "Water flow too low at night"),
+            # One letter from `no`, and it says something.
+            Text("flow", "Water flow too low at night, nox too"),
             Text("name", "HCM03 was replaced, not enough cooling"),
             Text("closed", "Cooling water flow enough at night", readers=("ben",)),
         ]
