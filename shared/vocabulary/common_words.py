@@ -24,10 +24,10 @@ _WORDS = {
     aber alle allem allen aller alles als also auch auf aus bei beim bis bitte damit
     dann das dass dem den denn der des deshalb die dies diese diesem diesen dieser
     dieses doch dort durch ein eine einem einen einer eines erst etwas für gegen gibt
-    habe haben hat hatte hier ich ihm ihn ihr ihre immer ist jede jedem jeden jeder
-    jedes jetzt kann kein keine können man mehr mich mir mit muss nach nicht noch nun
-    nur oder ohne schon sehr seit sich sie sind soll sowie über und uns unter viel vom
-    von vor war waren was weil wenn werden wie wieder wir wird wurde wurden zum zur
+    habe haben hat hatte heißt hier ich ihm ihn ihr ihre immer ist jede jedem jeden
+    jeder jedes jetzt kann kein keine können man mehr mich mir mit muss nach nicht noch
+    nun nur oder ohne schon sehr seit sich sie sind soll sowie über und uns unter viel
+    vom von vor war waren was weil wenn werden wie wieder wir wird wurde wurden zum zur
     zwischen
     """,
     "fr": """

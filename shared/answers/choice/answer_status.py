@@ -104,7 +104,7 @@ def _judge(
         return Judgement("insufficient", "unknown_name", "D", unsupported)
     if not chosen:
         return Judgement("insufficient", "no_results", "D", unsupported)
-    is_of_kind = any(one.is_of_kind for one in scored[:BEST_OF_KIND])
+    is_of_kind = any(one.fills_slot for one in scored[:BEST_OF_KIND])
     if support.is_echo or (needs_kind and not is_of_kind):
         return Judgement("insufficient", "missing_kind", "D", unsupported)
     if support.unsaid:
@@ -133,5 +133,5 @@ def _judge(
             return Judgement("clarify", "ambiguous_query", "D", unsupported)
     entries = {one.candidate.entry.row.entry_id for one in chosen}
     code = "single_lead" if len(entries) == 1 else "blended"
-    is_filled = covers and any(one.is_of_kind for one in chosen)
+    is_filled = covers and any(one.fills_slot for one in chosen)
     return Judgement("grounded", code, "A" if is_filled else "B", unsupported)

@@ -25,7 +25,7 @@ def choose_sentences(
     """
     order = list(scored)
     if is_typed:
-        first = next((one for one in order if one.is_of_kind), None)
+        first = next((one for one in order if one.fills_slot), None)
         if first is not None:
             order.remove(first)
             order.insert(0, first)

@@ -99,7 +99,7 @@ def answer_part(
         chosen,
         judgement,
         scores.unnamed,
-        judgement.code != "missing_kind" and any(one.is_of_kind for one in chosen),
+        judgement.code != "missing_kind" and any(one.fills_slot for one in chosen),
         tuple(scored[: answer_status.BEST_OF_KIND]),
     )
 

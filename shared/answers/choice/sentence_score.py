@@ -47,6 +47,11 @@ class ScoredSentence:
     is_of_kind: bool
     cosine: float | None = None
 
+    @property
+    def fills_slot(self) -> bool:
+        """Whether the sentence is of the kind, and of what is asked for."""
+        return self.is_of_kind and self.coverage > 0
+
 
 class SentenceScores:
     """Scores the sentences of some entries for one question."""

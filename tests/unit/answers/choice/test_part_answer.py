@@ -129,6 +129,18 @@ def test_a_count_far_from_the_question_fills_no_slot(others: int) -> None:
     assert (part.judgement.code == "missing_kind") is not part.is_of_kind
 
 
+def test_a_person_of_whom_nothing_asked_is_said_fills_no_slot() -> None:
+    part = answer(
+        "Who delivers the membrane of the filter?",
+        made("The membrane of the filter is replaced.", 1),
+        made("The group measures the sample all the same.", 2),
+    )
+    assert (part.judgement.status, part.judgement.code) == (
+        "insufficient",
+        "missing_kind",
+    )
+
+
 def test_a_time_of_day_in_hours_is_not_how_long_it_took() -> None:
     later = "Some 20 minutes later the alignment of injection was restored."
     event = made(
