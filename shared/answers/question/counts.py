@@ -43,7 +43,7 @@ _TIMES = frozenset(
     {"times", "occasions", "male", "mal", "often", "frequently", "oft", "h\u00e4ufig"}
 )
 _HAPPENED = re.compile(
-    r"\b(?:times|often|frequently) \w+ .*?(?P<verb>\w+)(?: (?:in|on|at|since|during"
+    r"\b(?:times|often|frequently) \w+ .*?\b(?P<verb>\w+)(?: (?:in|on|at|since|during"
     r"|this|last|by|for|from|between|with|due|after|before|because|while|when)\b.*)?"
     r"[\s?.!]*\Z",
     re.IGNORECASE,

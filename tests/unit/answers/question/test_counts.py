@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shared.answers.question.counts import find_counted
 from shared.answers.question.question import read_part
 from shared.text.facility.facility import PLAIN
+from tests.support.linear_cost import assert_linear
 
 TIMES = "How many times did unit 2 trip in May?"
 OFTEN = "How often did unit 2 trip in May?"
@@ -80,3 +82,7 @@ def test_a_number_of_something_else_counts_nothing(
     question: str, sentence: str
 ) -> None:
     assert not counts(question, sentence)
+
+
+def test_a_long_word_in_a_question_is_read_once() -> None:
+    assert_linear(find_counted, f"how many times a {'x' * 4_000}%")
