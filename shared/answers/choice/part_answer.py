@@ -91,9 +91,7 @@ def answer_part(
             one.is_of_kind or scores.count_added(one.candidate) for one in chosen
         ),
     )
-    judgement = answer_status.ground(
-        scored, chosen, support, needs_kind=question.kind != "why"
-    )
+    judgement = answer_status.ground(scored, chosen, support, needs_kind=is_typed)
     return PartAnswer(
         question,
         chosen,

@@ -141,6 +141,11 @@ def test_a_person_of_whom_nothing_asked_is_said_fills_no_slot() -> None:
     )
 
 
+def test_what_has_none_of_the_words_is_refused_by_them() -> None:
+    part = answer("lightning struck", made("Emergency lighting on for a second.", 1))
+    assert part.judgement.code == "unsupported_words"
+
+
 def test_a_time_of_day_in_hours_is_not_how_long_it_took() -> None:
     later = "Some 20 minutes later the alignment of injection was restored."
     event = made(
