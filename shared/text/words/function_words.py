@@ -7,8 +7,7 @@ from __future__ import annotations
 
 _JOINING = {
     "en": "a an the of to and or is are was were be been by for with that this at "
-    "from as has have had it its i we you he she they about anything something "
-    "everything",
+    "from as has have had it its i we you he she they anything something everything",
     "de": "der die das des dem den ein eine einer eines und oder ist sind war waren "
     "von vom zu zum zur mit bei fur es wir ich er sie im am als hat haben",
     "fr": "le la les un une des du de et ou est sont etait par pour avec ce cette que "
