@@ -37,12 +37,13 @@ _PARTS = frozenset(
         *(f"{one}s" for one in _UNITS),
     )
 )
+_MONTHS = time_phrases.MONTHS | time_phrases.SHORT_MONTHS
 # Days that are no times where they stand alone, and what says that more is asked for.
 _LOOSE = frozenset(
     (
         *(
             *time_phrases.WEEKDAYS,
-            *time_phrases.MONTHS,
+            *_MONTHS,
             "tomorrow",
             "earlier",
             "later",
@@ -50,7 +51,6 @@ _LOOSE = frozenset(
         ),
         *("after", "older", "newer", "next", "previous", "since", "now"),
         *("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
-        *time_phrases.SHORT_MONTHS,
     )
 )
 # What a half of a choice begins or ends with: `this and last week`, `3 or 4 days ago`.
@@ -60,7 +60,6 @@ _HALVES = frozenset(
         *("at", "before", "after", "during", "in", "past"),
     )
 )
-_MONTHS = time_phrases.MONTHS | time_phrases.SHORT_MONTHS
 # Behind a time these are no months: `yesterday may have been`.
 _VERBS = {"may", "march"}
 _DATE = re.compile(

@@ -34,14 +34,10 @@ WEEKDAYS, MONTHS = (frozenset(some.split("|")) for some in (_WEEKDAYS, _MONTHS))
 _UNITS = "minute|hour|day|week|month|year"
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTED = re.compile(rf"\b({'|'.join(_COUNTS)}) (?=(?:{_UNITS})s?\b)")
-# Beside a number, for `Mar` may be a name: `20 Feb`, `Feb. 20`, `Feb 2026`.
 _SHORT = "jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
 SHORT_MONTHS = frozenset(_SHORT.split("|"))
-_SHORT_MONTH = re.compile(
-    rf"(?P<day>\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? )(?P<after>{_SHORT})\b\.?"
-    rf"|\b(?P<before>{_SHORT})\.?(?= \d)",
-    re.ASCII,
-)
+# `Feb. 20`; by itself `Mar` may be a name.
+_MONTH_BESIDE_NUMBER = rf"(?:{_MONTHS}|(?:{_SHORT})\.?)"
 # `owl shift of 10 june`, `march of 2023`.
 _SHIFT_OF = re.compile(r"\bshift (?:of|on) (?:the )?")
 _OF_YEAR = re.compile(rf"\b({_MONTHS}) of (?=\d{{4}}\b)", re.ASCII)
@@ -60,15 +56,15 @@ _ALONE = re.compile(
     rf"|(?:\d{{1,4}}|an?) (?:{_UNITS})s? ago"
     rf"|last (?:{_WEEKDAYS}|{_MONTHS})"
     rf"|(?:this|yesterday|today|last|{_WEEKDAYS}) (?:morning|afternoon|evening)"
-    rf"|(?:{_MONTHS}) \d{{4}}",
+    rf"|{_MONTH_BESIDE_NUMBER} \d{{4}}",
     re.ASCII,
 )
 _WEEKEND = re.compile(r"(?:(?:this|last|previous) )?weekend")
 _MONTH_ONLY = re.compile(rf"last (?P<month>{_MONTHS})")
 _NUMBER = r"(?:st|nd|rd|th)?"
 _DAY_OF_MONTH = re.compile(
-    rf"(?P<day>\d{{1,2}}){_NUMBER}(?: of)? (?P<month>{_MONTHS})"
-    rf"|(?P<of_month>{_MONTHS}) (?P<of_day>\d{{1,2}}){_NUMBER}",
+    rf"(?P<day>\d{{1,2}}){_NUMBER}(?: of)? (?P<month>{_MONTH_BESIDE_NUMBER})"
+    rf"|(?P<of_month>{_MONTH_BESIDE_NUMBER}) (?P<of_day>\d{{1,2}}){_NUMBER}",
     re.ASCII,
 )
 _DAY_AT_END = re.compile(rf"(?:{_DAY_OF_MONTH.pattern})$", re.ASCII)
@@ -144,14 +140,7 @@ def plain(words: list[str]) -> str:
     text = " ".join(map(german_times.lower, words)).rstrip(",;.:!?")
     text = text.replace("'s", "").replace("\u2019s", "")
     text = _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
-    text = _SHORT_MONTH.sub(_whole_month, german_times.in_english(text))
-    return _OF_YEAR.sub(r"\1 ", _SHIFT_OF.sub("shift ", text))
-
-
-def _whole_month(found: re.Match[str]) -> str:
-    short = found["after"] or found["before"]
-    name = next(one for one in _MONTHS.split("|") if one.startswith(short[:3]))
-    return f"{found['day'] or ''}{name}"
+    return _OF_YEAR.sub(r"\1 ", _SHIFT_OF.sub("shift ", german_times.in_english(text)))
 
 
 def parse_time_phrase(
@@ -316,7 +305,7 @@ def _day_of_month(text: str, clock: Clock) -> Span | None:
 
 
 def _date_of(found: re.Match[str], clock: Clock) -> date | None:
-    number = day_words.month_of(found["month"] or found["of_month"])
+    number = day_words.month_of((found["month"] or found["of_month"]).rstrip("."))
     today = clock.today
     if number is None or today is None:
         return None
@@ -416,7 +405,8 @@ _MONTH = re.compile(rf"(?<!last )\b(?:{'|'.join(sorted(MONTHS))})\b")
 
 def list_earlier_years(text: str, clock: Clock) -> list[TimePhrase]:
     """Return the phrase's interval in each earlier year; none if it names a year."""
-    if clock.now is None or _A_YEAR.search(text) or not _MONTH.search(text):
+    is_dated = _MONTH.search(text) or _DAY_OF_MONTH.search(text)
+    if clock.now is None or _A_YEAR.search(text) or not is_dated:
         return []
     clocks = (
         replace(clock, now=clock.now - relativedelta(years=back))
