@@ -246,7 +246,7 @@ class _Writer:
         for one in self._entries:
             if one.is_hit:
                 firsts.setdefault(one.thread, one)
-        told = self._begin(list(firsts.values())[:_MOST_LISTED])
+        told = self._list_beginnings(list(firsts.values())[:_MOST_LISTED])
         context = ContextAnswer(
             status="grounded",
             code="blended" if len(told) > 1 else "single_lead",
@@ -307,9 +307,11 @@ class _Writer:
         )
 
     def _nearest(self) -> list[ScoredSentence]:
-        return self._begin(self._entries[:_NEAREST])
+        return self._list_beginnings(self._entries[:_NEAREST])
 
-    def _begin(self, entries: Sequence[EvidenceEntry]) -> list[ScoredSentence]:
+    def _list_beginnings(
+        self, entries: Sequence[EvidenceEntry]
+    ) -> list[ScoredSentence]:
         """Return the titles of entries, or how their texts begin."""
         firsts = (next(iter(one.candidates()), None) for one in entries)
         return [

@@ -100,13 +100,15 @@ def tell_answer(out: output.Output, answer: dict[str, Any]) -> None:
     """Print an answer to a person: in sentences, or why there is none."""
     page = HitLayout.here()
     is_answered = bool(answer["answer"])
-    if answer["results"] and not is_answered:
+    if is_answered:
+        lines = sentences.lines(answer, page)
+    elif answer["results"]:
         # Nothing was asked of them: they are listed.
-        for result in answer["results"]:
-            out.data(render_hit(result, page))
+        lines = (render_hit(one, page) for one in answer["results"])
     else:
-        for line in (sentences if is_answered else absence).lines(answer, page):
-            out.data(line)
+        lines = absence.lines(answer, page)
+    for line in lines:
+        out.data(line)
     for line in at_other_times(answer.get("overflow"), page):
         out.data(line)
     say_diagnostics(out, answer, page)

@@ -117,15 +117,13 @@ class EvidenceEntry:
     @cached_property
     def title_words(self) -> frozenset[str]:
         """Return the terms of the words of its title that mean something; no names."""
-        return self.words_in(cut_reply_marks(self.row.title))
+        title = self.row.title
+        begins = len(title) - len(cut_reply_marks(title))
+        return _content_terms(one for one in self._title if one.start >= begins)
 
     def words_in(self, text: str) -> frozenset[str]:
         """Return the terms of a text's words that mean something; no names."""
-        return frozenset(
-            one.term
-            for one in self._scan(text)
-            if one.kind is None and is_content_word(one.surface or "")
-        )
+        return _content_terms(self._scan(text))
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -165,6 +163,14 @@ class EvidenceEntry:
 
     def _scan(self, text: str) -> list[Token]:
         return list(scan(text, self.language, self.facility))
+
+
+def _content_terms(tokens: Iterable[Token]) -> frozenset[str]:
+    return frozenset(
+        one.term
+        for one in tokens
+        if one.kind is None and is_content_word(one.surface or "")
+    )
 
 
 def cut_reply_marks(title: str) -> str:
