@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, LiteralString
 
@@ -212,6 +212,29 @@ def expand(
         else _terms(found[no], shares[want.in_phrase])
         for no, want in enumerate(wanted)
     ]
+
+
+def expand_misspelt(
+    conn: Connection,
+    tenant: str,
+    wanted: Sequence[Want],
+    own: Collection[str],
+    *,
+    alike: float | None,
+    has_others: bool = False,
+) -> list[Expansion]:
+    """Return the expansion of words that may be misspelt, by the question's languages.
+
+    `has_others` tells that the question has words besides these, which entries have.
+    """
+    # English words stand in texts of every language.
+    languages = () if "en" in own else tuple(own)
+    found = expand(conn, tenant, wanted, languages or LANGUAGES, alike=alike)
+    is_met = has_others or any(one.is_known or one.spellings for one in found)
+    if languages and not is_met:
+        # A German word is taken for an English one only if nothing else is found.
+        found = expand(conn, tenant, wanted, alike=alike)
+    return found
 
 
 def _shares(wanted: Sequence[Want]) -> dict[bool, int]:

@@ -23,6 +23,7 @@ from shared.search.query.compiled import expandable_words
 from shared.search.query.compiled.compiled_question import (
     CompiledQuery,
     compile_question,
+    find_own_languages,
 )
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.plan import Plan
@@ -134,21 +135,25 @@ def make_highlighter(
     asked = make()
     wanted = expandable_words.patterns(plan.tree)
     codes = {note.code for one in branches for note in one.diagnostics}
-    if "fuzzy_fallback" in codes:
-        wanted += expandable_words.words([guard.condition for guard in asked.guards])
-    if not wanted:
+    own = find_own_languages(plan.tree)
+    misspelt = (
+        expandable_words.words((guard.condition for guard in asked.guards), own)
+        if "fuzzy_fallback" in codes
+        else []
+    )
+    if not wanted and not misspelt:
         return Highlighter(asked, facility)
+    tenant, alike = plan.scope.tenant, plan.words.fuzzy_threshold
     try:
         with connection(context.pool) as conn:
             statement_deadline.limit_time(conn, _LOOK_UP_MS)
-            found = expand.expand(
-                conn, plan.scope.tenant, wanted, alike=plan.words.fuzzy_threshold
-            )
+            found = expand.expand(conn, tenant, wanted)
+            found += expand.expand_misspelt(conn, tenant, misspelt, own, alike=alike)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # The page is still good without some of its marks.
         log.warning("marks_not_looked_up", code=exc.error_code)
         return Highlighter(asked, facility)
-    known = dict(zip(wanted, found, strict=True))
+    known = dict(zip([*wanted, *misspelt], found, strict=True))
     return Highlighter(make(known=known), facility, known)
 
 

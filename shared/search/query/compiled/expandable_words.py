@@ -6,13 +6,13 @@ compares the same literal terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from shared.search.query.compiled.conditions import Clause, Condition, iterate_leaves
 from shared.search.query.compiled.word_clauses import patterns_of
 from shared.search.query.language import tree
 from shared.search.query.language.tree import Node
-from shared.vocabulary import spelling
+from shared.vocabulary import common_words, spelling
 from shared.vocabulary.expand import Want
 
 
@@ -28,16 +28,22 @@ def patterns(node: Node | None) -> list[Want]:
     return list(wanted)
 
 
-def words(conditions: list[Condition]) -> list[Want]:
-    """Return the wanted plain words, which may be misspelt, to look them up."""
+def words(conditions: Iterable[Condition], own: Collection[str]) -> list[Want]:
+    """Return the wanted plain words, which may be misspelt, to look them up.
+
+    None of them only joins or asks in the question's own languages.
+    """
     typed = [
         leaf.word
         for condition in conditions
         for leaf, is_wanted in iterate_leaves(condition)
         if is_wanted and isinstance(leaf, Clause) and leaf.word
     ]
-    words = filter(spelling.is_word, dict.fromkeys(typed))
-    return [Want("typo", word) for word in words]
+    return [
+        Want("typo", word)
+        for word in dict.fromkeys(typed)
+        if spelling.is_word(word) and not common_words.is_telling(word, own)
+    ]
 
 
 def excludes(node: Node | None) -> bool:

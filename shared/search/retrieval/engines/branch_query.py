@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict, TypeVar
+
+from psycopg import Connection
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
@@ -31,7 +34,7 @@ from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.plan import Plan
 from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.text.words.folding import STEMMED_LANGUAGES
-from shared.vocabulary import common_words, expand
+from shared.vocabulary import expand
 
 log = get_logger()
 
@@ -249,28 +252,31 @@ def wider(ask: Ask, asked: BranchQuery) -> Iterator[tuple[str, CompiledQuery]]:
 def _perhaps_meant(ask: Ask, asked: BranchQuery) -> Known:
     if ask.plan.words.fuzzy_threshold is None:
         return {}
-    tenant, lexicon = ask.plan.scope.tenant, asked.lexicon
-    own = compiled_question.find_own_languages(ask.plan.tree)
-    words = expandable_words.words([guard.condition for guard in asked.question.guards])
-    words = [one for one in words if not common_words.is_telling(one.text, own)]
+    plan, lexicon = ask.plan, asked.lexicon
+    tenant, own = plan.scope.tenant, compiled_question.find_own_languages(plan.tree)
+    words = expandable_words.words(
+        (guard.condition for guard in asked.question.guards), own
+    )
     unseen = words
     if lexicon.present is not None:
         unseen = lexicon.present.others(tenant, words)
     if not unseen:
         return {}
-    # English words stand in texts of every language.
-    languages = () if "en" in own else tuple(own)
     try:
-        found = _looked_up(ask, lexicon, unseen, languages or expand.LANGUAGES)
-        is_all = len(unseen) == len(words) and not asked.question.is_exact
-        is_met = any(one.is_known or one.spellings for one in found.values())
-        if languages and is_all and not is_met:
-            # A German word is taken for an English one only if nothing else is found.
-            found = _looked_up(ask, lexicon, unseen)
+        with _looking_up(ask, lexicon) as conn:
+            expansions = expand.expand_misspelt(
+                conn,
+                tenant,
+                unseen,
+                own,
+                alike=plan.words.fuzzy_threshold,
+                has_others=len(unseen) < len(words) or asked.question.is_exact,
+            )
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # Words found as they are spelt are found without the look-up.
         log.warning("spellings_not_looked_up", code=exc.error_code)
         return {}
+    found = dict(zip(unseen, expansions, strict=True))
     if lexicon.present is not None:
         lexicon.present.note(tenant, found)
     return found
@@ -289,22 +295,18 @@ def _compiled(
     return made.with_any() if plan.words.any_word else made
 
 
-def _looked_up(
-    ask: Ask,
-    lexicon: Lexicon,
-    wanted: list[expand.Want],
-    languages: Sequence[str] = expand.LANGUAGES,
-) -> Known:
+def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
+    tenant, alike = ask.plan.scope.tenant, ask.plan.words.fuzzy_threshold
+    with _looking_up(ask, lexicon) as conn:
+        found = expand.expand(conn, tenant, wanted, alike=alike)
+    return dict(zip(wanted, found, strict=True))
+
+
+@contextmanager
+def _looking_up(ask: Ask, lexicon: Lexicon) -> Iterator[Connection]:
     with pipelined_connection(lexicon.pool) as conn:
         statement_deadline.limit_time(conn, ask.budget_ms)
-        found = expand.expand(
-            conn,
-            ask.plan.scope.tenant,
-            wanted,
-            languages,
-            alike=ask.plan.words.fuzzy_threshold,
-        )
-    return dict(zip(wanted, found, strict=True))
+        yield conn
 
 
 def queries(asked: CompiledQuery) -> str:

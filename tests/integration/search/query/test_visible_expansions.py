@@ -51,6 +51,15 @@ def test_a_misspelt_word_is_named_with_what_it_was_taken_for(asking_of_two) -> N
     assert "klystron, klystrom" in message(body, "fuzzy_fallback")
 
 
+def test_a_word_that_only_asks_is_taken_for_no_other(asking: Any) -> None:
+    asking.write(
+        EntryDraft("api", "one", "The klystron is warm"),
+        EntryDraft("api", "two", "Der Dichtring ist wieder dicht"),
+    )
+    body = answered(asking, "Warum ist der Dichtrign warm")
+    assert message(body, "fuzzy_fallback").endswith(": `Dichtrign` as dichtring.")
+
+
 def test_a_pattern_is_named_with_words_of_visible_hits_alone(asking_of_two) -> None:
     body = answered(asking_of_two, "inj*")
     assert message(body, "terms_expanded") == "Searched for as well: `inj*` as inject."
