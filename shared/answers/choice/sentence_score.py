@@ -27,11 +27,16 @@ class SentenceWeights:
     echo: float = 1.0
     # This one counts for all other kinds of question.
     cosine: float = 1.5
+    # How something is now, the last who wrote of it tells.
+    latest: float = 0.45
 
 
 # Fitted on the sample logbook and on a year of event notifications together, not as the
 # prototypes had them (`make bench-answers` prints what each half makes of the other's).
 SHIPPED = SentenceWeights()
+# A hit is of what is asked about if its thread has so many of the question's words, and
+# its score is so much of the best one's.
+_ABOUT_COVERAGE, _ABOUT_SCORE = 0.6, 0.7
 # A title with so many words that the question has not tells something of its own.
 _LEAST_ADDED = 2
 
@@ -82,6 +87,7 @@ class SentenceScores:
         # What is called by a number is in every thread that is left.
         self._numbered = len(question.things) * _rarity(len(entries), 1)
         self._people = frozenset[str]().union(*(one.people for one in entries))
+        self._latest = self._find_latest() if question.is_of_state else None
 
     @property
     def is_gated(self) -> bool:
@@ -127,8 +133,12 @@ class SentenceScores:
         of_kind = self._question.is_answered_by(
             one.text, entry.row.language, self._people
         )
+        if self._question.is_of_state:
+            # `Works again` is said of anything.
+            of_kind &= coverage >= _ABOUT_COVERAGE
         score = weights.coverage * coverage + weights.entry * entry.score
         score += weights.kind * of_kind
+        score += weights.latest * (entry is self._latest)
         if self._question.kind == "why":
             score += weights.reply * entry.is_reply
             score += weights.cause * answer_kinds.names_cause(one.text)
@@ -171,6 +181,25 @@ class SentenceScores:
                 if numbered_things.is_named(one, text, names)
             )
         return frozenset(found)
+
+    def _find_latest(self) -> EvidenceEntry | None:
+        """Return the last entry of what the question is about."""
+        held = {
+            thread: max(
+                self.coverage(one, frozenset().union(*(two.terms for two in members)))
+                for one in members
+            )
+            for thread, members in self._threads.items()
+        }
+        best = max((one.score for one in self._entries), default=0.0)
+        about = (
+            one
+            for one in self._entries
+            if one.is_hit
+            and one.score >= _ABOUT_SCORE * best
+            and held[one.thread] >= _ABOUT_COVERAGE
+        )
+        return max(about, key=lambda one: one.time, default=None)
 
     def _count_holders(self, word: str) -> int:
         """Return how many of the entries have a word of the question."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from shared.answers.question import answer_kinds, numbered_things
+from shared.answers.question import answer_kinds, numbered_things, states
 from shared.answers.question.answer_kinds import AnswerKind
 from shared.answers.question.counts import find_counted
 from shared.answers.question.empty_words import is_empty
@@ -74,11 +74,15 @@ class Question:
     numbers: tuple[str, ...] = ()
     # The pattern of what is counted, where that is asked for.
     counted: str = ""
+    # How something is now is asked: is it repaired, does it still trip?
+    is_of_state: bool = False
 
     def is_answered_by(
         self, sentence: str, language: str, people: frozenset[str]
     ) -> bool:
         """Tell whether a sentence can be such an answer; `people` are folded names."""
+        if self.is_of_state:
+            return states.tells_state(sentence, language)
         return answer_kinds.is_of_kind(
             self.kind, self.counted, sentence, language, people
         )
@@ -129,13 +133,19 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         if one.is_name or _is_proper(text, one, tokens[0])
     ]
     things = numbered_things.find_things(text, {one.written for one in names})
+    kind = answer_kinds.find_kind(asked)
+    terms = _content_words(text, facility)
+    is_of_state = kind == "what" and states.asks_state(asked)
+    if is_of_state:
+        terms = {one: _without_state(words) for one, words in terms.items()}
     return Question(
         text=asked,
-        kind=answer_kinds.find_kind(asked),
+        kind=kind,
         names=tuple(dict.fromkeys(names)),
         things=tuple(things),
-        terms=_content_words(text, facility),
+        terms=terms,
         counted=find_counted(asked),
+        is_of_state=is_of_state,
     )
 
 
@@ -195,6 +205,14 @@ def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
         }
         for language in (*STEMMED_LANGUAGES, UNSTEMMED)
     }
+
+
+def _without_state(words: dict[str, str]) -> dict[str, str]:
+    """Return words without those that name a state; all, where there are no others."""
+    others = {
+        word: term for word, term in words.items() if not states.is_state_word(word)
+    }
+    return others or words
 
 
 def is_content_word(word: str) -> bool:

@@ -112,6 +112,38 @@ def test_a_number_alone_is_answered_by_its_entry(asking: Asking) -> None:
     assert told.context_answer["status"] == "grounded"
 
 
+@pytest.mark.parametrize(
+    ("query", "last", "grade"),
+    [
+        # Whatever the words: the last entry about it tells, in the title or the text.
+        ("Is the following error of leg 4 fixed?", "A-2", "A"),
+        ("Is the seeing monitor working again?", "B-2", "A"),
+        ("Ist der Trockner 1 repariert?", "C-2", "A"),
+        # Nobody wrote that it is, or that it is not.
+        ("Is actuator 217 still dead?", "D-1", "B"),
+    ],
+)
+def test_who_asks_how_something_is_now_is_told_what_was_written_last(
+    asking: Asking, query: str, last: str, grade: str
+) -> None:
+    asking.write(
+        draft("A-1", "Following error on leg 4 since the earthquake, limit raised."),
+        draft("A-2", "Day report. Plug of leg 4 fastened, following error gone.", 9),
+        draft(
+            "B-1", "The seeing monitor does not answer.", title="Seeing monitor dead"
+        ),
+        draft("B-2", "Replaced its brick.", 40, title="Seeing monitor works again"),
+        draft("C-1", "Der Trockner 1 schaltet nicht um, sein Ventil klemmt."),
+        draft("C-2", "Ventil vom Trockner 1 ersetzt, er schaltet um.", 30),
+        draft("D-1", "Actuator 217 of the mirror is dead."),
+    )
+    told = asking.answer_with_cards(query)
+    assert told.context_answer is not None
+    assert told.citations[-1].label == last
+    assert told.context_answer["evidence"][0]["entry_id"] == told.citations[-1].entry_id
+    assert told.context_answer["grade"] == grade
+
+
 def test_the_same_question_twice_has_the_same_answer(asking: Asking) -> None:
     write_logbook(asking)
     first, second = (
