@@ -35,6 +35,8 @@ class Reference:
     revision: int
     # Below the base path: permalink, revision and the sentence.
     path: str
+    entry_time: str | None
+    author: str | None
     changed_since: str | None
     removed_at: str | None
 
@@ -152,6 +154,8 @@ class _Finder:
             title=cited["title"],
             revision=cited["revision"],
             path=f"{cited['permalink']}@{cited['revision']}#{anchor}",
+            entry_time=cited.get("entry_time"),
+            author=cited.get("author"),
             changed_since=cited.get("changed_since"),
             removed_at=cited.get("removed_at"),
         )

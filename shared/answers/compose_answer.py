@@ -22,7 +22,7 @@ from shared.entries.identity import permalink, source_uri
 from shared.search.response.answer import Citation, Evidence
 from shared.search.results.superseded import Other
 from shared.text.reading.quantities import UNIT_OF, find_quantities
-from shared.times.rfc3339 import on_clock
+from shared.times.rfc3339 import on_clock, timestamp
 
 CitationStyle = Literal["id", "numeric"]
 MOST_EVIDENCE = 5
@@ -142,6 +142,8 @@ def cite_sentences(
                 permalink=permalink(row.source, row.external_id),
                 title=row.title,
                 quote=one.text,
+                entry_time=timestamp(row.entry_time),
+                author=", ".join(row.authors) or None,
             ),
         )
     return list(found.values())

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from api.cli.render.terminal import plain
+from api.cli.render.terminal import local, plain
 from api.cli.render.text_layout import cut, labelled, wrapped
 from api.cli.search.hit import HitLayout
 
@@ -33,7 +33,9 @@ def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
     for one in answer["citations"]:
         title = cut(plain(one["title"]), _TITLE) or "(no title)"
         cited = f"[{numbers[one['label']]}] {plain(one['label'])}  {title}{_since(one)}"
-        yield labelled("cites", cited, page.facts)
+        at = one["entry_time"]
+        facts = [cited, local(at, page.zone) if at else "", plain(one["author"] or "")]
+        yield labelled("cites", [fact for fact in facts if fact], page.facts)
     for question in said["questions"]:
         yield labelled("ask", plain(question), page.facts)
     yield ""

@@ -17,6 +17,8 @@ class Citation(Model):
     permalink: str
     title: str
     quote: str
+    entry_time: str | None = None
+    author: str | None = None
     changed_since: str | None = None
     removed_at: str | None = None
 

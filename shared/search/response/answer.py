@@ -25,6 +25,8 @@ class Citation:
     permalink: str
     title: str
     quote: Annotated[str, "The words of the entry that are cited first."]
+    entry_time: Annotated[str | None, "When it was written."] = None
+    author: str | None = None
     changed_since: Annotated[str | None, "When it was changed after it was read."] = (
         None
     )

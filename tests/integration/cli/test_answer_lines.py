@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -23,8 +24,17 @@ PAGE = HitLayout(ZoneInfo("Europe/Berlin"), 200, 200)
 @pytest.fixture
 def logbook(asking: Asking) -> Asking:
     asking.write(
-        EntryDraft("api", "12", "Turbine 1 stopped on low oil.", title="Turbine 1"),
-        EntryDraft("api", "1234", "Turbine 2 stopped on its bearing.", title="No 2"),
+        EntryDraft(
+            *("api", "12", "Turbine 1 stopped on low oil."),
+            title="Turbine 1",
+            entry_time=datetime(2026, 3, 2, 6, 40, tzinfo=UTC),
+            authors=("Ben",),
+        ),
+        EntryDraft(
+            *("api", "1234", "Turbine 2 stopped on its bearing."),
+            title="No 2",
+            entry_time=datetime(2026, 3, 9, 6, 40, tzinfo=UTC),
+        ),
     )
     return asking
 
@@ -43,7 +53,11 @@ def test_sources_are_numbered_as_the_sentences_cite_them(logbook: Asking) -> Non
     said = [one for one in lines if "grade A" in one]
     assert len(said) == 1
     cited = [one.split(maxsplit=1)[1] for one in lines if one.startswith("cites")]
-    assert cited == ["[1] 12  Turbine 1", "[2] 1234  No 2"]
+    # When it was written, and by whom, is asked as often as what.
+    assert cited == [
+        "[1] 12  Turbine 1 · 2026-03-02 07:40 CET (06:40 UTC) · Ben",
+        "[2] 1234  No 2 · 2026-03-09 07:40 CET (06:40 UTC)",
+    ]
 
 
 def test_what_no_entry_has_is_told_as_unknown(

@@ -75,6 +75,8 @@ def test_an_answer_leads_to_the_sentence_that_it_cites(client: httpx2.Client) ->
     # Without a hover the quotes stand in a list.
     quotes = [one.text for one in answer.one("details", cls="sources").every("q")]
     assert FELL in quotes
+    for place in (cite.one(cls="quote"), answer.one("details", cls="sources")):
+        assert "03 Feb 2026" in place.text
 
 
 def test_a_hit_leads_to_its_entry_with_what_was_asked_for_marked(
