@@ -191,7 +191,7 @@ class _Writer:
             part.chosen or (self._nearest() if said else [])
             for part, said in zip(parts, refusals, strict=True)
         ]
-        paragraphs = map(self._paragraph, shown, refusals)
+        paragraphs = map(self._paragraph, parts, shown, refusals)
         is_blended = len(parts) > 1 and worst.judgement.status == "grounded"
         replaced = any(compose_answer.is_replaced(one, self._values) for one in chosen)
         grade: Grade = max(part.judgement.grade for part in parts)
@@ -295,15 +295,28 @@ class _Writer:
             absence.say_unknown(self._plan, self._covered),
         )
 
-    def _paragraph(self, shown: Sequence[ScoredSentence], said: str) -> str:
-        return self._beside(said, shown) if said else self._sentences(shown)
+    def _paragraph(
+        self, part: PartAnswer, shown: Sequence[ScoredSentence], said: str
+    ) -> str:
+        if not said:
+            return self._sentences(shown)
+        # Where nobody wrote when it was, the time of who wrote of it is the next best.
+        is_dated = part.question.kind == "when"
+        return self._beside(said, shown, is_dated=is_dated)
 
-    def _beside(self, said: str, nearest: Sequence[ScoredSentence]) -> str:
-        return f"{said} Nearest: {self._sentences(nearest)}" if nearest else said
+    def _beside(
+        self, said: str, nearest: Sequence[ScoredSentence], *, is_dated: bool = False
+    ) -> str:
+        if not nearest:
+            return said
+        return f"{said} Nearest: {self._sentences(nearest, is_dated=is_dated)}"
 
-    def _sentences(self, chosen: Sequence[ScoredSentence]) -> str:
+    def _sentences(
+        self, chosen: Sequence[ScoredSentence], *, is_dated: bool = False
+    ) -> str:
+        zone = self._plan.time.zone
         return compose_answer.write_sentences(
-            chosen, self._marks, self._values, self._plan.time.zone
+            chosen, self._marks, self._values, zone, is_dated=is_dated
         )
 
     def _nearest(self) -> list[ScoredSentence]:

@@ -83,16 +83,26 @@ def write_sentences(
     marks: Marks,
     values: Mapping[UUID, Sequence[Other]],
     zone: str,
+    *,
+    is_dated: bool = False,
 ) -> str:
     """Return sentences as one paragraph, each with its mark.
 
-    What a newer entry says otherwise is said behind a sentence that states the value.
+    What a newer entry says otherwise is said behind a sentence that states the value;
+    `is_dated`: behind the last of each entry, when it happened or was written.
     """
+    ordered = order_sentences(chosen, values)
+    lasts = {one.candidate.entry: one for one in ordered} if is_dated else {}
     return " ".join(
         close_sentence(_plain(one), marks.of(one.candidate.entry))
+        + (_say_time(one.candidate.entry, zone) if one in lasts.values() else "")
         + say_replaced(one.candidate.text, one.candidate.entry, values, zone)
-        for one in order_sentences(chosen, values)
+        for one in ordered
     )
+
+
+def _say_time(entry: EvidenceEntry, zone: str) -> str:
+    return f" ({entry.time.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M})"
 
 
 def order_sentences(

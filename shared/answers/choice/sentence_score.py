@@ -37,6 +37,9 @@ SHIPPED = SentenceWeights()
 # A hit is of what is asked about if its thread has so many of the question's words, and
 # its score is so much of the best one's.
 _ABOUT_COVERAGE, _ABOUT_SCORE = 0.6, 0.7
+# A thread with less of the question's words than this share of the most is of something
+# else. What is compared by meaning, too, need not have so many.
+_LEAST_SHARE, _LEAST_SHARE_BY_WORDS = 0.5, 0.7
 # A title with so many words that the question has not tells something of its own.
 _LEAST_ADDED = 2
 
@@ -87,6 +90,12 @@ class SentenceScores:
         # What is called by a number is in every thread that is left.
         self._numbered = len(question.things) * _rarity(len(entries), 1)
         self._people = frozenset[str]().union(*(one.people for one in entries))
+        self._held_by = {one: self._find_share(one) for one in self._threads}
+        most = max((self._held_by[one.thread] for one in self._entries), default=0.0)
+        least = _LEAST_SHARE_BY_WORDS if question.kind == "why" else _LEAST_SHARE
+        self._entries = [
+            one for one in self._entries if self._held_by[one.thread] >= least * most
+        ]
         self._latest = self._find_latest() if question.is_of_state else None
 
     @property
@@ -182,22 +191,21 @@ class SentenceScores:
             )
         return frozenset(found)
 
+    def _find_share(self, thread: str) -> float:
+        """Return how much of the question's words a thread has."""
+        members = self._threads[thread]
+        terms = frozenset[str]().union(*(one.terms for one in members))
+        return max(self.coverage(one, terms) for one in members)
+
     def _find_latest(self) -> EvidenceEntry | None:
         """Return the last entry of what the question is about."""
-        held = {
-            thread: max(
-                self.coverage(one, frozenset().union(*(two.terms for two in members)))
-                for one in members
-            )
-            for thread, members in self._threads.items()
-        }
         best = max((one.score for one in self._entries), default=0.0)
         about = (
             one
             for one in self._entries
             if one.is_hit
             and one.score >= _ABOUT_SCORE * best
-            and held[one.thread] >= _ABOUT_COVERAGE
+            and self._held_by[one.thread] >= _ABOUT_COVERAGE
         )
         return max(about, key=lambda one: one.time, default=None)
 

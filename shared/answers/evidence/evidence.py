@@ -101,17 +101,18 @@ class EvidenceEntry:
 
     @cached_property
     def _around(self) -> list[Token]:
-        """Return the tokens of title, tags and number; each sentence is read with them.
+        """Return the tokens of title, tags, authors, number: read with each sentence.
 
         A number that is no name by itself, as 12, says too little.
         """
-        beside = "\n".join((*self.row.tags, *self.row.logbooks))
-        number = (one for one in self._scan(self.row.external_id) if not one.surface)
+        row = self.row
+        beside = "\n".join((*row.tags, *row.logbooks, *row.authors))
+        number = (one for one in self._scan(row.external_id) if not one.surface)
         return [*self._title, *self._scan(beside), *number]
 
     @cached_property
     def context_terms(self) -> frozenset[str]:
-        """Return the terms of its title and tags."""
+        """Return the terms of its title, tags and authors."""
         return _terms(self._around)
 
     @cached_property
@@ -135,7 +136,7 @@ class EvidenceEntry:
         """Return the entry's words and names, those of metadata too, not stemmed."""
         row = self.row
         values = (str(one) for one in row.metadata.values())
-        beside = self._scan("\n".join((*row.authors, *values)))
+        beside = self._scan("\n".join(values))
         tokens = (*self._tokens, *self._around, *beside)
         surfaces = {one.surface for one in tokens if one.surface}
         return (

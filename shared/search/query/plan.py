@@ -18,6 +18,7 @@ from shared.search.query import (
     list_by_time,
     modes,
     name_query,
+    request_words,
     sub_queries,
     wanted_answer,
 )
@@ -261,7 +262,8 @@ def make_plan(
     given = question.filters or {}
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
     parsed = grammar.parse(text, clock)
-    lifted = required_fields.lift(parsed.tree, narrowed)
+    wanted = request_words.strip_request(parsed.tree)
+    lifted = required_fields.lift(wanted, narrowed)
     timed = resolve_times.resolve_times(lifted, given, text, clock)
     asked = timed.tree
     first = chosen.mode

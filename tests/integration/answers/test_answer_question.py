@@ -103,6 +103,17 @@ def test_of_what_only_passes_filters_nothing_else_is_told(
     assert asking.answer_with_cards(query, clock=clock).answer is None
 
 
+def test_who_wrote_an_entry_is_of_the_words_that_are_asked_for(asking: Asking) -> None:
+    asking.write(
+        draft("D-1", "Greased the azimuth bearing.", authors=("Klaus Brandt",)),
+        draft("D-2", "Opened the dome.", 1, authors=("Maria Soto",)),
+    )
+    told = asking.answer_with_cards("what did Klaus grease")
+    assert told.answer == "Greased the azimuth bearing [#D-1@1]."
+    assert told.context_answer is not None
+    assert told.context_answer["grade"] == "A"
+
+
 def test_a_number_alone_is_answered_by_its_entry(asking: Asking) -> None:
     asking.write(draft("39265", "Report 39265: the charging pump stopped."))
     told = asking.answer_with_cards("39265", synthesize="deterministic")

@@ -86,6 +86,14 @@ def test_the_slot_what_was_searched_what_is_unknown_and_the_nearest_come_in_turn
     assert all(one in summary for one in said[:-1])
 
 
+def test_when_nobody_wrote_when_the_time_of_the_entry_is_told(logbook: Asking) -> None:
+    told = logbook.answer_with_cards("When was turbine 1 greased?")
+    assert context_of(told)["code"] == "missing_kind"
+    assert told.answer is not None
+    greased = "Turbine 1 of the cold box was greased by the crew [#OPS-2@1]."
+    assert f"Nearest: {greased} (2026-03-02 09:00)" in told.answer
+
+
 def test_a_question_of_two_parts_is_told_once_what_was_searched(
     logbook: Asking,
 ) -> None:

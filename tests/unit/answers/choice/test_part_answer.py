@@ -111,6 +111,15 @@ def test_none_of_the_kind_is_no_answer() -> None:
     assert not part.is_of_kind
 
 
+def test_a_thread_with_far_fewer_of_the_words_is_of_something_else() -> None:
+    part = answer(
+        "Why did the helium level drop?",
+        made("The helium level fell. A valve was open.", 1),
+        made("The gun supply had dropped out because of a fuse.", 2),
+    )
+    assert {one.candidate.entry.rank for one in part.chosen} == {1}
+
+
 def test_a_name_that_nobody_has_is_told_and_nothing_chosen() -> None:
     part = answer("Why did valve 9 close?", made(CAUSE))
     assert part.judgement.code == "unknown_name"
