@@ -29,31 +29,54 @@ def make_meanings(
 
     if found is None or found.model is None or found.vector is None:
         return no_meanings
-    model, whole = found.model, unpack_vector(found.vector)
+    first, whole = found.model, unpack_vector(found.vector)
 
     def compare(
         question: Question, candidates: Sequence[Candidate]
     ) -> dict[Candidate, float]:
-        if not candidates:
-            return {}
-        try:
-            encoder = context.encoder(model)
-            vector = whole
-            if question.text != plan.query:
-                (vector,) = context.query_vectors.of(encoder, [question.text])
-            vectors = context.passage_vectors.of(
-                encoder, [_with_title(one) for one in candidates]
-            )
-        except EmbeddingGenerationError as exc:
-            # Words alone decide then.
-            log.warning("sentences_not_compared", code=exc.error_code)
-            return {}
-        return {
-            one: calibration.of_branch(float(passage @ vector), "cosine", model)
-            for one, passage in zip(candidates, vectors, strict=True)
-        }
+        cosines: dict[Candidate, float] = {}
+        for model, among in _by_model(context, first, candidates).items():
+            try:
+                encoder = context.encoder(model)
+                vector = whole
+                if model != first or question.text != plan.query:
+                    (vector,) = context.query_vectors.of(encoder, [question.text])
+                vectors = context.passage_vectors.of(
+                    encoder, [_with_title(one) for one in among]
+                )
+            except EmbeddingGenerationError as exc:
+                # Words alone decide then.
+                log.warning("sentences_not_compared", code=exc.error_code)
+                continue
+            cosines |= {
+                one: calibration.of_branch(float(passage @ vector), "cosine", model)
+                for one, passage in zip(among, vectors, strict=True)
+            }
+        return cosines
 
     return compare
+
+
+def _by_model(
+    context: SearchContext, first: str, candidates: Sequence[Candidate]
+) -> dict[str, list[Candidate]]:
+    """Return candidates by the model that compares them: the second in its languages.
+
+    Cosines of the first to a text in a language that it does not speak are noise.
+    """
+    spoken = context.speaks(first)
+    is_strange = [
+        bool(spoken) and one.entry.row.language not in spoken for one in candidates
+    ]
+    second = context.models.find_second() if any(is_strange) else None
+    known = context.speaks(second.model) if second else ()
+    found: dict[str, list[Candidate]] = {}
+    for one, strange in zip(candidates, is_strange, strict=True):
+        by_second = second and strange and one.entry.row.language in known
+        found.setdefault(second.model if second and by_second else first, []).append(
+            one
+        )
+    return found
 
 
 def no_meanings(_: Question, __: Sequence[Candidate]) -> dict[Candidate, float]:

@@ -40,6 +40,8 @@ _ABOUT_COVERAGE, _ABOUT_SCORE = 0.6, 0.7
 # A thread with less of the question's words than this share of the most is of something
 # else. What is compared by meaning, too, need not have so many.
 _LEAST_SHARE, _LEAST_SHARE_BY_WORDS = 0.5, 0.7
+# A sentence in another language has none of the words, and is as near as a copy.
+_SAME_MEANING = 0.65
 # A title with so many words that the question has not tells something of its own.
 _LEAST_ADDED = 2
 
@@ -58,7 +60,8 @@ class ScoredSentence:
     @property
     def fills_slot(self) -> bool:
         """Whether the sentence is of the kind, and of what is asked for."""
-        return self.is_of_kind and self.coverage > 0
+        is_meant = self.cosine is not None and self.cosine >= _SAME_MEANING
+        return self.is_of_kind and (self.coverage > 0 or is_meant)
 
 
 class SentenceScores:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.resources import files
@@ -12,6 +13,7 @@ import pytest
 from psycopg import Connection
 
 from shared.access.scope import Scope
+from shared.answers.answer_question import answer_question
 from shared.embedding.models import sentence_encoder
 from shared.embedding.models.encoder_contract import Encoder
 from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
@@ -23,12 +25,15 @@ from shared.entries.saving.save import save_page
 from shared.errors import ConfigurationError
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
+from shared.search.response.end_search import Beside, end_search
+from shared.search.response.search import carry_out_branches
 from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.work import chore_records
 from shared.work.chore_records import REEMBED_MODEL
 from tests.support import watched_chores
+from tests.support.ended_searches import DEADLINE_SECONDS, job_of
 from tests.support.fixtures.workers import MakeContext
 from tests.support.stub_servers.embedding_server import serving
 from tests.support.watched_chores import Watched, due_now
@@ -42,9 +47,11 @@ TEXTS = {
     "water": "Die Kühlwasserpumpe im Ring ist heute Nacht zweimal ausgefallen",
     "smoke": "In der Halle des Boosters roch es nach Rauch, ein Kabel war verschmort",
     "beam": "The beam was lost at noon because a klystron tripped and was restarted",
+    "oil": "Pumpe P-17 war trocken. Wir haben 12 Liter Öl nachgefüllt.",
+    "refill": "The oil that is refilled comes from the supplier in barrels of iron",
     "door": "The access door of the hall was left open by the cleaning staff today",
 }
-GERMAN = {"water", "smoke"}
+GERMAN = {"water", "smoke", "oil"}
 
 
 class Reembedding(Watched):
@@ -145,6 +152,32 @@ def test_entries_and_questions_in_other_languages_are_found_by_meaning(
     assert "water" in names
     assert names.index("water") < names.index("smoke") if "smoke" in names else True
     assert len(names) == len(set(names))
+
+
+def test_a_sentence_in_another_language_answers_by_its_meaning(
+    make: Callable[..., Context], committing: Connection
+) -> None:
+    ctx = make()
+    save(committing, "oil", "refill")
+    work(ctx)
+    fill(ctx, committing)
+    plan = make_plan(
+        SearchQuery("How much oil did we refill at P-17?", mode="hybrid"),
+        Scope("default", "anna"),
+        PlanLimits(opensearch=False),
+    )
+    context = ctx.search_context
+    told = carry_out_branches(context, plan, time.time() + DEADLINE_SECONDS)
+    ended = end_search(
+        context, job_of(context, plan), plan, told, Beside(answer_question)
+    )
+    assert ended.answer is not None
+    assert ended.answer.answer is not None
+    assert "Wir haben 12 Liter Öl nachgefüllt" in ended.answer.answer
+    assert ended.answer.context_answer is not None
+    # It has none of the words, and would fill no slot by them.
+    (slot,) = ended.answer.context_answer["slots"]["kind"]
+    assert slot == {"asked": "how_much", "filled": True}
 
 
 def test_who_has_no_such_entries_is_not_asked_by_the_second_model(
