@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from shared.text.words import function_words
+from shared.text.words import function_words, question_words
 from shared.text.words.folding import fold_surface
 
 _WORDS = {
@@ -53,19 +53,14 @@ _COMMON = {
     for language, words in _WORDS.items()
 }
 _NONE: frozenset[str] = frozenset()
-# What asks tells the language of a question, and is in hardly any other text.
-_ASKING = {
-    "de": "warum wann wer wo welche welcher welches",
-    "fr": "pourquoi quand quel quelle quels quelles",
-    "it": "perche dove quali",
-    "es": "cuando donde cuales quien",
-}
 # A word of English is no sign of another language: `was`.
 _ENGLISH = _COMMON["en"] | function_words.WORDS["en"]
+# What asks tells the language of a question, and is in hardly any other text.
 _TELLING = {"en": _ENGLISH} | {
-    language: (_COMMON[language] | function_words.WORDS[language] | {*asking.split()})
+    language: (common | function_words.WORDS[language] | question_words.WORDS[language])
     - _ENGLISH
-    for language, asking in _ASKING.items()
+    for language, common in _COMMON.items()
+    if language != "en"
 }
 # A single letter is a name or a size in any language.
 _WORD = re.compile(r"[^\W\d_]{2,}")

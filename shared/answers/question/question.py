@@ -17,23 +17,23 @@ from shared.search.query.plan import Plan
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
 from shared.text.reading.quantities import find_quantities
+from shared.text.words import question_words
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface
 from shared.vocabulary import common_words
 from shared.vocabulary.expand import UNSTEMMED
 
-# What asks, tells or refers, and is in no answer: by the folded form.
+# What asks, tells or refers beside a word that begins a question, and is in no answer:
+# by the folded form.
 _ASKING_WORDS = """
-    why when how long much many who whom whose where which what did do does done was
-    were is are be been will would could should can must need needs happen happened
-    happens cause caused causes reason reasons tell show find about there get got go
-    went broken wrong anybody somebody someone anyone itself now still yet please read
-    set right in on by to up towards at with full warum wann wie lange viel viele wer
-    wem wen wo wohin woher welche welcher welches ist sind war waren wurde wurden wird
-    hat haben kann konnte soll muss noch jetzt gab gibt ursache grund passiert geschah
-    zeige sage often oft
+    long much many did do does done was were is are be been will would could should can
+    must need needs happen happened happens cause caused causes reason reasons tell show
+    find about there get got go went broken wrong anybody somebody someone anyone itself
+    now still yet please read set right in on by to up towards at with full lange viel
+    viele ist sind war waren wurde wurden wird hat haben kann konnte soll muss noch
+    jetzt gab gibt ursache grund passiert geschah zeige sage often oft
 """
-_ASKING = frozenset(_ASKING_WORDS.split())
+_ASKING = question_words.ENGLISH_AND_GERMAN | {*_ASKING_WORDS.split()}
 
 # One digit may be a word in an entry, or the number of anything.
 _NUMBER = re.compile(r"(?<![\w.,:/-])\d[\d.,:]{0,18}\d(?![\w/-])")

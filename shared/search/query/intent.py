@@ -9,15 +9,8 @@ import re
 from typing import Literal
 
 from shared.search.query.language.tree import And, Node, Pattern, Phrase, Words
+from shared.text.words.question_words import ENGLISH_AND_GERMAN as ASKING
 
-_ASKING = frozenset(
-    (
-        *("what", "how", "which", "where", "when", "why", "who", "whose", "whom"),
-        *("was", "wie", "welche", "welcher", "welches", "welchen", "welchem", "wo"),
-        *("wann", "warum", "wieso", "weshalb", "weswegen", "wer", "wem", "wen"),
-        *("wessen", "wohin", "woher", "wodurch", "womit", "woran", "wozu"),
-    )
-)
 # Words that may stand before the word that asks: `since when`, `in welchem Sektor`.
 _BEFORE = frozenset(
     (
@@ -113,7 +106,7 @@ def _typed(node: Node | None) -> list[str]:
 def _asks_at(words: list[str], place: int) -> bool:
     """Tell whether the words from a place on begin a question."""
     first, second, *_ = (*(one.strip(_SIGNS) for one in words[place:][:2]), "", "")
-    return first in _ASKING or (first in _BEFORE and second in _ASKING)
+    return first in ASKING or (first in _BEFORE and second in ASKING)
 
 
 def _ends_asking(node: Node | None, text: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from shared.text.words import function_words
+from shared.text.words import function_words, question_words
 
 Strategy = Literal["multi_question", "sequential", "comparison", "list", "clusters"]
 
@@ -23,10 +23,9 @@ MIN_SUBQUERY_TOKENS = 2
 _LEAST_CLUSTERED = 4
 _LEAST_LETTERS = 3
 
-_ASKS = (
-    r"(?:what|how|which|where|when|why|who|was|wie|welche[rsmn]?|wo|wann|warum|wieso"
-    r"|weshalb|wer)"
-)
+# `and whose text tells it` asks nothing more, it says more of the same thing.
+_ASKING = question_words.ENGLISH_AND_GERMAN - {"whose", "whom"}
+_ASKS = rf"(?:{'|'.join(sorted(_ASKING))})"
 _QUESTIONS = re.compile(
     rf"[?,;]?\s+(?:and|und|&)\s+(?={_ASKS}\b)|[?;]\s+(?={_ASKS}\b)", re.IGNORECASE
 )
@@ -57,16 +56,14 @@ _WHOLE = re.compile(r'"[^"]*"|\([^()]*\)')
 _BLOT = "\ufffc"
 _WORD = re.compile(r"[^\s,;?!\uff1f]+")
 _ENDS = " \t\n,;.?!\uff1f"
-_ASKING = frozenset(
+_STOP_WORDS = frozenset(
     (
-        *("what", "how", "which", "where", "when", "why", "who", "whose", "whom"),
         *("do", "does", "did", "can", "could", "should", "would", "there", "any"),
-        *("was", "wie", "welche", "welcher", "welches", "wo", "wann", "warum"),
-        *("wieso", "weshalb", "wer", "wurde", "wurden", "gab"),
-        *("then", "also", "vs", "vs.", "versus", "danach", "happen", "happened"),
+        *("wurde", "wurden", "gab", "then", "also", "danach", "happen", "happened"),
+        *("vs", "vs.", "versus", *question_words.ENGLISH_AND_GERMAN),
+        *(*function_words.WORDS["en"], *function_words.WORDS["de"]),
     )
 )
-_STOP_WORDS = function_words.WORDS["en"] | function_words.WORDS["de"] | _ASKING
 
 
 @dataclass(frozen=True, slots=True)

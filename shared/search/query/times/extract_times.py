@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.search.query.language.tree import And, Node, Not, Words
-from shared.text.words import function_words
+from shared.text.words import function_words, question_words
 from shared.times import time_ambiguity, time_phrases
 from shared.times.calendar import Clock
 from shared.times.time_ambiguity import Stretch
@@ -17,9 +17,9 @@ MAX_LOOKS = 64
 _HAPPENED = ("happened", "occurred")
 _ASKS = frozenset(
     (
-        *("what", "which", "who", "when", "where", "did", "do", "does", *_HAPPENED),
-        *("any", "anything", "everything", "new", "news", "show", "list", "find"),
-        *("going", "give", "me", "us", "entry", "entries", "there", "all"),
+        *("did", "do", "does", *_HAPPENED, "any", "anything", "everything", "new"),
+        *("news", "show", "list", "find", "going", "give", "me", "us", "entry"),
+        *("entries", "there", "all", *question_words.WORDS["en"]),
     )
 )
 # Words that only ask, in two languages: with nothing else beside a time they are not
@@ -28,9 +28,9 @@ _ONLY_ASKING = (
     _ASKS | function_words.WORDS["en"],
     frozenset(
         (
-            *("was", "wer", "wann", "wo", "welche", "gab", "gibt", "es", "ist", "war"),
-            *("passiert", "passierte", "geschah", "geschehen", "los", "vorgefallen"),
-            *("neues", "alles", "zeig", "zeige", "uns", "eintrag", "eintr\u00e4ge"),
+            *("gab", "gibt", "es", "ist", "war", "passiert", "passierte", "geschah"),
+            *("geschehen", "los", "vorgefallen", "neues", "alles", "zeig", "zeige"),
+            *("uns", "eintrag", "eintr\u00e4ge", *question_words.WORDS["de"]),
         )
     ),
 )

@@ -1,0 +1,15 @@
+"""Words that begin a question, by language, folded."""
+
+from __future__ import annotations
+
+_BEGINNINGS = {
+    "en": "what which who whom whose where when why how",
+    "de": "was welche welcher welches welchem welchen wer wen wem wessen wo wohin "
+    "woher wann wie warum wieso weshalb weswegen wodurch womit woran wozu",
+    "fr": "pourquoi quand quel quelle quels quelles",
+    "it": "perche dove quali",
+    "es": "cuando donde cuales quien",
+}
+WORDS = {name: frozenset(words.split()) for name, words in _BEGINNINGS.items()}
+# In the other languages such a word only tells which language a question is in.
+ENGLISH_AND_GERMAN = WORDS["en"] | WORDS["de"]
