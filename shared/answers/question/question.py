@@ -176,8 +176,6 @@ def _is_proper(text: str, token: Token, first: Token) -> bool:
 
 
 def _wanted(node: Node | None) -> list[str]:
-    if node is None:
-        return []
     found = name_query.wanted_words(node)
     return [one.text for one in found if not isinstance(one, Pattern)]
 

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from shared.search.query import name_query
 from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.search.query.filters.filters import Filters
-from shared.search.query.language.tree import And, Field, Node, Or, Pattern
+from shared.search.query.language import tree
+from shared.search.query.language.tree import Field, Pattern
 from shared.search.query.plan import Plan
 from shared.text import facts
 from shared.text.analysis.tokens import scan
@@ -61,7 +62,7 @@ def find_entities(plan: Plan, facility: Facility) -> Iterator[NamedEntity]:
 def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[NamedEntity]:
     """Yield the things that a question's words name; excluded words do not count."""
     query = normalise_hyphens(plan.query)
-    for node in () if plan.tree is None else name_query.wanted_words(plan.tree):
+    for node in name_query.wanted_words(plan.tree):
         if isinstance(node, Pattern):
             # The words that a pattern stands for are looked up by the search alone.
             continue
@@ -74,8 +75,10 @@ def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[NamedEnti
 
 def find_filtered_entities(plan: Plan) -> Iterator[NamedEntity]:
     """Yield the things that fields and filters ask for; excluded ones do not count."""
-    for one in (plan.filters, *([] if plan.tree is None else _fields(plan.tree))):
-        yield from _of_filters(one)
+    yield from _of_filters(plan.filters)
+    for leaf in tree.affirmed(plan.tree):
+        if isinstance(leaf, Field):
+            yield from _of_filters(leaf.filters)
 
 
 def in_text(text: str, facility: Facility) -> list[NamedEntity]:
@@ -150,15 +153,6 @@ def _numbered(plan: Plan) -> Iterator[NamedEntity]:
         at = normalise_hyphens(plan.query).find(called[0])
         place = (at, at + len(called[0])) if at >= 0 else (None, None)
         yield NamedEntity(ENTRY, called[0], called[-1], *place)
-
-
-def _fields(node: Node) -> Iterator[Filters]:
-    match node:
-        case Field(filters):
-            yield filters
-        case And(parts=parts) | Or(parts=parts):
-            for part in parts:
-                yield from _fields(part)
 
 
 def _of_filters(filters: Filters) -> Iterator[NamedEntity]:

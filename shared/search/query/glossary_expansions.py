@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from shared.glossary import synonyms
 from shared.glossary.synonyms import Pairs
 from shared.search.query.language import tree
@@ -31,27 +29,17 @@ class Approved:
         It looks in every language, and may return too many: the term may go on with
         other words.
         """
-        if not self.pairs or node is None:
+        if not self.pairs:
             return ()
         found = {
             pair
-            for text in _words(node)
+            for leaf, _ in tree.leaves(node)
+            if isinstance(leaf, tree.Words)
             for language, beginnings in self._beginnings.items()
-            for token in scan(text, language, self._facility)
+            for token in scan(leaf.text, language, self._facility)
             for pair in beginnings.get(token.term, ())
         }
         return tuple(sorted(found))
 
 
 NOTHING_APPROVED = Approved()
-
-
-def _words(node: Node) -> Iterator[str]:
-    match node:
-        case tree.Words(text):
-            yield text
-        case tree.Not(part):
-            yield from _words(part)
-        case tree.And(parts) | tree.Or(parts):
-            for part in parts:
-                yield from _words(part)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from shared.search.query.decomposition import decompose
 from shared.search.query.language.tree import And, Node, Pattern, Phrase, Words
 from shared.text.words.question_words import ENGLISH_AND_GERMAN as ASKING
 
@@ -20,13 +21,9 @@ _BEFORE = frozenset(
     )
 )
 # A comparison has two sides of at least one word each.
-_AGAINST = re.compile(
-    r"\S (?:vs\.?|versus|(?:as )?compared (?:to|with)|in comparison (?:to|with)"
-    r"|in contrast to|verglichen mit|im vergleich (?:zu|zum|zur|mit)"
-    r"|im gegensatz (?:zu|zum|zur)) \S"
-)
-_COMPARES = re.compile(
-    r"\b(?:compar(?:e|es|ing|ison of|ison between)|differences? between"
+_COMPARES = (
+    rf"\S{decompose.AGAINST.pattern}\S"
+    r"|\b(?:compar(?:e|es|ing|ison of|ison between)|differences? between"
     r"|vergleich(?:e|en)?|unterschiede?s? zwischen) \S"
 )
 Intent = Literal[
@@ -46,7 +43,7 @@ _FOR: dict[Intent, re.Pattern[str]] = {
         r"|^count (?:the|all|how)\b|\bwie (?:viele?[nr]?|oft|h\u00e4ufig)\b"
         r"|\banzahl (?:der|von|aller)\b"
     ),
-    "compare": re.compile(f"{_AGAINST.pattern}|{_COMPARES.pattern}"),
+    "compare": re.compile(_COMPARES),
     "troubleshoot": re.compile(
         r"\b(?:why|warum|wieso|weshalb|weswegen)\b|\btroubleshoot|\bfehlersuche\b"
         r"|\bcauses? (?:of|for)\b|\bcaused(?: by)?\b|\breasons? (?:for|of|why)\b"
@@ -72,8 +69,10 @@ _SIGNS = ",.:;\u00bf"
 
 def is_question(node: Node | None, text: str) -> bool:
     """Tell whether the text asks for an answer, by its first word or its end."""
-    words = " ".join(_typed(node)).casefold()
-    return _asks_at(words.split(), 0) or _ends_asking(node, text)
+    words = " ".join(_typed(node)).casefold().split()
+    first, second, *_ = (*(one.strip(_SIGNS) for one in words[:2]), "", "")
+    asks = first in ASKING or (first in _BEFORE and second in ASKING)
+    return asks or _ends_asking(node, text)
 
 
 def classify_intent(node: Node | None, text: str, *, is_exact: bool) -> Intent:
@@ -101,12 +100,6 @@ def _typed(node: Node | None) -> list[str]:
             return [word for part in parts for word in _typed(part)]
         case _:
             return []
-
-
-def _asks_at(words: list[str], place: int) -> bool:
-    """Tell whether the words from a place on begin a question."""
-    first, second, *_ = (*(one.strip(_SIGNS) for one in words[place:][:2]), "", "")
-    return first in ASKING or (first in _BEFORE and second in ASKING)
 
 
 def _ends_asking(node: Node | None, text: str) -> bool:

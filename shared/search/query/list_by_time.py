@@ -17,13 +17,8 @@ LISTING_MODULE = "newest"
 Sort = Literal["relevance", "newest", "oldest"]
 
 # `rerank: true` is the default: on a list it is noted and not refused.
-_UNRANKED = Diagnostic(
-    level="info",
-    source="rank",
-    code="rerank_skipped",
-    message="Results stand by time: nothing is reranked.",
-    category="search",
-)
+_SAID = "Results stand by time: nothing is reranked."
+_UNRANKED = Diagnostic("info", "rank", "rerank_skipped", _SAID, "search")
 # Options that choose or rank hits, which a list by time does not do.
 _RANKING = ("rerank", "similarity_threshold", "strict")
 

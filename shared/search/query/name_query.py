@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shared.search.query.filters.filters import Filters
+from shared.search.query.language import tree
 from shared.search.query.language.tree import (
     And,
     Field,
     Node,
     Not,
-    Or,
     Pattern,
     Phrase,
     Words,
@@ -31,7 +31,7 @@ _NAMES = frozenset({"device", "system", "tag"})
 
 def names_all(node: Node | None, facility: Facility) -> bool:
     """Tell whether the question asks for names alone; exclusions and filters aside."""
-    found = [] if node is None else [*wanted_words(node)]
+    found = [*wanted_words(node)]
     if sum(len(one.text) for one in found) > MAX_CHARACTERS:
         return False
     return bool(found) and all(_is_exact(one, facility) for one in found)
@@ -62,14 +62,9 @@ def is_named(filters: Filters) -> bool:
     )
 
 
-def wanted_words(node: Node) -> Iterator[Words | Phrase | Pattern]:
+def wanted_words(node: Node | None) -> Iterator[Words | Phrase | Pattern]:
     """Yield the wanted words, phrases and patterns, without exclusions and fields."""
-    match node:
-        case Words() | Phrase() | Pattern():
-            yield node
-        case And(parts=parts) | Or(parts=parts):
-            for part in parts:
-                yield from wanted_words(part)
+    return (one for one in tree.affirmed(node) if not isinstance(one, Field))
 
 
 def _is_exact(wanted: Words | Phrase | Pattern, facility: Facility) -> bool:

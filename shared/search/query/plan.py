@@ -327,14 +327,7 @@ def make_plan(
         ordering=replace(
             _ordering(question, limits, len(branches)), beside_day=timed.edges
         ),
-        time=PlanTime(
-            timed.applied,
-            timed.happened,
-            timed.inferred,
-            timed.questions,
-            timed.elsewhen,
-            clock.zone,
-        ),
+        time=timed.time,
         words=PlanWords(
             limits.max_terms,
             _alike(question, limits),
@@ -453,13 +446,8 @@ def _bounded(query: str, limits: PlanLimits) -> tuple[str, tuple[Diagnostic, ...
         )
     if len(query) <= limits.max_query_chars:
         return query, ()
-    note = Diagnostic(
-        level="warning",
-        source="query",
-        code="query_truncated",
-        message=f"Only the first {limits.max_query_chars} characters are searched for.",
-        category="query",
-    )
+    said = f"Only the first {limits.max_query_chars} characters are searched for."
+    note = Diagnostic("warning", "query", "query_truncated", said, "query")
     return query[: limits.max_query_chars], (note,)
 
 

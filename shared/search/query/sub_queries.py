@@ -106,7 +106,8 @@ def fan_out(
     kept = sorted(places[:cap])
     notes: tuple[Diagnostic, ...] = ()
     if len(kept) < len(places):
-        notes = (_cut(len(places), cap),)
+        said = f"Of {len(places)} searches at once the first {cap} are carried out."
+        notes = (Diagnostic("warning", "plan", "fanout_cut", said, "query"),)
     return (
         FanOut(tuple(asked), tuple(number for number, _ in kept), found.strategy),
         tuple(modules[place] for _, place in kept),
@@ -138,14 +139,4 @@ def _others(parts: Sequence[Node]) -> tuple[Node, ...]:
 def _is_term(word: str, facility: Facility) -> bool:
     return any(
         word.casefold() == one.casefold() for row in facility.glossary for one in row
-    )
-
-
-def _cut(wanted: int, cap: int) -> Diagnostic:
-    return Diagnostic(
-        level="warning",
-        source="plan",
-        code="fanout_cut",
-        message=f"Of {wanted} searches at once the first {cap} are carried out.",
-        category="query",
     )

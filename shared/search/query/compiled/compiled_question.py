@@ -213,7 +213,7 @@ def find_own_languages(node: Node | None) -> frozenset[str]:
 
     What it has in quotes may be of another language.
     """
-    wanted = [] if node is None else name_query.wanted_words(node)
+    wanted = name_query.wanted_words(node)
     return common_words.find_languages(
         " ".join(one.text for one in wanted if isinstance(one, tree.Words))
     )

@@ -6,7 +6,7 @@ compares the same literal terms.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from shared.search.query.compiled.conditions import Clause, Condition, iterate_leaves
 from shared.search.query.compiled.word_clauses import patterns_of
@@ -19,7 +19,7 @@ from shared.vocabulary.expand import Want
 def patterns(node: Node | None) -> list[Want]:
     """Return the patterns to look up before the question is compiled, each once."""
     wanted: dict[Want, None] = {}
-    for leaf in _leaves(node):
+    for leaf, _ in tree.leaves(node):
         if isinstance(leaf, tree.Pattern):
             wanted[Want("wildcard", leaf.text)] = None
         elif isinstance(leaf, tree.Phrase):
@@ -55,16 +55,3 @@ def excludes(node: Node | None) -> bool:
             return any(excludes(part) for part in parts)
         case _:
             return False
-
-
-def _leaves(node: Node | None) -> Iterator[Node]:
-    match node:
-        case tree.Not(part):
-            yield from _leaves(part)
-        case tree.And(parts) | tree.Or(parts):
-            for part in parts:
-                yield from _leaves(part)
-        case None:
-            return
-        case _:
-            yield node

@@ -33,7 +33,7 @@ _STEPS = re.compile(
     r"[,;]?\s+(?:(?:and|und)\s+)?(?:then|also|danach|anschlie\u00dfend)\s+",
     re.IGNORECASE,
 )
-_AGAINST = re.compile(
+AGAINST = re.compile(
     r"\s+(?:vs\.?|versus|(?:as\s+)?compared?\s+(?:to|with)|in\s+comparison\s+(?:to|with)"
     r"|in\s+contrast\s+to|verglichen\s+mit|im\s+vergleich\s+(?:zu[mr]?|mit)"
     r"|im\s+gegensatz\s+zu[mr]?)\s+",
@@ -121,7 +121,7 @@ _Span = tuple[int, int]
 
 
 def _compared(text: str) -> list[_Span]:
-    sides = _between(_AGAINST, text)
+    sides = _between(AGAINST, text)
     if len(sides) == 1 and (found := _COMPARES.match(text.strip(_ENDS))):
         return [found.span("one"), found.span("other")]
     return sides

@@ -17,7 +17,7 @@ from shared.search.query.filters.fact_filters import Part, QuantityBounds, Wante
 from shared.text import facts
 from shared.text.analysis.analyser import quote_lexeme
 from shared.text.facts import MARK
-from shared.times.calendar import NO_CLOCK, Clock
+from shared.times.calendar import NO_CLOCK, Clock, Span
 
 AUTHOR, HAS_ATTACHMENT, QUANTITY = "author", "has_attachment", "quantity"
 THREAD = "thread_id"
@@ -47,13 +47,9 @@ ALIASES = {
 }
 _CALLED = (*BUILT, *ALIASES, time_range.RANGE)
 # The fields of `Filters` by filter and operator.
-_CALLED_IN_FILTERS = {
+FIELDS = {
     AUTHOR: {"in": "people", "not": "not_people"},
-    "logbook": {
-        "in": "logbooks",
-        "not": "not_logbooks",
-        "contains": "logbook_parts",
-    },
+    "logbook": {"in": "logbooks", "not": "not_logbooks", "contains": "logbook_parts"},
     "source": {"in": "sources", "not": "not_sources", "contains": "source_parts"},
     THREAD: {"in": "threads", "not": "not_threads"},
     ENTRY: {"in": "ids"},
@@ -293,8 +289,13 @@ def _narrowed(
     elif name == ENTRY:
         ids = filter_operators.refuse_empty_ids(path, told["in"])
         told = {"in": filter_operators.entry_ids(ids)}
-    called = _CALLED_IN_FILTERS[name]
-    return {called[said]: listed for said, listed in told.items()}
+    return {FIELDS[name][said]: listed for said, listed in told.items()}
+
+
+def within(span: Span) -> Filters:
+    """Return the filters of entries that were written in an interval."""
+    since, until = time_range.written_ends(span)
+    return Filters(since=since, until=until)
 
 
 def is_known(key: str) -> bool:

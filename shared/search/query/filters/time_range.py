@@ -60,14 +60,10 @@ def stamps(ends: Mapping[str, object], clock: Clock) -> dict[str, float] | None:
     """Return dates as seconds since 1970, ends inside; None: not all are dates."""
     found: dict[str, float] = {}
     for end, given in ends.items():
-        span = (
-            date_expressions.parse_date_expression(given, clock)
-            if isinstance(given, str)
-            else None
-        )
-        if span is None:
-            return None
-        moment = span.since if end == "gte" else span.until
+        span = parse_span(given, clock)
+        moment = None
+        if span is not None:
+            moment = span.since if end == "gte" else span.until
         if moment is None:
             return None
         # An interval ends before its end, and engines count no finer.
@@ -75,23 +71,32 @@ def stamps(ends: Mapping[str, object], clock: Clock) -> dict[str, float] | None:
     return found
 
 
-def written(end: Span, *, is_first: bool) -> str | None:
-    """Return the beginning or the end of an interval as filters keep it."""
-    moment = end.since if is_first else end.until
+def written_ends(span: Span) -> tuple[str | None, str | None]:
+    """Return the beginning and the end of an interval as filters keep them."""
     # No finer than the index counts, so that both engines draw the line at one place.
-    return None if moment is None else moment.isoformat(timespec="milliseconds")
+    since, until = (
+        None if end is None else end.isoformat(timespec="milliseconds")
+        for end in (span.since, span.until)
+    )
+    return since, until
+
+
+def parse_span(given: object, clock: Clock) -> Span | None:
+    """Return the interval that a text means as a date; None: it is no such text."""
+    if not isinstance(given, str):
+        return None
+    return date_expressions.parse_date_expression(given, clock)
 
 
 def _whole(path: str, value: object, clock: Clock) -> dict[str, str]:
     """Return both ends of the interval that a date such as `2024-06` means."""
-    span = _span(path, value, clock)
-    ends = {FROM: written(span, is_first=True), TO: written(span, is_first=False)}
-    return {_ENDS[name]: moment for name, moment in ends.items() if moment}
+    ends = zip(("since", "until"), written_ends(_span(path, value, clock)), strict=True)
+    return {name: moment for name, moment in ends if moment}
 
 
 def _end(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
-    span = _span(path, value, clock)
-    moment = written(span, is_first=name in {FROM, EVENT_FROM})
+    since, until = written_ends(_span(path, value, clock))
+    moment = since if name in {FROM, EVENT_FROM} else until
     return {_ENDS[name]: moment} if moment else {}
 
 

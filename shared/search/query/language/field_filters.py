@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from shared.errors import InvalidRequestError
-from shared.search.query.filters import filter_operators, filters, time_range
+from shared.search.query.filters import filter_operators, filters
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import ranges
 from shared.text import facts
 from shared.times import date_expressions
-from shared.times.calendar import Clock, Span
+from shared.times.calendar import Clock
 
 # These take a date; written without quotes, it may go on in the next words.
 _CALLED = {"start_date": "since", "end_date": "until"}
@@ -41,10 +41,9 @@ def parse_field(
     """
     if name in DATES:
         span = date_expressions.parse_date_expression(value, clock)
-        known_as = _CALLED.get(name, name)
-        return (
-            None if span is None else _of_span(date_expressions.bounded(known_as, span))
-        )
+        bounded = span and date_expressions.bounded(_CALLED.get(name, name), span)
+        # Nothing is left of `since:..2024`.
+        return (bounded and filters.within(bounded)) or None
     if not value.strip():
         return None
     if name == facts.HAS:
@@ -71,21 +70,6 @@ def is_swapped(value: str, clock: Clock) -> bool:
     begins, ends = (
         date_expressions.parse_date_expression(one, clock) for one in (first, last)
     )
-    return bool(
-        dots
-        and begins
-        and ends
-        and begins.since
-        and ends.until
-        and ends.until < begins.since
-    )
-
-
-def _of_span(span: Span) -> Filters | None:
-    if span.since is None and span.until is None:
-        # `since:..2024`: nothing is left of it.
-        return None
-    return Filters(
-        since=time_range.written(span, is_first=True),
-        until=time_range.written(span, is_first=False),
-    )
+    if not dots or begins is None or ends is None:
+        return False
+    return bool(begins.since and ends.until and ends.until < begins.since)

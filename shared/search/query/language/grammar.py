@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from typing import Literal
 
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.filters.filters import QUANTITY
@@ -37,7 +38,6 @@ MAX_NESTING = 16
 # brackets.
 MAX_NOTES = 5
 
-_SOURCE = "query"
 # `current>300`, `<`: a comparison in plain words; arrows and brackets are none.
 _COMPARED = re.compile(
     r"(?P<before>(?:[^\W\d_]\w*)?)(?P<size>(?P<sign>[<>\u2264\u2265])=?[^<>\u2264\u2265]*)"
@@ -63,8 +63,8 @@ def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
         notes.add("quotes_balanced", '"', scanned.odd_quote, message)
     pieces = _balanced(_without_refused(scanned.pieces, text, notes), notes)
     parser = _Parser(text, pieces, clock, notes)
-    tree = parser.whole()
-    return Parsed(tree, notes.listed())
+    tree = parser.any_of()
+    return Parsed(tree, tuple(notes.found.values()))
 
 
 @dataclass(slots=True)
@@ -78,16 +78,9 @@ class _Notes:
         if (code, start) in self.found or self.amounts[code] == MAX_NOTES:
             return
         self.amounts[code] += 1
-        self.found[code, start] = Diagnostic(
-            level="warning" if code in UNREAD else "info",
-            source=_SOURCE,
-            code=code,
-            message=f"{written[:40]} at character {start + 1} {message}",
-            category="query",
-        )
-
-    def listed(self) -> tuple[Diagnostic, ...]:
-        return tuple(self.found.values())
+        level: Literal["info", "warning"] = "warning" if code in UNREAD else "info"
+        said = f"{written[:40]} at character {start + 1} {message}"
+        self.found[code, start] = Diagnostic(level, "query", code, said, "query")
 
 
 def _without_refused(
@@ -149,13 +142,10 @@ class _Parser:
     notes: _Notes
     place: int = 0
 
-    def whole(self) -> Node | None:
-        return self._any_of()
-
     def _next(self) -> QueryToken | None:
         return self.pieces[self.place] if self.place < len(self.pieces) else None
 
-    def _any_of(self) -> Node | None:
+    def any_of(self) -> Node | None:
         """Read up to the bracket that closes, or to the end."""
         options: list[Node] = []
         pending: QueryToken | None = None
@@ -223,7 +213,7 @@ class _Parser:
 
     def _group(self) -> Node | None:
         self.place += 1
-        part = self._any_of()
+        part = self.any_of()
         # Every bracket that is left has its partner.
         self.place += 1
         return part

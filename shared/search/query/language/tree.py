@@ -84,7 +84,8 @@ class Or:
     parts: tuple[Node, ...]
 
 
-Node: TypeAlias = Words | Phrase | Pattern | Field | Not | And | Or
+Leaf: TypeAlias = Words | Phrase | Pattern | Field
+Node: TypeAlias = Leaf | Not | And | Or
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +96,35 @@ class Parsed:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def fields(node: Node) -> Iterator[Filters]:
-    """Yield the filters of every field, negated or not, in the order of the text."""
+def leaves(node: Node | None, *, is_wanted: bool = True) -> Iterator[tuple[Leaf, bool]]:
+    """Yield every leaf in the order of the text, and whether it is wanted."""
     match node:
-        case Field(filters):
-            yield filters
+        case None:
+            return
         case Not(part):
-            yield from fields(part)
+            yield from leaves(part, is_wanted=not is_wanted)
         case And(parts) | Or(parts):
             for part in parts:
-                yield from fields(part)
-        case Words() | Phrase() | Pattern():
+                yield from leaves(part, is_wanted=is_wanted)
+        case _:
+            yield node, is_wanted
+
+
+def affirmed(node: Node | None) -> Iterator[Leaf]:
+    """Yield the leaves that stand below no NOT at all."""
+    match node:
+        case None | Not():
             return
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from affirmed(part)
+        case _:
+            yield node
+
+
+def fields(node: Node) -> Iterator[Filters]:
+    """Yield the filters of every field, negated or not, in the order of the text."""
+    return (leaf.filters for leaf, _ in leaves(node) if isinstance(leaf, Field))
 
 
 def to_values(node: Node) -> dict[str, Any]:

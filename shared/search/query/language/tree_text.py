@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shared.search.query.language import field_filters
+from shared.search.query.language import field_filters, tree
 from shared.search.query.language.tree import (
     And,
     Field,
@@ -78,16 +78,7 @@ def _grouped(node: Node, *, alone: bool = False) -> str:
     return f"({text})" if is_group else text
 
 
-def _wanted(
-    node: Node | None, *, is_wanted: bool = True
-) -> Iterator[Words | Phrase | Pattern]:
-    match node:
-        case None | Field():
-            return
-        case Not(part):
-            yield from _wanted(part, is_wanted=not is_wanted)
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _wanted(part, is_wanted=is_wanted)
-        case _ if is_wanted:
-            yield node
+def _wanted(node: Node | None) -> Iterator[Words | Phrase | Pattern]:
+    for leaf, is_wanted in tree.leaves(node):
+        if is_wanted and not isinstance(leaf, Field):
+            yield leaf

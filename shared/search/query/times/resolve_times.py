@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
@@ -14,6 +14,7 @@ from shared.search.query.filters.time_range import NAMES, Applied
 from shared.search.query.language import field_filters, long_question, tree_text
 from shared.search.query.language.required_fields import Lifted
 from shared.search.query.language.tree import And, Field, Node, Or
+from shared.search.query.plan_parts import PlanTime
 from shared.search.query.times import extract_times
 from shared.search.query.times.extract_times import Heard, Taken
 from shared.search.query.times.without_times import Elsewhen
@@ -32,18 +33,9 @@ class Timed:
 
     tree: Node | None
     filters: Filters
-    applied: tuple[Applied, ...] = ()
-    # Intervals in which an event happened, or the entry was written: most entries do
-    # not say when it happened.
-    happened: tuple[Applied, ...] = ()
-    # Whether words were read as a time.
-    inferred: bool = False
-    # Questions to the reader where a wall time is two moments.
-    questions: tuple[str, ...] = ()
-    # The question without its times; None: it has no times, or no other words.
-    elsewhen: Elsewhen | None = None
+    time: PlanTime
     # By beginning, the end of a time after a named day in which people write of it.
-    edges: Mapping[str, str] = field(default_factory=dict)
+    edges: Mapping[str, str]
 
 
 def resolve_times(
@@ -81,18 +73,17 @@ def resolve_times(
     sure += [time_phrases.UNSURE for _ in typed]
     asked = [(one.words, one.reading.span) for one in found.times]
     asked += [*typed, *_given(given, clock)]
-    return Timed(
-        tree,
-        narrowed,
+    twice = [_question(*one, clock.zone) for one in asked if one[1].again]
+    time = PlanTime(
         tuple(_applied(narrowed, several, clock.zone, said, min(sure, default=1.0))),
         tuple(_events(happened, clock.zone)),
         bool(found.times),
-        tuple(_question(*one, clock.zone) for one in asked if one[1].again)[
-            :_MAX_QUESTIONS
-        ],
+        tuple(twice[:_MAX_QUESTIONS]),
         elsewhen,
-        {edge[0]: edge[1] for one in written if (edge := _edge(one))},
+        clock.zone,
     )
+    edges = {edge[0]: edge[1] for one in written if (edge := _edge(one))}
+    return Timed(tree, narrowed, time, edges)
 
 
 def _earlier(times: Sequence[Taken], clock: Clock) -> Iterator[tuple[str, str]]:
@@ -105,7 +96,7 @@ def _earlier(times: Sequence[Taken], clock: Clock) -> Iterator[tuple[str, str]]:
     words = time_phrases.plain(times[0].words.split())
     for reading in time_phrases.list_earlier_years(words, clock):
         span = Span(reading.span.since, reading.told_until or reading.span.until)
-        since, until = (time_range.written(span, is_first=one) for one in (True, False))
+        since, until = time_range.written_ends(span)
         if since and until:
             yield since, until
 
@@ -121,9 +112,7 @@ def _edge(taken: Taken) -> tuple[str, str] | None:
     reading = taken.reading
     if reading.told_until is None:
         return None
-    behind = Span(reading.span.until, reading.told_until)
-    ends = (time_range.written(behind, is_first=one) for one in (True, False))
-    since, until = ends
+    since, until = time_range.written_ends(Span(reading.span.until, reading.told_until))
     return (since, until) if since and until else None
 
 
@@ -176,18 +165,11 @@ def _all_of(window: _Window) -> Filters:
     """Return the filters of the interval from the first to the last of a window."""
     since = [one.since for one in window if one.since]
     until = [one.until for one in window if one.until]
-    return _filters(
+    return filters.within(
         Span(
             min(since) if len(since) == len(window) else None,
             max(until) if len(until) == len(window) else None,
         )
-    )
-
-
-def _filters(span: Span) -> Filters:
-    return Filters(
-        since=time_range.written(span, is_first=True),
-        until=time_range.written(span, is_first=False),
     )
 
 
@@ -212,11 +194,7 @@ def _given(given: Mapping[str, object], clock: Clock) -> Iterator[tuple[str, Spa
     for name, value in given.items():
         if filters.ALIASES.get(name, name) in NAMES:
             for one in value if isinstance(value, list) else [value]:
-                span = (
-                    date_expressions.parse_date_expression(one, clock)
-                    if isinstance(one, str)
-                    else None
-                )
+                span = time_range.parse_span(one, clock)
                 if span is not None:
                     yield f"{name}={one}", span
 
@@ -233,7 +211,7 @@ def _beside(left: Node | None, options: Sequence[Node]) -> Node:
 
 def _field(span: Span, said: str) -> Field:
     words = said.removeprefix("date:").strip('"')
-    return Field(_filters(span), 0, "date", f"date:{words}")
+    return Field(filters.within(span), 0, "date", f"date:{words}")
 
 
 def _event(one: Taken) -> list[Node]:
@@ -243,7 +221,7 @@ def _event(one: Taken) -> list[Node]:
     """
     options: list[Node] = []
     for span in one.reading.span.each:
-        was = _filters(span)
+        was = filters.within(span)
         then = Filters(happened_since=was.since, happened_until=was.until)
         options += [
             Field(some, one.start, "date", f"date:{one.words}") for some in (then, was)
@@ -263,22 +241,20 @@ def _applied(
             both
             for part in parts
             for span in window
-            if (both := part.both(_filters(span))) is not None
+            if (both := part.both(filters.within(span))) is not None
         ]
     # Where the windows leave no moment, the filters alone were searched.
-    left = [one for one in parts if _has_moment(one)] or [narrowed]
-    for one in left:
+    left = [
+        one for one in parts if not (one.since and one.until) or one.since < one.until
+    ]
+    for one in left or [narrowed]:
         yield Applied(one.since, one.until, zone, said, sure)
-
-
-def _has_moment(one: Filters) -> bool:
-    return one.since is None or one.until is None or one.since < one.until
 
 
 def _events(happened: Sequence[Taken], zone: str) -> Iterator[Applied]:
     for one in happened:
         for span in one.reading.span.each:
-            some, sure = _filters(span), one.reading.confidence
+            some, sure = filters.within(span), one.reading.confidence
             yield Applied(some.since, some.until, zone, one.words, sure)
 
 
