@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -85,7 +86,15 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
         if found is not None:
             return found
     as_of = context.freshness.of(context.pool, METADATA_STAGE)
-    counted, notes = _of_rows(work)
+    return _result(as_of, counting, *_of_rows(work))
+
+
+def _result(
+    as_of: datetime,
+    counting: Counting,
+    counted: FacetCounts,
+    notes: tuple[Diagnostic, ...],
+) -> ModuleResult:
     return ModuleResult(
         as_of=as_of,
         diagnostics=notes,
@@ -139,14 +148,7 @@ def _of_index(work: _Count, context: SearchContext) -> ModuleResult | None:
     def count(question: CompiledQuery) -> FacetCounts:
         return _in_index(work, context, question, lost)
 
-    counted, notes = _first_found(work, count)
-    return ModuleResult(
-        as_of=as_of,
-        diagnostics=notes,
-        matches=counted.matches,
-        counted=counted.exact,
-        counts=counted.told(work.counting),
-    )
+    return _result(as_of, work.counting, *_first_found(work, count))
 
 
 def _first_found(
@@ -256,16 +258,13 @@ def _commonest(field: str) -> Query:
     return {"field": field, "size": MAX_VALUES + 1, "order": order}
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name=FACETS,
-    description="Counts of all that passes the filters and matches by words.",
-    search_mode=FACETS,
-    execute=search,
-    unit="entries",
-    engine="opensearch",
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module `facets`."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name=FACETS,
+        description="Counts of all that passes the filters and matches by words.",
+        search_mode=FACETS,
+        execute=search,
+        unit="entries",
+        engine="opensearch",
+    )

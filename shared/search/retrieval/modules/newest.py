@@ -178,18 +178,15 @@ def _by_words(plan: Plan) -> bool:
     return plan.is_listing and plan.asks_for_words
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name=LISTING_MODULE,
-    description="Entries that pass the filters and match, newest or oldest first.",
-    search_mode="keyword",
-    execute=search,
-    unit="place",
-    engine="postgres",
-    needs_stages=(METADATA_STAGE,),
-    compares_words=True,
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module that lists by time."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name=LISTING_MODULE,
+        description="Entries that pass the filters and match, newest or oldest first.",
+        search_mode="keyword",
+        execute=search,
+        unit="place",
+        engine="postgres",
+        needs_stages=(METADATA_STAGE,),
+        compares_words=True,
+    )

@@ -223,20 +223,17 @@ def _languages(names: tuple[str, ...]) -> Query:
     return {"bool": {"should": [named, others], "minimum_should_match": 1}}
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name="os_bm25",
-    description="Words, phrases and names, found by OpenSearch.",
-    search_mode="keyword",
-    execute=search,
-    unit="bm25",
-    fallback="pg_fts",
-    engine="opensearch",
-    needs_stages=(METADATA_STAGE, INDEX_STAGE),
-    compares_words=True,
-    args_schema=WordArguments,
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module `os_bm25`."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name="os_bm25",
+        description="Words, phrases and names, found by OpenSearch.",
+        search_mode="keyword",
+        execute=search,
+        unit="bm25",
+        fallback="pg_fts",
+        engine="opensearch",
+        needs_stages=(METADATA_STAGE, INDEX_STAGE),
+        compares_words=True,
+        args_schema=WordArguments,
+    )

@@ -144,19 +144,16 @@ def _twice(by_any: list[Match], by_all: list[Match]) -> list[Match]:
     )
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name="pg_fts",
-    description="Words, phrases and names, found by Postgres.",
-    search_mode="keyword",
-    execute=search,
-    unit="ts_rank",
-    engine="postgres",
-    needs_stages=(METADATA_STAGE,),
-    compares_words=True,
-    args_schema=WordArguments,
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module `pg_fts`."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name="pg_fts",
+        description="Words, phrases and names, found by Postgres.",
+        search_mode="keyword",
+        execute=search,
+        unit="ts_rank",
+        engine="postgres",
+        needs_stages=(METADATA_STAGE,),
+        compares_words=True,
+        args_schema=WordArguments,
+    )

@@ -159,13 +159,8 @@ def _other_languages(
 
 
 def _unread(error: LogchordError) -> Diagnostic:
-    return Diagnostic(
-        level="warning",
-        source="retrieve.semantic",
-        code="other_languages_not_searched",
-        message=f"Entries in other languages are found by words alone: {error.message}",
-        category="embedding",
-    )
+    said = f"Entries in other languages are found by words alone: {error.message}"
+    return _note("other_languages_not_searched", said, "embedding")
 
 
 def _by_model(
@@ -220,15 +215,7 @@ def _notes_on_length(
     if told in (None, length):
         return ()
     message = f"Vectors have length {length}; `embedding_dimension` says {told}."
-    return (
-        Diagnostic(
-            level="warning",
-            source="retrieve.semantic",
-            code="dimension_mismatch",
-            message=message,
-            category="configuration",
-        ),
-    )
+    return (_note("dimension_mismatch", message, "configuration"),)
 
 
 def find_floor(
@@ -309,13 +296,11 @@ def _short(page: _NearestPage) -> Diagnostic:
         f"Of the {page.looked_at} entries nearest in meaning {len(page.hits)} are not"
         " excluded; what is farther was not looked at."
     )
-    return Diagnostic(
-        level="warning",
-        source="retrieve.semantic",
-        code="under_return",
-        message=message,
-        category="search",
-    )
+    return _note("under_return", message, "search")
+
+
+def _note(code: str, message: str, category: str) -> Diagnostic:
+    return Diagnostic("warning", "retrieve.semantic", code, message, category)
 
 
 def _kept(
@@ -329,12 +314,8 @@ def _kept(
             conn, asked.params, [near.entry_id for near in found]
         )
     tenant = ask.plan.scope.tenant
-    hits: list[Candidate] = []
-    for near in found:
-        row = known.get(near.entry_id)
-        if row is not None:
-            hits.append(as_hit(near, row, tenant))
-    return hits
+    rows = ((near, known.get(near.entry_id)) for near in found)
+    return [as_hit(near, row, tenant) for near, row in rows if row is not None]
 
 
 def as_hit(near: Near, row: Columns, tenant: str) -> Candidate:
@@ -356,21 +337,18 @@ def columns_of(near: Near) -> Columns:
     )
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name=NAME,
-    description="Entries that mean what was asked, whatever their words.",
-    search_mode="semantic",
-    execute=search,
-    unit=UNIT,
-    needs_embedder=True,
-    engine="postgres",
-    args_schema=MeaningArguments,
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module `semantic`."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name=NAME,
+        description="Entries that mean what was asked, whatever their words.",
+        search_mode="semantic",
+        execute=search,
+        unit=UNIT,
+        needs_embedder=True,
+        engine="postgres",
+        args_schema=MeaningArguments,
+    )
 
 
 def get_parameter_descriptors() -> tuple[ParameterDescriptor, ...]:

@@ -70,16 +70,13 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     return ModuleResult(hits, as_of)
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name=NAME,
-    description="Entries with a file whose name has words of the question.",
-    search_mode=NAME,
-    execute=search,
-    unit=NAME,
-    engine="postgres",
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module `attachment_name`."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name=NAME,
+        description="Entries with a file whose name has words of the question.",
+        search_mode=NAME,
+        execute=search,
+        unit=NAME,
+        engine="postgres",
+    )

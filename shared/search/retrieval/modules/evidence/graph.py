@@ -70,18 +70,15 @@ def _of_threads(ask: Ask, context: SearchContext) -> list[Candidate]:
     return [row.candidate(ask.plan.scope.tenant, _KIN) for row in rows]
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name=NAME,
-    description="Entries of the devices that are named and of those next to them, and"
-    " of the threads of what matches.",
-    search_mode=NAME,
-    execute=search,
-    unit=NAME,
-    engine="postgres",
-    needs_stages=(METADATA_STAGE,),
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module `graph`."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name=NAME,
+        description="Entries of the devices that are named and of those next to them,"
+        " and of the threads of what matches.",
+        search_mode=NAME,
+        execute=search,
+        unit=NAME,
+        engine="postgres",
+        needs_stages=(METADATA_STAGE,),
+    )

@@ -34,17 +34,14 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     return ModuleResult(tuple(hits), found.as_of, skipped=found.skipped)
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name=NAME,
-    description="Procedures and instructions with the words of the question.",
-    search_mode=NAME,
-    execute=search,
-    unit=NAME,
-    engine="postgres",
-    needs_stages=(METADATA_STAGE,),
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module `procedure`."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name=NAME,
+        description="Procedures and instructions with the words of the question.",
+        search_mode=NAME,
+        execute=search,
+        unit=NAME,
+        engine="postgres",
+        needs_stages=(METADATA_STAGE,),
+    )

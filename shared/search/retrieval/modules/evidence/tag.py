@@ -37,17 +37,14 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     return weighted_terms.as_result(context, hits)
 
 
-_DESCRIPTOR = SearchToolDescriptor(
-    name=NAME,
-    description="Entries that carry a tag which the question names.",
-    search_mode=NAME,
-    execute=search,
-    unit=NAME,
-    engine="postgres",
-    needs_stages=(METADATA_STAGE,),
-)
-
-
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return the descriptor of the module `tag`."""
-    return _DESCRIPTOR
+    return SearchToolDescriptor(
+        name=NAME,
+        description="Entries that carry a tag which the question names.",
+        search_mode=NAME,
+        execute=search,
+        unit=NAME,
+        engine="postgres",
+        needs_stages=(METADATA_STAGE,),
+    )
