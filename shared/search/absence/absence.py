@@ -74,7 +74,8 @@ def explain_empty_page(
     try:
         with _part("coverage"):
             covered = coverage.measure_coverage(pool, plan, conclusion.branches, left)
-        if left.left_ms >= NEAR_MS and near_misses.can_exist(plan, conclusion):
+        may_be_near = conclusion.order.missed or conclusion.is_compared(plan)
+        if left.left_ms >= NEAR_MS and may_be_near:
             with (
                 _part("near_misses"),
                 request_deadline.hurried(left.left_ms / 1000),

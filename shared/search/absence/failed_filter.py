@@ -12,28 +12,22 @@ from psycopg import Connection
 from shared.access.scope import Scope
 from shared.entries.reading.filter_sql import NARROWED
 from shared.search.absence import gates
-from shared.search.query.filters.filters import HAS_ATTACHMENT, Filters
+from shared.search.query.filters import filters
+from shared.search.query.filters.fact_filters import Part, QuantityBounds, WantedFact
+from shared.search.query.filters.filters import Filters
 from shared.text import facts
 
 _NOTHING = Filters()
 # The names that requests use, where the fields of `Filters` have others.
 _NAMES = {
-    "sources": "source",
-    "logbooks": "logbook",
-    "people": "author",
+    **{one: name for name, ways in filters.FIELDS.items() for one in ways.values()},
     "happened_since": "event_from",
     "happened_until": "event_to",
     "ids": "id",
-    "not_ids": "exclude_entry_ids",
-    "threads": "thread_id",
-    "not_sources": "source",
-    "source_parts": "source",
-    "not_logbooks": "logbook",
-    "logbook_parts": "logbook",
-    "not_people": "author",
-    "not_threads": "thread_id",
+    "not_ids": filters.EXCLUDED,
 }
 _WINDOW = ("since", "until")
+_SEVERAL = ("facts", "fact_parts", "ranges")
 
 _PASSES: LiteralString = f"""
     SELECT EXISTS (
@@ -42,10 +36,10 @@ _PASSES: LiteralString = f"""
 
 
 def gate(
-    conn: Connection[Any], scope: Scope, filters: Filters, entry_id: UUID
+    conn: Connection[Any], scope: Scope, asked: Filters, entry_id: UUID
 ) -> str | None:
     """Return the first gate of the filters that an entry fails; None: it passes all."""
-    for name, alone in _each(filters):
+    for name, alone in _each(asked):
         values = {**scope.params, **alone.params, "entry_id": entry_id}
         row = conn.execute(_PASSES, values).fetchone()
         if row is not None and not row[0]:
@@ -53,29 +47,25 @@ def gate(
     return None
 
 
-def _each(filters: Filters) -> Iterator[tuple[str, Filters]]:
+def _each(asked: Filters) -> Iterator[tuple[str, Filters]]:
     """Yield every filter alone, the time first."""
-    window = replace(_NOTHING, since=filters.since, until=filters.until)
+    window = replace(_NOTHING, since=asked.since, until=asked.until)
     if window:
         yield gates.OUTSIDE_WINDOW, window
     for one in fields(Filters):
-        value = getattr(filters, one.name)
+        value = getattr(asked, one.name)
         if one.name in _WINDOW or value == getattr(_NOTHING, one.name):
             continue
-        if one.name == "facts":
-            for fact in filters.facts:
-                is_of_files = facts.ATTACHMENT in (*fact.any_of, *fact.none_of)
-                called = HAS_ATTACHMENT if is_of_files else fact.field
-                yield gates.of_filter(called), replace(_NOTHING, facts=(fact,))
-            continue
-        if one.name == "fact_parts":
-            for part in filters.fact_parts:
-                yield gates.of_filter(part.field), replace(_NOTHING, fact_parts=(part,))
-            continue
-        if one.name == "ranges":
-            for bounds in filters.ranges:
-                called = facts.undated(bounds.dimension)
-                yield gates.of_filter(called), replace(_NOTHING, ranges=(bounds,))
-            continue
-        name = _NAMES.get(one.name, one.name)
-        yield gates.of_filter(name), replace(_NOTHING, **{one.name: value})
+        # There may be several facts, parts of facts and ranges.
+        several = one.name in _SEVERAL
+        parts: list[Any] = [(each,) for each in value] if several else [value]
+        for part in parts:
+            name = _called(part[0]) if several else _NAMES.get(one.name, one.name)
+            yield gates.of_filter(name), replace(_NOTHING, **{one.name: part})
+
+
+def _called(one: WantedFact | Part | QuantityBounds) -> str:
+    if isinstance(one, QuantityBounds):
+        return facts.undated(one.dimension)
+    values = (*one.any_of, *one.none_of) if isinstance(one, WantedFact) else ()
+    return filters.HAS_ATTACHMENT if facts.ATTACHMENT in values else one.field

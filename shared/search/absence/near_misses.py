@@ -74,11 +74,6 @@ class NearMisses:
         ]
 
 
-def can_exist(plan: Plan, conclusion: Conclusion) -> bool:
-    """Tell whether there may be near misses: something was cut, or was compared."""
-    return bool(conclusion.order.missed) or conclusion.is_compared(plan)
-
-
 def find_near_misses(
     conn: Connection,
     plan: Plan,

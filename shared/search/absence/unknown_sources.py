@@ -64,11 +64,8 @@ def note_unknown_sources(
 
 
 def _note(name: str, seen: Collection[str]) -> Diagnostic:
-    return Diagnostic(
-        level="warning",
-        source="query",
-        code="source_unknown",
-        message=f"There is no source {name[: suggest.MAX_CHARACTERS]!r} with an entry"
-        f" that you may see.{suggest.hint(name, seen)}",
-        category="query",
+    said = (
+        f"There is no source {name[: suggest.MAX_CHARACTERS]!r} with an entry that you"
+        f" may see.{suggest.hint(name, seen)}"
     )
+    return Diagnostic("warning", "query", "source_unknown", said, "query")

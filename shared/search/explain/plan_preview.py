@@ -78,18 +78,14 @@ def _engines(
     plan: Plan, circuits: Mapping[str, State]
 ) -> Iterator[dict[str, str | None]]:
     for branch in plan.branches:
+        engine = installed_modules.engine_of(branch)
+        away = plan.without_opensearch and engine == "opensearch"
         yield {
             "branch": branch,
-            "engine": _engine(branch, plan),
+            "engine": "postgres" if away else engine,
             "fallback": _fallback(branch),
             "circuit": circuits.get(branch),
         }
-
-
-def _engine(branch: str, plan: Plan) -> str:
-    engine = installed_modules.engine_of(branch)
-    away = plan.without_opensearch and engine == "opensearch"
-    return "postgres" if away else engine
 
 
 def _fallback(branch: str) -> str | None:

@@ -169,7 +169,10 @@ def _of_window(
     """Return the entry's place in the order; None: it is not in the order."""
     runs = fold.group_runs(order.items)
     entry_id = str(entry.id)
-    at = next((n for n, run in enumerate(runs) if _holds(run, entry_id)), None)
+    holding = (
+        n for n, run in enumerate(runs) for item in run if item.entry_id == entry_id
+    )
+    at = next(holding, None)
     if at is None:
         return None
     ids = [UUID(item.entry_id) for run in runs[: at + 1] for item in run]
@@ -283,7 +286,3 @@ def _of_now(entry: _MissedEntry, job: StoredJob) -> WhyNot:
         return WhyNot("not_indexed", said)
     said = "It was not among what was found then, and is now: the index has changed."
     return WhyNot("outside_candidates", said)
-
-
-def _holds(run: Run, entry_id: str) -> bool:
-    return any(item.entry_id == entry_id for item in run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from shared.entries.identity import source_uri
@@ -31,25 +31,16 @@ _BETWEEN = " | "
 
 def record(tenant: str, row: HitRow) -> Record:
     """Return the fields of an entry that a file has."""
-    return {
+    written = {
         "entry_id": str(row.entry_id),
-        "source": row.source,
-        "external_id": row.external_id,
         "source_uri": source_uri(tenant, row.source, row.external_id),
-        "url": row.url,
-        "kind": row.kind,
-        "origin": row.origin,
-        "revision": row.revision,
         "entry_time": timestamp(row.entry_time),
         "event_time": timestamp(row.event_time),
-        "logbooks": row.logbooks,
-        "authors": row.authors,
-        "tags": row.tags,
         "thread_id": str(row.thread_id) if row.thread_id else None,
-        "title": row.title,
-        "text": row.text,
-        "metadata": row.metadata,
     }
+    others = (name for name in FIELDS if name not in written)
+    known = {**{name: getattr(row, name) for name in others}, **written}
+    return {name: known[name] for name in FIELDS}
 
 
 def heading(form: Format) -> str:
@@ -59,7 +50,9 @@ def heading(form: Format) -> str:
 
 def line(form: Format, one: Record) -> str:
     """Return one entry, or another record of the same form, as a line."""
-    return _LINES[form](one)
+    if form == "jsonl":
+        return _as_json(one)
+    return _cells([_cell(one[name]) for name in FIELDS])
 
 
 def ending(
@@ -88,10 +81,6 @@ def _as_json(one: Record) -> str:
     return json.dumps(one, ensure_ascii=False) + "\n"
 
 
-def _as_cells(one: Record) -> str:
-    return _cells([_cell(one[name]) for name in FIELDS])
-
-
 def _cell(value: object) -> str:
     if isinstance(value, list):
         text = _BETWEEN.join(map(str, value))
@@ -106,9 +95,3 @@ def _cells(values: Any) -> str:
     written = io.StringIO()
     csv.writer(written).writerow(values)
     return written.getvalue()
-
-
-_LINES: Mapping[Format, Callable[[Record], str]] = {
-    "jsonl": _as_json,
-    "csv": _as_cells,
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
@@ -125,7 +125,7 @@ def cancel(
 
     None: the job had ended already, and a job ends once.
     """
-    told = [outcome for number in sorted(arrived) for outcome in arrived[number]]
+    told = _all_of(arrived[number] for number in sorted(arrived))
     state, error = "partial", None
     if all(outcome.failed for outcome in told if outcome.name != FACETS):
         cancelled = LogchordError("The job was cancelled.", code="job_cancelled")
@@ -155,31 +155,29 @@ def what_is_in(
 def _judged(
     arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
 ) -> Ending:
+    """Build the ending of a job whose last branch did not come to rank its hits."""
     try:
-        return _with_what_is_in(arrived, plan)
+        if plan.get("method") == _AGENT:
+            return _of_agent(arrived, plan)
+        # A branch that was not heard of has no scores, so it has no unit either.
+        told = [
+            arrived.get(number) or [make_overdue(name, unit="")]
+            for number, name in enumerate(plan["branches"])
+        ]
+        asked = FailedSearch(plan["query"], plan["method"], plan["deadline_ms"])
+        state, error = verdict.judge(told, asked)
+        failed = error.body()["error"] if error else None
+        return Ending(state, _all_of(told), None, failed)
     except (KeyError, TypeError) as exc:
         # Another release made the plan. The job ends all the same, or it would block
         # all jobs behind it for ever.
-        error = InternalError(technical=f"The plan cannot be read: {exc!r}")
-        log.error("plan_not_read", technical=error.technical)  # noqa: TRY400
-        return Ending("failed", [], None, error.body()["error"])
+        unread = InternalError(technical=f"The plan cannot be read: {exc!r}")
+        log.error("plan_not_read", technical=unread.technical)  # noqa: TRY400
+        return Ending("failed", [], None, unread.body()["error"])
 
 
-def _with_what_is_in(
-    arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
-) -> Ending:
-    """Build the ending of a job whose last branch did not come to rank its hits."""
-    if plan.get("method") == _AGENT:
-        return _of_agent(arrived, plan)
-    # A branch that was not heard of has no scores, so it has no unit either.
-    told = [
-        arrived.get(number) or [make_overdue(name, unit="")]
-        for number, name in enumerate(plan["branches"])
-    ]
-    asked = FailedSearch(plan["query"], plan["method"], plan["deadline_ms"])
-    state, error = verdict.judge(told, asked)
-    outcomes = [outcome for branch in told for outcome in branch]
-    return Ending(state, outcomes, None, error.body()["error"] if error else None)
+def _all_of(branches: Iterable[Sequence[Outcome]]) -> list[Outcome]:
+    return [outcome for branch in branches for outcome in branch]
 
 
 def _of_agent(
@@ -189,7 +187,7 @@ def _of_agent(
     late = SearchTimeoutError(
         timeout_seconds=plan["deadline_ms"] / 1000, operation=_AGENT
     )
-    told = [outcome for number in sorted(arrived) for outcome in arrived[number]]
+    told = _all_of(arrived[number] for number in sorted(arrived))
     return Ending("partial", told, None, late.body()["error"])
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from shared.errors import LogchordError
-from shared.search.jobs.compatibility import read_fields
+from shared.search.jobs.compatibility import read_fields, to_json_value
 
 Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 
@@ -123,14 +123,9 @@ class Outcome:
 
     def values(self, *, with_hits: bool = True) -> dict[str, Any]:
         """Return all fields as JSON takes them, or all but the hits."""
-        # By hand: `asdict` copies fifty hits field by field, for a third of the time
-        # that it takes to tell of a branch.
-        values = {name: getattr(self, name) for name in self.__slots__}
-        hits = self.hits if with_hits else ()
-        values["hits"] = [
-            {name: getattr(hit, name) for name in hit.__slots__} for hit in hits
-        ]
-        values["diagnostics"] = [asdict(note) for note in self.diagnostics]
+        values: dict[str, Any] = to_json_value(self)
+        values["hits"] = [*map(to_json_value, self.hits if with_hits else ())]
+        values["diagnostics"] = [*map(to_json_value, self.diagnostics)]
         return values
 
     def summary(self) -> dict[str, object]:

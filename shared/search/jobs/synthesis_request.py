@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 import redis
@@ -24,12 +24,7 @@ class SynthesisRequest:
 
 def store_request(client: redis.Redis, job_id: UUID, asked: SynthesisRequest) -> None:
     """Store with an open job the hits or entries that its answer is made of."""
-    text = json.dumps(
-        {
-            "of_job": None if asked.of_job is None else str(asked.of_job),
-            "entry_ids": [str(one) for one in asked.entry_ids],
-        }
-    )
+    text = json.dumps(asdict(asked), default=str)
     with translate_broker_errors():
         client.hset(redis_keys.job(job_id), _FIELD, text)
 
@@ -41,8 +36,5 @@ def load_request(client: redis.Redis, job_id: UUID) -> SynthesisRequest | None:
     if text is None:
         return None
     values = json.loads(str(text))
-    of_job = values["of_job"]
-    return SynthesisRequest(
-        None if of_job is None else UUID(of_job),
-        tuple(UUID(one) for one in values["entry_ids"]),
-    )
+    of_job = values["of_job"] and UUID(values["of_job"])
+    return SynthesisRequest(of_job, tuple(map(UUID, values["entry_ids"])))

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, Literal, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
+from psycopg.rows import class_row, dict_row
 
 AlertType = Literal["fallback_loop", "abandoned_fallback"]
 # Events that show that somebody goes on searching.
@@ -88,18 +88,6 @@ class AlertRules:
     loop: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    queries: int
-    zero_results: int
-    reformulations: int
-    rescue_actions: int
-    frames: int
-    clarified: int
-    insufficient: int
-    fallbacks: int
-
-
 def load_alerts(
     conn: Connection[Any],
     tenant: str,
@@ -123,20 +111,20 @@ def load_metrics(
 ) -> dict[str, float]:
     """Return the signals of a window; a rate without any event is 0."""
     values = {"tenant": tenant, "since": since, "until": until}
-    with conn.cursor(row_factory=class_row(_Counts)) as cur:
+    with conn.cursor(row_factory=dict_row) as cur:
         counts = cur.execute(_COUNTS, values).fetchone()
     assert counts is not None
     alerts = load_alerts(conn, tenant, since, until, rules)
     abandoned = sum(one.count for one in alerts if one.type == "abandoned_fallback")
     return {
-        "fallback_answer_rate": _rate(counts.fallbacks, counts.frames),
-        "clarify_rate": _rate(counts.clarified, counts.frames),
-        "insufficient_rate": _rate(counts.insufficient, counts.frames),
-        "reformulation_count": counts.reformulations,
-        "rescue_action_count": counts.rescue_actions,
+        "fallback_answer_rate": _rate(counts["fallbacks"], counts["frames"]),
+        "clarify_rate": _rate(counts["clarified"], counts["frames"]),
+        "insufficient_rate": _rate(counts["insufficient"], counts["frames"]),
+        "reformulation_count": counts["reformulations"],
+        "rescue_action_count": counts["rescue_actions"],
         "abandoned_fallback_count": abandoned,
-        "zero_result_rate": _rate(counts.zero_results, counts.queries),
-        "queries": counts.queries,
+        "zero_result_rate": _rate(counts["zero_results"], counts["queries"]),
+        "queries": counts["queries"],
     }
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+from shared.search.jobs.compatibility import to_json_value
+
 CardType = Literal["entity", "thread"]
 LineKind = Literal[
     "last_entry",
@@ -66,8 +68,4 @@ class Card:
 
     def to_json(self) -> dict[str, Any]:
         """Return the card as JSON takes it."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        lines = [
-            {name: getattr(one, name) for name in one.__slots__} for one in self.lines
-        ]
-        return {**values, "lines": lines}
+        return {**to_json_value(self), "lines": [*map(to_json_value, self.lines)]}

@@ -67,9 +67,5 @@ def _read(
 
 
 def _marked(one: Citation, since: tuple[datetime | None, datetime | None]) -> Citation:
-    removed, changed = since
-    return replace(
-        one,
-        removed_at=timestamp(removed),
-        changed_since=timestamp(changed),
-    )
+    removed, changed = map(timestamp, since)
+    return replace(one, removed_at=removed, changed_since=changed)

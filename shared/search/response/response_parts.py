@@ -12,12 +12,7 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordE
 from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.postgres.statement_deadline import Deadline
-from shared.search.absence import (
-    absence,
-    coverage,
-    outside_time_range,
-    unknown_sources,
-)
+from shared.search.absence import absence, coverage, outside_time_range, unknown_sources
 from shared.search.absence.absence import PRESENT, Absence
 from shared.search.absence.coverage import Coverage
 from shared.search.absence.near_misses import NearMisses
@@ -88,7 +83,7 @@ def build_response_parts(
     The absence report is built only for an empty page.
     """
     left = Deadline.after(timeout_ms)
-    parts = _build_parts(context, plan, conclusion, hits, marker, timeout_ms)
+    parts = _build_parts(context, plan, conclusion, hits, marker, left)
     found = {one.source for one in conclusion.ranked}
     return parts._replace(
         behind=_list_behind(context, plan),
@@ -113,10 +108,9 @@ def _build_parts(
     conclusion: Conclusion,
     hits: Sequence[Hit],
     marker: Highlighter,
-    timeout_ms: int,
+    left: Deadline,
 ) -> ResponseParts:
-    left = Deadline.after(timeout_ms)
-    hidden = _count_hidden(context, plan, timeout_ms)
+    hidden = _count_hidden(context, plan, left.left_ms)
     became = _expansions(context, plan, conclusion, hits, marker)
     sent: Mapping[str, object] = {}
     if plan.detail.debug:
@@ -208,11 +202,8 @@ def find_scope_overflow(
     A scope is a bias and no filter: a hit that it moves down must not be overlooked.
     """
     ordering = plan.ordering
-    if (
-        not any(ordering.scope.values())
-        or plan.is_listing
-        or left_ms < _LEAST_OVERFLOW_MS
-    ):
+    is_scoped = any(ordering.scope.values()) and not plan.is_listing
+    if not is_scoped or left_ms < _LEAST_OVERFLOW_MS:
         return None
     rivals = choose_rivals(
         conclusion.ranked, ordering.overflow_band, ordering.overflow_lead
@@ -220,14 +211,9 @@ def find_scope_overflow(
     if rivals is None:
         return None
     shown = replace(plan, limit=len(rivals.items))
+    runs = fold.group_runs(rivals.items)
     try:
-        page = read_page(
-            context.pool,
-            shown,
-            fold.group_runs(rivals.items),
-            left_ms,
-            with_values=False,
-        )
+        page = read_page(context.pool, shown, runs, left_ms, with_values=False)
         marker = make_marker(context, shown, conclusion, page)
         hits = mark_passages(context, plan.scope.tenant, page, marker)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
@@ -253,11 +239,9 @@ def choose_rivals(
     # Scores have six digits where they are compared for equality.
     if best < round(winner * (1 - lead), 6):
         return None
-    near = [
-        one for one in outside if one.relevance_score >= round(winner * (1 - band), 6)
-    ]
-    if not near:
-        return None
-    return ScopeRivals(
-        near[:_MOST_OVERFLOW], "stronger" if best > winner else "close_band"
-    )
+    least = round(winner * (1 - band), 6)
+    near = [one for one in outside if one.relevance_score >= least][:_MOST_OVERFLOW]
+    reason: Literal["stronger", "close_band"] = "close_band"
+    if best > winner:
+        reason = "stronger"
+    return ScopeRivals(near, reason) if near else None

@@ -8,12 +8,13 @@ from typing import Any
 
 from shared.errors import LogchordError
 from shared.search.jobs import verdict
+from shared.search.jobs.compatibility import to_json_value
 from shared.search.jobs.outcome import Outcome, make_overdue
 from shared.search.jobs.verdict import FailedSearch, State
 from shared.search.query.plan import Plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.order_hits import order_hits
-from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
+from shared.search.ranking.ranked_hits import Order, Ranked
 from shared.search.retrieval.installed_modules import unit_of
 
 
@@ -42,9 +43,9 @@ class Conclusion:
         # Not `asdict`: it copies each hit field by field, a millisecond a search.
         order = self.order
         return {
-            "window": _plain(order.items),
-            "missed": _plain(order.missed),
-            "beyond": _plain(order.beyond),
+            "window": [*map(to_json_value, order.items)],
+            "missed": [*map(to_json_value, order.missed)],
+            "beyond": [*map(to_json_value, order.beyond)],
             "reranked": order.reranked,
             "suppressed": asdict(order.suppressed),
             "notes": [asdict(note) for note in order.notes],
@@ -52,10 +53,6 @@ class Conclusion:
             "validated": order.validated,
             "rejected": order.rejected,
         }
-
-
-def _plain(items: Sequence[Ranked | Beyond]) -> list[dict[str, Any]]:
-    return [{name: getattr(one, name) for name in one.__slots__} for one in items]
 
 
 NOTHING_KNOWN = Facts()

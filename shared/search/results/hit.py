@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
 from shared.entries.identity import permalink, source_uri
-from shared.search.jobs.compatibility import read_fields
+from shared.search.jobs.compatibility import read_fields, to_json_value
 from shared.search.ranking.calibration import Calibration, Confidence
 from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results.highlights import MarkedText
@@ -97,11 +97,11 @@ class Hit:
 
     def to_json(self) -> dict[str, Any]:
         """Return the hit as JSON takes it."""
-        values = {name: getattr(self, name) for name in self.__slots__}
+        values: dict[str, Any] = to_json_value(self)
         for name in ("entry_time", "event_time"):
             values[name] = timestamp(values[name])
         for name in ("superseded_by", "replaces"):
-            values[name] = [_plain(one) for one in values[name]]
+            values[name] = [to_json_value(one) for one in values[name]]
         return values
 
     @classmethod
@@ -180,7 +180,3 @@ def _other_value(one: Other) -> OtherValue:
         permalink=permalink(one.source, one.external_id),
         time=timestamp(one.said_at),
     )
-
-
-def _plain(one: OtherValue) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in one.__slots__}

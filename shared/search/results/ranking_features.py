@@ -61,7 +61,7 @@ def load_ranking_features(
     several = plan.fan_out.sub_queries
     if several:
         share = timeout_ms // len(several)
-        parts = (
+        found = tuple(
             load_ranking_features(
                 context,
                 plan.of_part(number),
@@ -70,7 +70,6 @@ def load_ranking_features(
             )
             for number in range(len(several))
         )
-        found = tuple(parts)
         return Facts(parts=found, in_time=all(one.in_time for one in found))
     ids = sorted({hit.entry_id for one in branches for hit in one.hits})
     if not ids or (plan.is_listing and not plan.detail.by_thread):

@@ -111,10 +111,7 @@ def read_page(
             _left_out("likes_not_counted", exc)
             likes = None
             others = _others(pool, plan, shown) if with_values else None
-    behind, values = (
-        fetch_copy_counts(likes),
-        superseded.fetch_other_values(others),
-    )
+    behind, values = fetch_copy_counts(likes), superseded.fetch_other_values(others)
     return [
         Shown(
             item,
