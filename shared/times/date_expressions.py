@@ -35,12 +35,7 @@ _SOME = re.compile(
 )
 _PART = re.compile(r"(?P<day>\S.*) (?P<part>morning|afternoon|evening)")
 _PARTS = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24)}
-_LASTS = {
-    "minute": _MINUTE,
-    "hour": timedelta(hours=1),
-    "day": _DAY,
-    "week": 7 * _DAY,
-}
+_LASTS = {"minute": _MINUTE, "hour": 60 * _MINUTE, "day": _DAY, "week": 7 * _DAY}
 # As long as the calendar has them.
 _CALENDAR_UNITS = frozenset({"month", "year"})
 _WITH_SECONDS = re.compile(r":\d\d:\d\d|t\d{6}", re.ASCII)

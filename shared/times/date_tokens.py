@@ -95,22 +95,16 @@ def is_told(digits: str, head: str | None, after: str) -> bool:
 
 
 def _of(match: re.Match[str]) -> Iterator[TimeWord]:
-    for group, kind in (
-        ("date", DATE),
-        ("of_day", TIME),
-        ("time", TIME),
-        ("until", TIME),
-    ):
+    for group in ("date", "of_day", "time", "until"):
         if match[group] is not None:
             text = match[group].lower()
-            term = _date(text) if kind == DATE else _clock(text)
-            idents = {term, *_WORDS.findall(text)}
-            if kind == TIME:
-                # With seconds it is found without them.
-                idents.add(term[: len("hh:mm")])
-            else:
-                idents.add(text)
-            yield TimeWord(kind, term, *match.span(group), idents=tuple(sorted(idents)))
+            kind, term = (
+                (DATE, _date(text)) if group == "date" else (TIME, _clock(text))
+            )
+            # With seconds a time is found without them.
+            other = text if kind == DATE else term[: len("hh:mm")]
+            idents = tuple(sorted({term, other, *_WORDS.findall(text)}))
+            yield TimeWord(kind, term, *match.span(group), idents)
 
 
 def _clock(text: str) -> str:
@@ -131,12 +125,10 @@ def _date(text: str) -> str:
     if len(words) < len(("day", "month", "year")):
         return f"{words[0]}-{int(words[1]):02d}"
     day, month, year = words
-    number = int(month) if month.isdigit() else _number_of(month)
+    number = _OTHER_MONTHS.get(month) or 0
+    if not number:
+        number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
     full = int(year) if len(year) > 2 else _CENTURY + int(year)  # noqa: PLR2004
     if not (1 <= number <= len(_MONTHS) and 1 <= int(day) <= 31):  # noqa: PLR2004
         return text
     return f"{full:04d}-{number:02d}-{int(day):02d}"
-
-
-def _number_of(month: str) -> int:
-    return _OTHER_MONTHS.get(month) or _MONTHS.index(month) + 1

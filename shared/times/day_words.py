@@ -10,7 +10,7 @@ from shared.times.calendar import Clock, Span
 from shared.times.shifts import Shift
 
 _DAY, _SATURDAY = timedelta(days=1), 5
-_WEEKDAYS = (
+WEEKDAYS = (
     *("monday", "tuesday", "wednesday", "thursday"),
     *("friday", "saturday", "sunday"),
 )
@@ -35,8 +35,8 @@ def day_of(text: str, clock: Clock) -> date | None:
         if text in _BACK:
             return today - _BACK[text] * _DAY
         before, _, name = text.rpartition(" ")
-        if name in _WEEKDAYS and before in {"", "last", "on"}:
-            back = (today.weekday() - _WEEKDAYS.index(name)) % 7
+        if name in WEEKDAYS and before in {"", "last", "on"}:
+            back = (today.weekday() - WEEKDAYS.index(name)) % 7
             return today - (back or 7 * (before == "last")) * _DAY
     if any(c.isalpha() for c in text) and ":" not in text:
         return _written(text)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.times import time_phrases
-from shared.times.calendar import Clock, Span
+from shared.times.calendar import Clock
 from shared.times.time_phrases import TimePhrase
 
 JOINS = frozenset({"and", "or", "und", "oder", "&", "/", "+"})
@@ -41,14 +41,7 @@ _MONTHS = time_phrases.MONTHS | time_phrases.SHORT_MONTHS
 # Days that are no times where they stand alone, and what says that more is asked for.
 _LOOSE = frozenset(
     (
-        *(
-            *time_phrases.WEEKDAYS,
-            *_MONTHS,
-            "tomorrow",
-            "earlier",
-            "later",
-            "before",
-        ),
+        *(*time_phrases.WEEKDAYS, *_MONTHS, "tomorrow", "earlier", "later", "before"),
         *("after", "older", "newer", "next", "previous", "since", "now"),
         *("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
     )
@@ -186,7 +179,8 @@ def _merged(plain: Sequence[str], chain: tuple[Stretch, ...]) -> Iterator[Stretc
     told = [chain[0]]
     for one, other in itertools.pairwise(chain):
         between = plain[one.after : other.first]
-        bounds = [_is_bound(part.reading.span) for part in (one, other)]
+        spans = (part.reading.span for part in (one, other))
+        bounds = [span.since is None or span.until is None for span in spans]
         if between:
             is_fine = between[0] in JOINS and bounds[0] == bounds[1]
             if not is_fine or (any(bounds) and between[0] in {"or", "oder"}):
@@ -207,10 +201,6 @@ def _names_month(plain: Sequence[str], one: Stretch) -> bool:
     said = plain[one.first : one.after]
     is_dated = any(map(_YEAR.fullmatch, said))
     return not is_dated and any(word in _MONTHS for word in said)
-
-
-def _is_bound(span: Span) -> bool:
-    return span.since is None or span.until is None
 
 
 def _inner(one: Stretch, other: Stretch) -> Stretch | None:

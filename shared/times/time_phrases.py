@@ -14,7 +14,13 @@ from zoneinfo import ZoneInfo
 
 from dateutil.relativedelta import relativedelta
 
-from shared.times import date_expressions, day_words, german_times, period_words
+from shared.times import (
+    date_expressions,
+    day_words,
+    german_times,
+    period_words,
+    written_forms,
+)
 from shared.times.calendar import Clock, Span
 
 # No expression has more words.
@@ -25,12 +31,8 @@ SURE, LIKELY, ROUGH, UNSURE = 1.0, 0.9, 0.7, 0.5
 
 _WIDTH = timedelta(minutes=30)
 _DAY = timedelta(days=1)
-_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november"
-    "|december"
-)
-WEEKDAYS, MONTHS = (frozenset(some.split("|")) for some in (_WEEKDAYS, _MONTHS))
+WEEKDAYS, MONTHS = frozenset(day_words.WEEKDAYS), frozenset(written_forms.MONTHS)
+_WEEKDAYS, _MONTHS = "|".join(day_words.WEEKDAYS), "|".join(written_forms.MONTHS)
 _UNITS = "minute|hour|day|week|month|year"
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTED = re.compile(rf"\b({'|'.join(_COUNTS)}) (?=(?:{_UNITS})s?\b)")
@@ -94,20 +96,8 @@ _FIRST_WORDS = frozenset(
         *("about", "after", "around", "at", "before", "between", "during", "from"),
         *("happened", "in", "last", "near", "occurred", "of", "on", "over", "past"),
         *("previous", "since", "the", "this", "today", "until", "within"),
-        *(
-            "yesterday",
-            "weekend",
-            "day",
-            "a",
-            "an",
-            "night",
-            "owl",
-            "graveyard",
-            *_COUNTS,
-        ),
-        *_WEEKDAYS.split("|"),
-        *_MONTHS.split("|"),
-        *SHORT_MONTHS,
+        *("yesterday", "weekend", "day", "a", "an", "night", "owl", "graveyard"),
+        *(*_COUNTS, *WEEKDAYS, *MONTHS, *SHORT_MONTHS),
     )
 )
 
@@ -182,11 +172,10 @@ def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> TimePhrase
         return _around(core, clock) or _core(core, clock, is_led=bool(led), the=the)
     found = _around(core, clock) or _minute(core, clock)
     found = found or _core(core, clock, is_led=True)
-    return found and replace(
-        found,
-        span=date_expressions.bounded(led["bound"], found.span),
-        told_until=None,
-    )
+    if found is None:
+        return None
+    span = date_expressions.bounded(led["bound"], found.span)
+    return replace(found, span=span, told_until=None)
 
 
 def _is_year(text: str, core: str, clock: Clock) -> bool:
@@ -400,7 +389,7 @@ def _wall(day: str, at: time, width: timedelta, clock: Clock) -> datetime | None
 
 # Further back nobody means a date without its year.
 MOST_YEARS = 10
-_MONTH = re.compile(rf"(?<!last )\b(?:{'|'.join(sorted(MONTHS))})\b")
+_MONTH = re.compile(rf"(?<!last )\b(?:{_MONTHS})\b")
 
 
 def list_earlier_years(text: str, clock: Clock) -> list[TimePhrase]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 
@@ -50,7 +49,7 @@ _NUMERIC = re.compile(
 )
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d\d?):?(\d\d)?", re.ASCII)
 
-_MONTHS = (
+MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august"),
     *("september", "october", "november", "december"),
 )
@@ -84,8 +83,7 @@ class Numeric(NamedTuple):
     year: int
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenTime:
+class WrittenTime(NamedTuple):
     """A date, with a wall time perhaps and a zone perhaps, as it stands there."""
 
     year: int
@@ -102,15 +100,7 @@ class WrittenTime:
 
     def wall(self) -> datetime:
         """Return the time of the clock, or raise ValueError."""
-        return datetime(  # noqa: DTZ001 - its zone is another question
-            self.year,
-            self.month,
-            self.day,
-            self.hour,
-            self.minute,
-            self.second,
-            self.microsecond,
-        )
+        return datetime(*self[:7])  # noqa: DTZ001 - its zone is another question
 
 
 def find(text: str) -> WrittenTime | None:
@@ -149,7 +139,7 @@ def find_order(text: str) -> Numeric | None:
 def month(name: str) -> int:
     """Return the number of a month by its English name, however short; 0 is none."""
     wanted = "sep" if name.lower() == "sept" else name.lower()
-    for number, one in enumerate(_MONTHS, 1):
+    for number, one in enumerate(MONTHS, 1):
         if one.startswith(wanted):
             return number
     return 0
@@ -172,23 +162,15 @@ def zone_of(text: str) -> tzinfo | None:
 
 def _written(match: re.Match[str], month: int, day: int) -> WrittenTime:
     hour, minute = _hour(match), int(match["minute"] or 0)
-    second, microsecond = int(match["second"] or 0), _microsecond(match["part"])
+    second = int(match["second"] or 0)
+    microsecond = int((match["part"] or "0").ljust(6, "0")[:6])
     later = timedelta()
     if second == _LEAP_SECOND:
         second, microsecond, later = second - 1, 0, timedelta(seconds=1)
     if hour == _HOURS_A_DAY and minute == second == microsecond == 0:
         hour, later = 0, timedelta(days=1)
-    return WrittenTime(
-        _year(match["year"]),
-        month,
-        day,
-        hour,
-        minute,
-        second,
-        microsecond,
-        later,
-        match["zone"],
-    )
+    date = (_year(match["year"]), month, day)
+    return WrittenTime(*date, hour, minute, second, microsecond, later, match["zone"])
 
 
 def _year(text: str) -> int:
@@ -208,7 +190,3 @@ def _hour(match: re.Match[str]) -> int:
         # No clock shows it, so that it is refused with the others that none does.
         return _HOURS_A_DAY + 1
     return hour % _NOON + (_NOON if half in "Pp" else 0)
-
-
-def _microsecond(part: str | None) -> int:
-    return int(part.ljust(6, "0")[:6]) if part else 0

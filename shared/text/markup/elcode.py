@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from shared.text.markup.html_tags import unescape
-from shared.text.markup.link_targets import behind, image, shown_address
+from shared.text.markup.link_targets import image, shown_address
 from shared.text.markup.text_builder import TextSheet
 
 # No bracket inside of brackets, so that each is looked at once.
@@ -22,7 +22,6 @@ _NUMBER = re.compile(r"&#[0-9]{2,7};")
 _CELLS = re.compile(r"^[ \t]*+\|-|\|", re.MULTILINE)
 # What follows begins on a line of its own, whether or not its author began one.
 _BLOCKS = frozenset({"list", "*", "h1", "h2", "h3", "quote", "table", "line", "code"})
-_DEEPEST_LIST = 64
 
 
 def to_text(elcode: str) -> str:
@@ -40,11 +39,7 @@ class _ElcodeReader:
         )
         self._page = TextSheet()
         self._tables = 0
-        # For each open list the number of its next item; None: it is not numbered.
-        self._lists: list[int | None] = []
         self._is_after_block = False
-        self._address: str | None = None
-        self._linked: list[str] = []
 
     def read(self) -> str:
         place = 0
@@ -53,7 +48,6 @@ class _ElcodeReader:
                 self._text(self._elcode[place : match.start()])
             place = self._mark(match)
         self._text(self._elcode[place:])
-        self._close_link()
         return self._page.result()
 
     def _mark(self, match: re.Match[str]) -> int:
@@ -76,8 +70,7 @@ class _ElcodeReader:
         if self._is_after_block:
             text = text.removeprefix("\n")
             self._is_after_block = not text
-        if self._address is not None:
-            self._linked.append(text)
+        self._page.note_linked(text)
         if self._tables:
             self._cells(text)
         else:
@@ -113,11 +106,9 @@ class _ElcodeReader:
     def _open(self, name: str, value: str) -> None:
         page = self._page
         if name == "*":
-            self._item()
+            page.item()
         elif name == "list":
-            page.sheet.new_line()
-            if len(self._lists) < _DEEPEST_LIST:
-                self._lists.append(1 if value else None)
+            page.open_list(1 if value else None)
         elif name == "quote":
             page.sheet.new_line()
             if value:
@@ -129,21 +120,16 @@ class _ElcodeReader:
             page.open_cell()
             self._tables += 1
         elif name == "line":
-            page.sheet.new_line()
-            page.sheet.text("---")
-            page.sheet.new_line()
+            page.sheet.rule()
         elif name in {"h1", "h2", "h3"}:
             page.sheet.paragraph()
         elif name in {"url", "email"}:
-            self._close_link()
-            self._address = shown_address(_decoded(value))
+            page.open_link(shown_address(_decoded(value)))
 
     def _close(self, name: str) -> None:
         sheet = self._page.sheet
         if name == "list":
-            sheet.new_line()
-            if self._lists:
-                self._lists.pop()
+            self._page.close_list()
         elif name == "quote":
             sheet.new_line()
             sheet.quotes = max(0, sheet.quotes - 1)
@@ -153,20 +139,7 @@ class _ElcodeReader:
         elif name in {"h1", "h2", "h3"}:
             sheet.new_line()
         elif name in {"url", "email"}:
-            self._close_link()
-
-    def _item(self) -> None:
-        mark = "- "
-        if self._lists and self._lists[-1] is not None:
-            mark = f"{self._lists[-1]}. "
-            self._lists[-1] += 1
-        self._page.sheet.item(mark, max(1, len(self._lists)))
-
-    def _close_link(self) -> None:
-        address, self._address = self._address, None
-        words, self._linked = "".join(self._linked), []
-        if address:
-            self._page.sheet.attach(behind(words, address))
+            self._page.close_link()
 
 
 def _decoded(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from shared.text.markup.html_tags import (
     OPENS,
@@ -13,10 +14,9 @@ from shared.text.markup.html_tags import (
     unescape,
     unescape_address,
 )
-from shared.text.markup.link_targets import behind, file_name, shown_address
+from shared.text.markup.link_targets import file_name, shown_address
 from shared.text.markup.text_builder import TextSheet
 
-_DEEPEST_LIST = 64
 _LONGEST_NUMBER = 7
 _POWER = re.compile("[-+\u22120-9]")
 
@@ -51,11 +51,6 @@ class _HtmlReader:
         # A line end right behind `<pre>` is for whoever wrote it.
         self._is_new = False
         self._is_raised = False
-        # For each open list the number of its next item; None: it is not numbered.
-        self._lists: list[int | None] = []
-        self._lists_too_deep = 0
-        self._address: str | None = None
-        self._linked: list[str] = []
 
     def read(self, html: str) -> str:
         for kind, value, found in marks(html):
@@ -69,7 +64,6 @@ class _HtmlReader:
                 closes = _CLOSE.get(value)
                 if closes is not None:
                     closes(self)
-        self.close_link()
         return self._page.result()
 
     def text(self, text: str) -> None:
@@ -78,8 +72,7 @@ class _HtmlReader:
             # 10<sup>-6</sup> is not 10-6.
             if _POWER.match(text) and self._page.sheet.ends_in_word():
                 text = f"^{text}"
-        if self._address is not None:
-            self._linked.append(text)
+        self._page.note_linked(text)
         if self._pre:
             self._page.sheet.literal(text.removeprefix("\n") if self._is_new else text)
             self._is_new = False
@@ -101,9 +94,7 @@ class _HtmlReader:
             self._page.sheet.line_break()
 
     def rule(self, _: Attributes) -> None:
-        self._page.sheet.new_line()
-        self._page.sheet.text("---")
-        self._page.sheet.new_line()
+        self._page.sheet.rule()
 
     def open_pre(self, _: Attributes) -> None:
         self._page.sheet.paragraph()
@@ -125,43 +116,24 @@ class _HtmlReader:
         sheet.quotes = max(0, sheet.quotes - 1)
         sheet.paragraph()
 
-    def open_list(self, first: int | None) -> None:
-        self._page.sheet.new_line()
-        if len(self._lists) < _DEEPEST_LIST:
-            self._lists.append(first)
-        else:
-            self._lists_too_deep += 1
-
     def open_numbered(self, found: Attributes) -> None:
-        self.open_list(_small_number(found.get("start"), 1))
+        self._page.open_list(_small_number(found.get("start"), 1))
 
     def open_bulleted(self, _: Attributes) -> None:
-        self.open_list(None)
+        self._page.open_list(None)
 
     def close_list(self) -> None:
-        self._page.sheet.new_line()
-        if self._lists_too_deep:
-            self._lists_too_deep -= 1
-        elif self._lists:
-            self._lists.pop()
+        self._page.close_list()
 
     def item(self, found: Attributes) -> None:
-        mark = "- "
-        if self._lists and self._lists[-1] is not None:
-            number = _small_number(found.get("value"), self._lists[-1])
-            self._lists[-1] = number + 1
-            mark = f"{number}. "
-        self._page.sheet.item(mark, max(1, len(self._lists)))
+        self._page.item(partial(_small_number, found.get("value")))
 
     def open_link(self, found: Attributes) -> None:
-        self.close_link()
-        self._address = shown_address(unescape_address(found.get("href") or ""))
+        address = unescape_address(found.get("href") or "")
+        self._page.open_link(shown_address(address))
 
     def close_link(self) -> None:
-        address, self._address = self._address, None
-        words, self._linked = "".join(self._linked), []
-        if address:
-            self._page.sheet.attach(behind(words, address))
+        self._page.close_link()
 
     def embedded(self, kind: str, found: Attributes) -> None:
         address = shown_address(unescape_address(found.get("src") or ""))

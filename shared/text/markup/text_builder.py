@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from shared.text.markup.link_targets import behind
 
 # Deeper than people nest; what is deeper still is written at the last level.
 _DEEPEST_QUOTE = 4
-_DEEPEST_LIST = 4
+_DEEPEST_INDENT = 4
 _DEEPEST_TABLE = 6
+_DEEPEST_LIST = 64
 # A cell longer than this is no cell but a part of a page laid out by a table.
 _TALLEST_CELL = 4
 
@@ -75,7 +79,13 @@ class Sheet:
     def item(self, mark: str, depth: int) -> None:
         """Begin an item of a list; one without text leaves no trace."""
         self.new_line()
-        self._prefix = "  " * (min(depth, _DEEPEST_LIST) - 1) + mark
+        self._prefix = "  " * (min(depth, _DEEPEST_INDENT) - 1) + mark
+
+    def rule(self) -> None:
+        """Write a line that parts what stands above it from what follows."""
+        self.new_line()
+        self.text("---")
+        self.new_line()
 
     def part(self) -> None:
         """Leave a blank line before a table, if another one has just ended."""
@@ -126,13 +136,59 @@ class _Table:
 
 
 class TextSheet:
-    """A sheet on which tables may stand, and tables in their cells."""
+    """A sheet with links, lists, and tables, which may stand in tables' cells."""
 
     def __init__(self) -> None:
         self.sheet = Sheet()
         self._tables: list[_Table] = []
-        # How many tables beyond the deepest are open.
-        self._too_deep = 0
+        # How many tables beyond the deepest are open, and how many lists.
+        self._too_deep = self._lists_too_deep = 0
+        # For each open list the number of its next item; None: it is not numbered.
+        self._lists: list[int | None] = []
+        self._address = ""
+        self._linked: list[str] = []
+
+    def open_link(self, address: str) -> None:
+        """Begin a link, and end the one before it."""
+        self.close_link()
+        self._address = address
+
+    def note_linked(self, text: str) -> None:
+        """Remember a text that may be the words of a link."""
+        if self._address:
+            self._linked.append(text)
+
+    def close_link(self) -> None:
+        """Say behind the words of a link where it leads, unless they tell."""
+        address, self._address = self._address, ""
+        words, self._linked = "".join(self._linked), []
+        if address:
+            self.sheet.attach(behind(words, address))
+
+    def open_list(self, first: int | None) -> None:
+        """Begin a list by the number of its first item; None: it has no numbers."""
+        self.sheet.new_line()
+        if len(self._lists) < _DEEPEST_LIST:
+            self._lists.append(first)
+        else:
+            self._lists_too_deep += 1
+
+    def close_list(self) -> None:
+        """End the innermost list; without one, only the line ends."""
+        self.sheet.new_line()
+        if self._lists_too_deep:
+            self._lists_too_deep -= 1
+        elif self._lists:
+            self._lists.pop()
+
+    def item(self, number: Callable[[int], int] = int) -> None:
+        """Begin an item; `number` may give it another number than its turn's."""
+        mark = "- "
+        if self._lists and self._lists[-1] is not None:
+            own = number(self._lists[-1])
+            self._lists[-1] = own + 1
+            mark = f"{own}. "
+        self.sheet.item(mark, max(1, len(self._lists)))
 
     def open_table(self) -> None:
         """Begin a table on a line of its own."""
@@ -170,7 +226,8 @@ class TextSheet:
         self.sheet.note_table()
 
     def result(self) -> str:
-        """Return the whole page, with tables that nobody has ended."""
+        """Return the whole page, with links and tables that nobody has ended."""
+        self.close_link()
         self._too_deep = 0
         while self._tables:
             self.close_table()

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from shared.text.facility.devices import DEVICE
@@ -164,17 +165,13 @@ def _done(lead: str) -> list[str]:
 
 def _last(named: Sequence[_Named], begin: int, end: int) -> _Named | None:
     """Return the last device that is named between two places, whole."""
-    for place in range(bisect_left(named, end, key=_start) - 1, -1, -1):
+    for place in range(bisect_left(named, end, key=itemgetter(0)) - 1, -1, -1):
         one = named[place]
         if one.start < begin:
             return None
         if one.end <= end:
             return one
     return None
-
-
-def _start(one: _Named) -> int:
-    return one.start
 
 
 def _sentence(text: str, end: int) -> int:

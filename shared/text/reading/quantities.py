@@ -124,25 +124,10 @@ _UNIT = re.compile(
 _NEED_A_BLANK = frozenset({"A", "C", "G", "T", "K", "s", "m", "h"})
 _HOURS = frozenset({"h", "hr", "hrs", "hours"})
 # What the values of a dimension are counted in; a fraction is a number.
-UNIT_OF = {
-    "current": "A",
-    "voltage": "V",
-    "power": "W",
-    "frequency": "Hz",
-    "energy": "eV",
-    "charge": "C",
-    "time": "s",
-    "length": "m",
-    "pressure": "Pa",
-    "temperature": "K",
-    "flow": "m3/s",
-    "field": "T",
-    "radiation": "Sv",
-    "dose rate": "Sv/h",
-    "activity": "Bq",
-    "ratio": "dB",
-    "fraction": "",
-}
+UNIT_OF = {"fraction": ""}
+for _dimension, _unit, _, _size in _UNITS:
+    if _size == "1":
+        UNIT_OF.setdefault(_dimension, _unit)
 _SENTENCE_END = re.compile(r"[.;!?]\s|\n\n|\n(?=[^\n]*(?:\||\S\t))")
 _LEADS = frozenset({"a", "an", "at", "about", "approximately", "by", "for", "from"})
 _LEADS |= {"is", "of", "the", "to", "was", "were", "with", "only", "than", "over"}

@@ -95,17 +95,8 @@ class Runs:
         for cut in [*cuts, None]:
             end = len(run) if cut is None else cut.start()
             if end > place:
-                yield from self._of_part(run[place:end], start + place)
+                yield from self._of_run(run[place:end], start + place)
             place = end if cut is None else cut.end()
-
-    def _of_part(self, part: str, start: int) -> Iterator[Token]:
-        if part.isascii() and part.isalpha():
-            yield self._word(part, start)
-            return
-        if whole := _whole(part, start):
-            yield from whole
-            return
-        yield from self._of_pieces(part, start)
 
     def _of_pieces(self, part: str, start: int) -> Iterator[Token]:
         number = _NUMBER.fullmatch(_bare(part))
