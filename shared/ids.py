@@ -1,4 +1,4 @@
-"""UUIDv7 made here, so that an id is known before its row is written."""
+"""UUIDv7 made here, so that an id is known before its row is written; UUIDs read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ def uuid7(milliseconds: int | None = None) -> uuid.UUID:
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0b11 << 62) | 0b10 << 62
     return uuid.UUID(int=value)
+
+
+def parse_uuid(text: str) -> uuid.UUID | None:
+    """Return the UUID that a text is, however it is written; None: it is none."""
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
 
 
 def earliest(milliseconds: int) -> uuid.UUID:

@@ -152,10 +152,11 @@ class AgentAnswer:
 
 def tell_failures(answer: Answer, turns: Sequence[TurnRow]) -> Answer:
     """Add to the answer which tools failed, and what is unknown because of that."""
-    failed = [*dict.fromkeys(_list_failures(turns))]
+    results = (one for turn in turns for one in turn.results)
+    failed = [_failure(*one) for one in results if one[1].get("status") in FAILED]
     if not failed:
         return answer
-    said = " ".join(failed)
+    said = " ".join(dict.fromkeys(failed))
     context = answer.context
     status: Status = context.status
     if status == "grounded":
@@ -163,15 +164,6 @@ def tell_failures(answer: Answer, turns: Sequence[TurnRow]) -> Answer:
     told = replace(context, status=status, summary=f"{context.summary} {said}".strip())
     text = f"{answer.text}\n\n{said}" if answer.text else said
     return replace(answer, text=text, context=told)
-
-
-def _list_failures(turns: Sequence[TurnRow]) -> list[str]:
-    return [
-        _failure(call, kept)
-        for turn in turns
-        for number, call in enumerate(turn.calls)
-        if (kept := turn.outcomes.get(str(number), {})).get("status") in FAILED
-    ]
 
 
 def _failure(call: Mapping[str, Any], kept: Mapping[str, Any]) -> str:

@@ -42,8 +42,7 @@ class TracedTurn:
 def trace_turn(turn: TurnRow, *, with_arguments: bool = True) -> TracedTurn:
     """Return a turn as it is shown."""
     calls = []
-    for number, call in enumerate(turn.calls):
-        kept = turn.outcomes.get(str(number), {})
+    for call, kept in turn.results:
         calls.append(
             TracedCall(
                 tool=call["name"],

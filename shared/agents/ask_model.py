@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from shared.agents import conversation, tools, turn_rows
+from shared.agents import conversation, turn_rows
 from shared.agents.bounds import Bounds, ExitReason, reserve
 from shared.agents.json_texts import change_texts
 from shared.agents.read_calls import MalformedCallError, WantedCall, read_calls
@@ -121,7 +121,7 @@ def ask_model(
     """Ask the model; ask once more where that may help."""
     native = all((one.model_out or {}).get("native", True) for one in before)
     seen = conversation.see(process.context, plan, before, process.excluded)
-    listed = tools.list_descriptions([*offered.values()])
+    listed = [one.describe() for one in offered.values()]
     for again in range(_ASKED_AT_MOST):
         messages = conversation.write_messages(
             process.context, plan, before, seen, is_last=is_last, native=native

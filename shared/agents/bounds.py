@@ -87,8 +87,9 @@ class Bounds:
         called = Counter(
             call["name"]
             for one in turns
-            for number, call in enumerate(one.calls)
-            if not is_kept(one, number)
+            for call, kept in one.results
+            # A call that was refused, or the same as one before, was not carried out.
+            if kept.get("status") not in {"repeated", "invalid"}
         )
         called.update(names)
         if called.total() > self.tool_calls:
@@ -103,15 +104,9 @@ def count_steps(turns: Sequence[TurnRow]) -> int:
     return int(said) + sum(bool(one.calls) for one in turns)
 
 
-def is_kept(turn: TurnRow, number: int) -> bool:
-    """Tell whether a call was not carried out: it was refused, or the same as one."""
-    status = turn.outcomes.get(str(number), {}).get("status")
-    return status in {"repeated", "invalid"}
-
-
 def only_repeats(turn: TurnRow) -> bool:
     """Tell whether a turn asked for nothing that had not been asked for before."""
-    told = [turn.outcomes.get(str(n), {}).get("status") for n in range(len(turn.calls))]
+    told = [kept.get("status") for _, kept in turn.results]
     return bool(told) and all(one == "repeated" for one in told)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -111,7 +111,7 @@ def see(
     Those of excluded logbooks are not told to the model.
     """
     seen = Seen()
-    for kept in _kept(turns):
+    for _, kept in (one for turn in turns for one in turn.results):
         for item in hits_of(plan, kept)[:MOST_ENTRIES]:
             seen.number(item.entry_id)
     ids = [UUID(one) for one in seen.numbers]
@@ -174,13 +174,6 @@ def hash_messages(messages: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(json.dumps(list(messages)).encode()).hexdigest()
 
 
-def _kept(turns: Sequence[TurnRow]) -> Iterator[dict[str, Any]]:
-    for turn in turns:
-        for number in range(len(turn.calls)):
-            if str(number) in turn.outcomes:
-                yield turn.outcomes[str(number)]
-
-
 @dataclass(slots=True)
 class _Teller:
     """Puts what calls have come to into words for a model."""
@@ -193,10 +186,7 @@ class _Teller:
     def tell(self, turn: TurnRow, *, native: bool) -> list[dict[str, Any]]:
         """Return a turn as messages: the model's words, and its calls' results."""
         said = turn.model_out or {}
-        results = [
-            self._write(self._result(call, turn.outcomes.get(str(n), {})))
-            for n, call in enumerate(turn.calls)
-        ]
+        results = [self._write(self._result(*one)) for one in turn.results]
         if not native:
             told = "\n".join(
                 f"{call['name']}: {one}"

@@ -16,7 +16,6 @@ from shared.agents.turn_rows import TurnRow
 from shared.errors import SearchTimeoutError
 from shared.postgres.pool import pipelined_connection
 from shared.search.jobs import close_job
-from shared.search.jobs.close_job import Ending as JobEnding
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.language import grammar
@@ -98,8 +97,7 @@ def gather(
     arrived: dict[int, list[Outcome]] = {}
     failed: list[Outcome] = []
     for turn in turns:
-        for number, call in enumerate(turn.calls):
-            kept = turn.outcomes.get(str(number), {})
+        for call, kept in turn.results:
             heard = read_outcomes(kept)
             if kept.get("status") == REPEATED or not heard:
                 continue
@@ -125,9 +123,7 @@ def store(
     ending = ended.ending
     if reason == "deadline" and ending.error is None:
         late = SearchTimeoutError(timeout_seconds=deadline_ms / 1000, operation="agent")
-        ending = JobEnding(
-            ending.state, ending.branches, ending.ranked, late.body()["error"]
-        )
+        ending = replace(ending, error=late.body()["error"])
     with pipelined_connection(pool) as conn:
         turn_rows.end(conn, job.job_id, job.tenant, reason)
         return close_job.close_job(conn, job, ending)

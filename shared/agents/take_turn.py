@@ -306,8 +306,7 @@ def _known(
     """Return the outcomes of earlier calls, by the key that equal calls share."""
     known: dict[str, dict[str, Any]] = {}
     for turn in before:
-        for number, call in enumerate(turn.calls):
-            kept = turn.outcomes.get(str(number), {})
+        for number, (call, kept) in enumerate(turn.results):
             tool = offered.get(call["name"])
             if tool is None or kept.get("status") not in {"ok", "empty"}:
                 continue

@@ -158,8 +158,3 @@ def query_of(arguments: Mapping[str, Any]) -> str | None:
     """Return the question of a search tool's arguments."""
     asked = arguments.get("query")
     return asked if isinstance(asked, str) else None
-
-
-def list_descriptions(tools: Sequence[AgentTool]) -> list[dict[str, Any]]:
-    """Return the tools as they are sent to a model."""
-    return [one.describe() for one in tools]

@@ -33,6 +33,13 @@ class TurnRow:
     exit_reason: str | None
 
     @property
+    def results(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Return each call with its outcome, which is empty as long as it has none."""
+        return [
+            (one, self.outcomes.get(str(n), {})) for n, one in enumerate(self.calls)
+        ]
+
+    @property
     def missing(self) -> list[int]:
         """Return the numbers of the calls that have no outcome yet."""
         return [n for n in range(len(self.calls)) if str(n) not in self.outcomes]
@@ -156,13 +163,19 @@ class Claim:
     @property
     def key(self) -> dict[str, Any]:
         """Return the parameters that identify the claimed turn in every statement."""
-        return {
-            "job_id": self.job_id,
-            "tenant": self.tenant,
-            "turn_no": self.row.turn_no,
-            "holder": self.holder,
-            "lease": LEASE_SECONDS,
-        }
+        return _key(self.job_id, self.tenant, self.row.turn_no, self.holder)
+
+
+def _key(
+    job_id: UUID, tenant: str, turn_no: int, holder: UUID | None = None
+) -> dict[str, Any]:
+    return {
+        "job_id": job_id,
+        "tenant": tenant,
+        "turn_no": turn_no,
+        "holder": holder,
+        "lease": LEASE_SECONDS,
+    }
 
 
 def find_job(conn: Connection, job_id: UUID) -> RunningJob | None:
@@ -174,13 +187,7 @@ def find_job(conn: Connection, job_id: UUID) -> RunningJob | None:
 def claim(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> Claim | None:
     """Claim a turn; None: another worker has it, or it is done."""
     holder = uuid4()
-    given = {
-        "job_id": job_id,
-        "tenant": tenant,
-        "turn_no": turn_no,
-        "holder": holder,
-        "lease": LEASE_SECONDS,
-    }
+    given = _key(job_id, tenant, turn_no, holder)
     conn.execute(_LAZILY)
     with conn.cursor(row_factory=class_row(TurnRow)) as cur:
         row = cur.execute(_CLAIM + _COLUMNS, given).fetchone()
@@ -194,8 +201,7 @@ def renew(conn: Connection, one: Claim) -> bool:
 
 def hold(conn: Connection, job_id: UUID, tenant: str, turn_no: int) -> None:
     """Extend the lease of a turn while one of its calls is carried out."""
-    given = {"job_id": job_id, "tenant": tenant, "turn_no": turn_no}
-    conn.execute(_HOLD, {**given, "lease": LEASE_SECONDS})
+    conn.execute(_HOLD, _key(job_id, tenant, turn_no))
 
 
 def keep_what_was_said(
@@ -238,10 +244,9 @@ def keep_outcomes(
     is_done: bool,
 ) -> None:
     """Store outcomes of calls; outcomes that are stored already stay."""
-    given = {"job_id": job_id, "tenant": tenant, "turn_no": turn_no}
     found = {"outcomes": Jsonb(dict(outcomes)), "is_done": is_done}
     conn.execute(_LAZILY)
-    conn.execute(_KEEP, {**given, **found})
+    conn.execute(_KEEP, {**_key(job_id, tenant, turn_no), **found})
 
 
 def end(conn: Connection, job_id: UUID, tenant: str, exit_reason: str) -> None:

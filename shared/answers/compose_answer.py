@@ -20,13 +20,13 @@ from shared.answers.question.question import Question, QuestionName
 from shared.answers.question.question_scope import Outside
 from shared.entries.identity import permalink, source_uri
 from shared.search.response.answer import Citation, Evidence
+from shared.search.results import citation_labels
 from shared.search.results.superseded import Other
 from shared.text.reading.quantities import UNIT_OF, find_quantities
 from shared.times.rfc3339 import on_clock, timestamp
 
 CitationStyle = Literal["id", "numeric"]
 MOST_EVIDENCE = 5
-_FIT = re.compile(r"[^\[\]\s@]{1,64}")
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
 # Where a sentence is too long to be told whole.
 _CUT = "\u2026"
@@ -61,21 +61,10 @@ class Marks:
 def make_labels(
     entries: Sequence[EvidenceEntry], style: CitationStyle = "id"
 ) -> dict[UUID, str]:
-    """Return the label of each entry: the shortest name that fits and is unique."""
+    """Return the label of each entry, by its name or its place among the results."""
     if style == "numeric":
         return {one.row.entry_id: str(one.rank) for one in entries if one.is_hit}
-    counts: dict[str, int] = {}
-    for one in entries:
-        counts[one.row.external_id] = counts.get(one.row.external_id, 0) + 1
-    labels = {}
-    for one in entries:
-        row = one.row
-        named = f"{row.source}/{row.external_id}"
-        if _FIT.fullmatch(row.external_id) and counts[row.external_id] == 1:
-            labels[row.entry_id] = row.external_id
-        else:
-            labels[row.entry_id] = named if _FIT.fullmatch(named) else str(row.entry_id)
-    return labels
+    return citation_labels.make_labels([one.row for one in entries])
 
 
 def write_sentences(

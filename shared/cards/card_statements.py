@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from shared.cards.card_rows import CardEntry
+from shared.cards.card_rows import CardEntry, CardValue
 from shared.entries.identity import permalink
 from shared.search.response.card import CardLine, LineKind
 from shared.text.facility.incident_words import MENDING, Own, State, compiled, patterns
@@ -61,20 +61,13 @@ class CardStatement:
 
     def line(self, kind: LineKind, seconds: float | None = None) -> CardLine:
         """Return the statement as a line of a card."""
-        text = self.text
-        start, end = self.said.start, self.said.end
-        return make_line(
-            self.entry,
-            kind,
-            incidents.quoted(text, start, end),
-            self.time,
-            None if self.is_title else start,
-            seconds,
-        )
+        quote = incidents.quoted(self.text, self.said.start, self.said.end)
+        start = None if self.is_title else self.said.start
+        return make_line(self.entry, kind, quote, self.time, start, seconds)
 
 
 def make_line(
-    entry: CardEntry,
+    entry: CardEntry | CardValue,
     kind: LineKind,
     quote: str,
     time: datetime,
@@ -95,14 +88,14 @@ def make_line(
     )
 
 
-def first_line(entry: CardEntry, kind: LineKind) -> CardLine:
+def first_line(entry: CardEntry) -> CardLine:
     """Return a line of what an entry is called, or how it begins."""
     if entry.title:
         quote = incidents.quoted(entry.title, 0, len(entry.title))
-        return make_line(entry, kind, quote, entry.entry_time, None)
+        return make_line(entry, "last_entry", quote, entry.entry_time, None)
     start, end = next(incidents.sentences(entry.text), (0, len(entry.text)))
     quote = incidents.quoted(entry.text, start, end)
-    return make_line(entry, kind, quote, entry.entry_time, start)
+    return make_line(entry, "last_entry", quote, entry.entry_time, start)
 
 
 def statements_of(entry: CardEntry, zone: str, own: Own) -> list[CardStatement]:

@@ -9,8 +9,8 @@ from math import ceil
 from typing import Any, Literal
 from uuid import UUID
 
+from shared.ids import parse_uuid
 from shared.search.query import entities
-from shared.search.query.entities import NamedEntity
 from shared.search.query.plan import Plan
 from shared.text.analysis.analyser import quote_lexeme
 from shared.text.facility.devices import DEVICE, SYSTEM
@@ -66,18 +66,19 @@ def find_card_things(
     found: dict[tuple[str, str], CardThing] = {}
     for one in entities.find_entities(plan, facility):
         if one.kind not in _NO_CARD:
-            found.setdefault(_key(one.kind, one.canonical), _of_question(one, facility))
+            thing = _make(one.kind, one.canonical, one.name, "named", facility)
+            found.setdefault(_key(one.kind, one.canonical), thing)
     least = least_shared(len(named))
     counts: Counter[tuple[str, str]] = Counter()
     written: dict[tuple[str, str], tuple[str, str]] = {}
     for things in named.values():
         keys: dict[tuple[str, str], None] = {}
-        for thing in things:
-            if thing["kind"] in _NO_CARD:
+        for name in things:
+            if name["kind"] in _NO_CARD:
                 continue
-            key = _key(thing["kind"], thing["canonical"])
+            key = _key(name["kind"], name["canonical"])
             keys[key] = None
-            written.setdefault(key, (thing["kind"], thing["canonical"]))
+            written.setdefault(key, (name["kind"], name["canonical"]))
         counts.update(keys.keys())
     for key, hits in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
         if hits >= least:
@@ -88,9 +89,8 @@ def find_card_things(
 
 def find_card_threads(plan: Plan, threads: Sequence[UUID | None]) -> dict[UUID, Why]:
     """Return the threads of a page: asked for by a filter, or of 40 % of its best."""
-    found: dict[UUID, Why] = {
-        UUID(one): "named" for one in plan.filters.threads or () if _is_id(one)
-    }
+    asked = map(parse_uuid, plan.filters.threads or ())
+    found: dict[UUID, Why] = {one: "named" for one in asked if one is not None}
     best = threads[:BEST_HITS]
     counts = Counter(one for one in best if one is not None)
     for thread, hits in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
@@ -110,10 +110,6 @@ def names_thing(thing: CardThing, named: Sequence[Mapping[str, Any]]) -> bool:
     return any(_key(one["kind"], one["canonical"]) == key for one in named)
 
 
-def _of_question(one: NamedEntity, facility: Facility) -> CardThing:
-    return _make(one.kind, one.canonical, one.name, "named", facility)
-
-
 def _make(
     kind: str, canonical: str, written: str, why: Why, facility: Facility
 ) -> CardThing:
@@ -127,11 +123,3 @@ def _make(
 
 def _key(kind: str, canonical: str) -> tuple[str, str]:
     return kind, make_key(kind, canonical) if kind in THINGS else canonical
-
-
-def _is_id(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -10,8 +10,6 @@ from psycopg import Connection
 from shared.cards import card_rows
 from shared.cards.card_things import (
     BEST_HITS,
-    CardThing,
-    NamedByHit,
     find_card_things,
     find_card_threads,
     names_thing,
@@ -25,7 +23,7 @@ from shared.postgres.pool import pipelined_connection
 from shared.postgres.statement_deadline import Deadline
 from shared.search.query.plan import Plan
 from shared.search.response.card import Card
-from shared.search.results.result_page import ResultPage
+from shared.search.results.result_page import ResultPage, Shown
 from shared.text.facility.devices import DEVICE
 from shared.text.facts import make_key
 
@@ -82,7 +80,9 @@ def _cards(
             key = make_key(DEVICE, thing.canonical)
             end.limit_time(conn, one_plan=True)
             values = card_rows.load_values(conn, plan.scope, [key])
-        hit = _best_hit(page, thing, named)
+        hit = _best_of(
+            one for one in page if names_thing(thing, named.get(one.row.entry_id, ()))
+        )
         yield make_thing_card(thing, entries, values, hit, zone, own)
     threads = find_card_threads(plan, [one.thread_id for one in best])
     for thread, why in threads.items():
@@ -91,16 +91,12 @@ def _cards(
         end.limit_time(conn, one_plan=True)
         entries = card_rows.load_thread_entries(conn, plan.scope, thread)
         if entries:
-            hits = (one for one in page if one.row.thread_id == thread)
-            hit = next(
-                (BestHit(one.item.entry_id, one.item.relevance_score) for one in hits),
-                BestHit(None, 0.0),
-            )
+            hit = _best_of(one for one in page if one.row.thread_id == thread)
             yield make_thread_card(thread, entries, why, hit, zone, own)
 
 
-def _best_hit(page: ResultPage, thing: CardThing, named: NamedByHit) -> BestHit:
-    for one in page:
-        if names_thing(thing, named.get(one.row.entry_id, ())):
-            return BestHit(one.item.entry_id, one.item.relevance_score)
-    return BestHit(None, 0.0)
+def _best_of(hits: Iterator[Shown]) -> BestHit:
+    best = next(hits, None)
+    if best is None:
+        return BestHit(None, 0.0)
+    return BestHit(best.item.entry_id, best.item.relevance_score)

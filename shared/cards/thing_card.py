@@ -19,7 +19,6 @@ from shared.cards.card_statements import (
     statements_of,
 )
 from shared.cards.card_things import CardThing, names_thing
-from shared.entries.identity import permalink
 from shared.search.response.card import Card, CardLine, LineKind
 from shared.text.facility.incident_words import Own, State
 from shared.text.reading.incidents import quoted
@@ -82,7 +81,7 @@ def make_thing_card(
         first_time=timestamp(newest.first_time),
         last_time=timestamp(newest.entry_time),
         lines=[
-            first_line(newest, "last_entry"),
+            first_line(newest),
             *([told.trip.line("last_trip")] if told.trip else ()),
             *([told.fix.line("last_fix")] if told.fix else ()),
             *(one.line("open") for one in told.open_threads),
@@ -160,16 +159,8 @@ def _per_month(newest: CardEntry) -> float | None:
 
 def _value_line(one: CardValue) -> CardLine:
     unit = UNIT_OF.get(one.dimension, "")
-    return CardLine(
-        kind="value",
-        text=f"{one.parameter} {one.value:g} {unit}".rstrip(),
-        time=timestamp(one.said_at),
-        entry_id=str(one.entry_id),
-        revision=one.revision,
-        permalink=permalink(one.source, one.external_id),
-        start=None,
-        end=None,
-    )
+    said = f"{one.parameter} {one.value:g} {unit}".rstrip()
+    return make_line(one, "value", said, one.said_at, None)
 
 
 def _lock_lines(

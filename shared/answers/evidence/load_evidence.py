@@ -61,31 +61,22 @@ def join_evidence(
             first = firsts.get(row.thread_id)
             if first is None or _moment(row) < _moment(first):
                 firsts[row.thread_id] = row
-    found = [
+    known = {one.row.entry_id for one in page}
+    found = [(one.row, one.item.relevance_score, n) for n, one in enumerate(page, 1)]
+    found += [
+        (row, *scores[row.thread_id])
+        for row in others
+        if row.entry_id not in known and row.thread_id in scores
+    ]
+    return [
         EvidenceEntry(
-            one.row,
-            one.item.relevance_score,
-            rank,
-            is_reply=_is_reply(one.row, firsts),
+            *one,
+            is_hit=one[0].entry_id in known,
+            is_reply=_is_reply(one[0], firsts),
             facility=facility,
         )
-        for rank, one in enumerate(page, 1)
+        for one in found
     ]
-    known = {one.row.entry_id for one in page}
-    for row in others:
-        if row.entry_id not in known and row.thread_id in scores:
-            score, rank = scores[row.thread_id]
-            found.append(
-                EvidenceEntry(
-                    row,
-                    score,
-                    rank,
-                    is_hit=False,
-                    is_reply=_is_reply(row, firsts),
-                    facility=facility,
-                )
-            )
-    return found
 
 
 def _moment(row: HitRow) -> tuple[object, str]:

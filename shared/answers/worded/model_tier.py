@@ -79,10 +79,10 @@ class ModelTier:
         purpose: Purpose = "rag" if plan.method == RAG else "synthesis"
         chosen = choose_model(self.settings, purpose)
         if chosen is None:
-            return _left_alone(plain, "off", "no_model")
+            return _left_alone(plain, "no_model")
         if plain.context.status == "insufficient":
             # A refusal rests on slots that no wording fills.
-            return _left_alone(plain, "off", "refused", chosen)
+            return _left_alone(plain, "refused", chosen)
         began = time.monotonic()
         try:
             prompt = write_prompt(prepared, self._rules(chosen))
@@ -90,7 +90,7 @@ class ModelTier:
             share = ModelShare(status="failed", model=chosen.name)
             return replace(plain, model=_failed(share, exc, time.monotonic() - began))
         if prompt is None:
-            return _left_alone(plain, "off", "excluded_logbooks", chosen)
+            return _left_alone(plain, "excluded_logbooks", chosen)
         assembled = time.monotonic()
         share = ModelShare(
             status="ok",
@@ -142,11 +142,8 @@ class ModelTier:
             from shared.embedding.models.token_counts import load_token_counter
 
             bounds = replace(bounds, count_tokens=load_token_counter(rag.tokenizer))
-        return PromptRules(
-            bounds,
-            rag.prompt,
-            find_excluded_logbooks(self.settings, chosen),
-        )
+        excluded = find_excluded_logbooks(self.settings, chosen)
+        return PromptRules(bounds, rag.prompt, excluded)
 
     def _ask(
         self,
@@ -237,10 +234,10 @@ _jittered = tenacity.wait_random_exponential(multiplier=0.2, max=1.0)
 
 
 def _left_alone(
-    plain: Answer, status: ModelStatus, reason: str, chosen: ChosenModel | None = None
+    plain: Answer, reason: str, chosen: ChosenModel | None = None
 ) -> Answer:
     name = chosen.name if chosen else None
-    return replace(plain, model=ModelShare(status=status, model=name, reason=reason))
+    return replace(plain, model=ModelShare(status="off", model=name, reason=reason))
 
 
 def _failed(

@@ -183,17 +183,10 @@ def _compose(
         evidence=[make_evidence(one, 1.0) for one in cited[:MOST_EVIDENCE]],
         citations=[one.label for one in citations][:MOST_EVIDENCE],
     )
+    written = [_write(one, prepared, is_marked=not is_unmarked) for one in held]
     return replace(
         plain,
-        text=" ".join(
-            filter(
-                None,
-                (
-                    prepared.unfilled,
-                    *(_write(one, prepared, is_marked=not is_unmarked) for one in held),
-                ),
-            )
-        ),
+        text=" ".join(filter(None, (prepared.unfilled, *written))),
         source="llm",
         citation_mode="fallback_all" if is_unmarked else "cited",
         citations=citations if marks.is_shown else [],

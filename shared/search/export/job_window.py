@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from shared.search.export import formats
+from shared.search.results.citation_labels import make_labels
 from shared.search.results.hydrate import HitRow
 from shared.search.results.result_page import ResultPage
 from shared.times.rfc3339 import timestamp
@@ -18,8 +17,6 @@ MEDIA_TYPES: Mapping[WindowFormat, str] = {
     "csv": formats.MEDIA_TYPES["csv"],
     "md": "text/markdown; charset=utf-8",
 }
-
-_LABEL = re.compile(r"[^\[\]\s@]{1,64}")
 
 
 def written(
@@ -36,27 +33,14 @@ def written(
 
 def _markdown(query: str, rows: Sequence[HitRow], *, complete: bool) -> str:
     """Return a list to read, each entry with the citation of what was read."""
-    labels = _labels(rows)
+    labels = make_labels(rows)
     told = " ".join(query.split()) or "(no words)"
     parts = [f"# {told}\n"]
     for row in rows:
         title = " ".join(row.title.split()) or "(no title)"
         about = " · ".join((timestamp(row.entry_time) or "", *row.authors))
         quoted = "\n".join(f"> {line}".rstrip() for line in row.text.splitlines())
-        cited = f"[#{labels[str(row.entry_id)]}@{row.revision}]"
+        cited = f"[#{labels[row.entry_id]}@{row.revision}]"
         parts.append(f"## {title} {cited}\n\n{about}\n\n{quoted}\n")
     amount = f"{'All' if complete else 'The first'} {len(rows)} entries."
     return "\n".join((*parts, amount, ""))
-
-
-def _labels(rows: Sequence[HitRow]) -> dict[str, str]:
-    """Return the label that each entry is cited by: its shortest unambiguous name."""
-    often = Counter(row.external_id for row in rows)
-    found: dict[str, str] = {}
-    for row in rows:
-        names = [f"{row.source}/{row.external_id}"]
-        if often[row.external_id] == 1:
-            names.insert(0, row.external_id)
-        fit = (name for name in names if _LABEL.fullmatch(name))
-        found[str(row.entry_id)] = next(fit, str(row.entry_id))
-    return found

@@ -6,11 +6,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from uuid import UUID
 
 from shared.adapter_contract.entry import KINDS
 from shared.entries import identity
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.ids import parse_uuid
 from shared.search.query.filters import time_range
 from shared.search.query.filters.fact_filters import QuantityBounds, WantedFact
 from shared.text import facts
@@ -150,14 +150,8 @@ def refuse_empty_ids(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
 
 def entry_ids(written: Iterable[str]) -> tuple[str, ...]:
     """Return each id as written, and as a stored UUID where it may be one of ours."""
-    return tuple(dict.fromkeys(one for each in written for one in _ids(each)))
-
-
-def _ids(written: str) -> tuple[str, ...]:
-    try:
-        return (written, str(UUID(written)))
-    except ValueError:
-        return (written,)
+    both = (one for each in written for one in (each, str(parse_uuid(each) or each)))
+    return tuple(dict.fromkeys(both))
 
 
 def check_order(found: Mapping[str, object]) -> None:
@@ -174,11 +168,11 @@ def check_order(found: Mapping[str, object]) -> None:
 
 def uuids(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
     """Return UUIDs in the form in which they are stored, or refuse what is none."""
-    try:
-        return tuple(str(UUID(one)) for one in listed)
-    except ValueError:
+    found = [parse_uuid(one) for one in listed]
+    if None in found:
         message = "Ids of entries and of threads are UUIDs."
-        raise InvalidRequestError.field(path, "filter_value", message) from None
+        raise InvalidRequestError.field(path, "filter_value", message)
+    return tuple(map(str, found))
 
 
 def attached(path: str, value: object) -> WantedFact:

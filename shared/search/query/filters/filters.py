@@ -8,10 +8,10 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from shared import entry_fields, suggest
 from shared.errors import InvalidRequestError
+from shared.ids import parse_uuid
 from shared.search.query.filters import filter_operators, time_range
 from shared.search.query.filters.fact_filters import Part, QuantityBounds, WantedFact
 from shared.text import facts
@@ -336,11 +336,4 @@ def _anywhere(
 
 
 def _keys(ids: tuple[str, ...]) -> list[str]:
-    return [one for one in ids if _is_key(one)]
-
-
-def _is_key(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
+    return [one for one in ids if str(parse_uuid(one)) == one]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, LiteralString
-from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.errors import LogchordError
+from shared.ids import parse_uuid
 from shared.log import get_logger
 from shared.postgres import statement_deadline
 from shared.postgres.pool import format_array, pipelined_connection
@@ -161,13 +161,8 @@ def _called(
 ) -> list[Columns]:
     is_plain = candidate_rows.are_plain(params)
     statement = _BY_NUMBER if is_plain else _NARROWED_BY_NUMBER
-    given = {"names": list(names), "keys": format_array(_keys(names)), **params}
+    key = parse_uuid(names[0])
+    keys = format_array([key] if key else [])
+    given = {"names": list(names), "keys": keys, **params}
     with conn.cursor(row_factory=class_row(Columns)) as cur:
         return cur.execute(statement, given, prepare=is_plain).fetchall()
-
-
-def _keys(names: Sequence[str]) -> list[UUID]:
-    try:
-        return [UUID(names[0])]
-    except ValueError:
-        return []
