@@ -10,6 +10,7 @@ import keyword
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +153,9 @@ def _rooms() -> dict[str, str]:
 
 
 def _index(files: dict[str, list[str]]) -> str:
-    where = {name: file for file, names in files.items() for name in names}
-    imports = [
-        f"    from api.client.models.{file} import *  # noqa: F403" for file in files
+    imports = [f"    from api.client.models.{file} import *" for file in files]
+    names = [
+        f'"{file}": """\n{_lines(some)}"""' for file, some in sorted(files.items())
     ]
     return "\n".join(
         [
@@ -165,7 +166,10 @@ def _index(files: dict[str, list[str]]) -> str:
             "if TYPE_CHECKING:",
             *imports,
             "",
-            f"_FILES = {dict(sorted(where.items()))!r}",
+            "_NAMES = {",
+            ",\n".join(names),
+            "}",
+            "_FILES = {one: file for file in _NAMES for one in _NAMES[file].split()}",
             "__all__ = list(_FILES)",
             "def __getattr__(name: str) -> Any:",
             '    """Import the file that has a model."""',
@@ -177,14 +181,15 @@ def _index(files: dict[str, list[str]]) -> str:
     )
 
 
+def _lines(words: list[str]) -> str:
+    return textwrap.indent(textwrap.fill(" ".join(words), 80), " " * 4)
+
+
 def _file(names: list[str], schemas: dict[str, Any], where: dict[str, str]) -> str:
     own = where[names[0]]
     told = _TOLD.get(own, own)
     text = "\n\n".join(_model(name, schemas[name]) for name in names)
-    others: dict[str, list[str]] = {}
-    for name in sorted(set().union(*(_named(schemas[one]) for one in names))):
-        if where[name] != own:
-            others.setdefault(where[name], []).append(name)
+    others = {where[name] for one in names for name in _named(schemas[one])} - {own}
     head = [
         f'"""What the API tells of {told}, made from its OpenAPI document."""',
         "from __future__ import annotations",
@@ -192,10 +197,7 @@ def _file(names: list[str], schemas: dict[str, Any], where: dict[str, str]) -> s
         "from typing import Any",
         "from pydantic import Field",
         "from api.client.models.model import Model",
-        *(
-            f"from api.client.models.{file} import {', '.join(used)}"
-            for file, used in others.items()
-        ),
+        *(f"from api.client.models.{file} import *" for file in others),
     ]
     return "\n".join([*head, text])
 

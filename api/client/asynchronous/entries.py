@@ -50,11 +50,8 @@ class AsyncEntries:
         for path in _paths(ref):
             with suppress(NotFoundError):
                 return await self._entry(path, revision)
-        page = await self._link.read(
-            models.EntryPage,
-            "GET",
-            "/v1/entries",
-            params={"external_id": ref, "limit": 2},
+        page = await self._link.get(
+            models.EntryPage, "/v1/entries", external_id=ref, limit=2
         )
         if len(page.items) > 1:
             several = ", ".join(f"{o.source}/{o.external_id}" for o in page.items)
@@ -66,15 +63,17 @@ class AsyncEntries:
         raise NotFoundError(message)
 
     async def _entry(self, path: str, revision: int | None) -> models.EntryOut:
-        params = {"revision": revision}
         if path.startswith("/e/") and revision is not None:
-            path, params = f"{path}@{revision}", {"revision": None}
-        return await self._link.read(models.EntryOut, "GET", path, params=params)
+            path, revision = f"{path}@{revision}", None
+        return await self._link.get(models.EntryOut, path, revision=revision)
+
+    async def _path_of(self, ref: str) -> str:
+        return f"/v1/entries/{(await self.entry(ref)).entry_id}"
 
     async def named_entry(self, source: str, external_id: str) -> models.EntryOut:
         """Return an entry by its facility's own number."""
         path = f"/e/{quote(source, safe='')}/{quote(external_id, safe='')}"
-        return await self._link.read(models.EntryOut, "GET", path)
+        return await self._link.get(models.EntryOut, path)
 
     async def put_named_entry(
         self, source: str, external_id: str, entry: Mapping[str, Any], **params: Any
@@ -114,39 +113,31 @@ class AsyncEntries:
 
     async def revisions(self, ref: str) -> AsyncIterator[models.RevisionOut]:
         """Give the revisions of an entry, the newest first."""
-        entry = await self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/revisions"
-        async for page in self._link.pages(models.RevisionPage, path, {}):
-            for one in page.items:
-                yield one
+        path = f"{await self._path_of(ref)}/revisions"
+        async for one in self._link.items(models.RevisionPage, path):
+            yield one
 
     async def thread(self, ref: str) -> models.ThreadOut:
         """Return the whole thread of an entry, the oldest first."""
-        entry = await self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/thread"
-        return await self._link.read(models.ThreadOut, "GET", path)
+        path = f"{await self._path_of(ref)}/thread"
+        return await self._link.get(models.ThreadOut, path)
 
     async def thread_by_id(self, thread_id: str) -> models.ThreadOut:
         """Return a thread by its own id."""
-        return await self._link.read(
-            models.ThreadOut, "GET", f"/v1/threads/{thread_id}"
-        )
+        return await self._link.get(models.ThreadOut, f"/v1/threads/{thread_id}")
 
-    async def entries(self, **filters: Any) -> AsyncIterator[models.EntryOut]:
+    def entries(self, **filters: Any) -> AsyncIterator[models.EntryOut]:
         """Give every entry that filters leave, page by page."""
         params = read_filters(filters)
-        async for page in self._link.pages(models.EntryPage, "/v1/entries", params):
-            for one in page.items:
-                yield one
+        return self._link.items(models.EntryPage, "/v1/entries", **params)
 
     async def changes(
         self, after: str | None = None, *, wait_ms: int = 0
     ) -> AsyncIterator[models.ChangeOut]:
         """Give additions, edits and deletions in order, up to now."""
         while True:
-            params = {"after": after, "wait_ms": wait_ms or None}
-            page = await self._link.read(
-                models.ChangePage, "GET", "/v1/changes", params=params
+            page = await self._link.get(
+                models.ChangePage, "/v1/changes", after=after, wait_ms=wait_ms or None
             )
             for one in page.items:
                 yield one
@@ -156,32 +147,26 @@ class AsyncEntries:
 
     async def attachments(self, ref: str) -> models.AttachmentList:
         """List the files of an entry."""
-        entry = await self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/attachments"
-        return await self._link.read(models.AttachmentList, "GET", path)
+        path = f"{await self._path_of(ref)}/attachments"
+        return await self._link.get(models.AttachmentList, path)
 
     async def attach(
         self, ref: str, filename: str, content: bytes
     ) -> models.AttachmentOut:
         """Add a file to an entry."""
-        entry = await self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/attachments"
+        path = f"{await self._path_of(ref)}/attachments"
         files = {"file": (filename, content)}
         return await self._link.read(models.AttachmentOut, "POST", path, files=files)
 
     async def attachment(self, attachment_id: str) -> bytes:
         """Return the bytes of a file."""
         path = f"/v1/attachments/{attachment_id}"
-        answer = await self._link.ask("GET", path, headers={"Accept": "*/*"})
-        content: bytes = answer.content
-        return content
+        return (await self._link.download(path)).content
 
     async def thumbnail(self, attachment_id: str) -> bytes:
         """Return a small picture of a file."""
         path = f"/v1/attachments/{attachment_id}/thumbnail"
-        answer = await self._link.ask("GET", path, headers={"Accept": "*/*"})
-        content: bytes = answer.content
-        return content
+        return (await self._link.download(path)).content
 
 
 def _match(revision: int | None) -> dict[str, str]:

@@ -29,8 +29,8 @@ class AsyncJob:
     async def state(self, wait_ms: int = 0) -> models.Job:
         """Return the job as it stands, or as it ends within the wait."""
         path = f"/v1/search/jobs/{self.job_id}"
-        params = {"wait_ms": min(wait_ms, self._link.most_wait_ms)}
-        return await self._link.read(models.Job, "GET", path, params=params)
+        wait_ms = min(wait_ms, self._link.most_wait_ms)
+        return await self._link.get(models.Job, path, wait_ms=wait_ms)
 
     async def wait(self) -> models.SearchResponse:
         """Return the answer once the job has ended; raise its error if it has none."""
@@ -74,14 +74,10 @@ class AsyncJob:
                 if event is not None:
                     yield event
 
-    async def results(
-        self, limit: int | None = None
-    ) -> AsyncIterator[models.SearchHit]:
+    def results(self, limit: int | None = None) -> AsyncIterator[models.SearchHit]:
         """Give every hit of the ranked window, page by page."""
         path = f"/v1/search/jobs/{self.job_id}/results"
-        async for page in self._link.pages(models.JobResults, path, {"limit": limit}):
-            for hit in page.items:
-                yield hit
+        return self._link.items(models.JobResults, path, limit=limit)
 
     async def cancel(self) -> models.Job:
         """End it with what is in."""
@@ -97,16 +93,12 @@ class AsyncJob:
     async def why_not(self, ref: str) -> models.WhyNot:
         """Return why an entry was not found, or at which place it was."""
         path = f"/v1/search/jobs/{self.job_id}/why-not"
-        return await self._link.read(models.WhyNot, "GET", path, params={"entry": ref})
+        return await self._link.get(models.WhyNot, path, entry=ref)
 
     async def export(self, form: str = "jsonl") -> str:
         """Return the window as a text: `jsonl`, `csv` or `md`."""
         path = f"/v1/search/jobs/{self.job_id}/export"
-        answer = await self._link.ask(
-            "GET", path, params={"format": form}, headers={"Accept": "*/*"}
-        )
-        text: str = answer.text
-        return text
+        return (await self._link.download(path, format=form)).text
 
     def __repr__(self) -> str:
         """Name the job."""

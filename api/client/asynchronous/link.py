@@ -15,10 +15,11 @@ from api.client.retry_pause import find_pause
 if TYPE_CHECKING:
     import httpx2
 
-    from api.client.models.model import Model
+    from api.client.models.model import Model, Page
     from shared.errors import LogchordError
 
 M = TypeVar("M", bound="Model")
+T = TypeVar("T")
 
 _CONNECT_SECONDS = 10.0
 # The longest that the server waits, and of a client's own time as much as leaves the
@@ -70,6 +71,18 @@ class AsyncLink:
         """Ask the server, and read its answer as a model."""
         answer = await self.ask(method, path, **given)
         return kind.model_validate_json(answer.content)
+
+    async def get(self, kind: type[M], path: str, /, **params: Any) -> M:
+        """Read what stands at a path."""
+        return await self.read(kind, "GET", path, params=params)
+
+    async def post(self, kind: type[M], path: str, /, **fields: Any) -> M:
+        """Send fields to a path."""
+        return await self.read(kind, "POST", path, json=fields)
+
+    async def download(self, path: str, **params: Any) -> httpx2.Response:
+        """Read a file."""
+        return await self.ask("GET", path, params=params, headers={"Accept": "*/*"})
 
     async def ask(
         self,
@@ -150,17 +163,18 @@ class AsyncLink:
                 raise error
             await asyncio.sleep(pause)
 
-    async def pages(
-        self, kind: type[M], path: str, params: Mapping[str, Any]
-    ) -> AsyncIterator[M]:
-        """Give one page of a list after the other."""
+    async def items(
+        self, kind: type[Page[T]], path: str, /, **params: Any
+    ) -> AsyncIterator[T]:
+        """Give what stands in a list, one page of it after the other."""
         cursor: str | None = None
         while True:
-            page = await self.read(
-                kind, "GET", path, params={**params, "cursor": cursor}
-            )
-            yield page
-            cursor = getattr(page, "next_cursor", None)
+            given = {**params, "cursor": cursor}
+            answer = await self.ask("GET", path, params=given)
+            page = kind.model_validate_json(answer.content)
+            for item in page.items:
+                yield item
+            cursor = page.next_cursor
             if cursor is None:
                 return
 

@@ -6,143 +6,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from api.client.models.access import *  # noqa: F403
-    from api.client.models.entries import *  # noqa: F403
-    from api.client.models.operations import *  # noqa: F403
-    from api.client.models.search import *  # noqa: F403
-    from api.client.models.searches import *  # noqa: F403
-    from api.client.models.server import *  # noqa: F403
-    from api.client.models.sources import *  # noqa: F403
+    from api.client.models.access import *
+    from api.client.models.entries import *
+    from api.client.models.operations import *
+    from api.client.models.search import *
+    from api.client.models.searches import *
+    from api.client.models.server import *
+    from api.client.models.sources import *
 
-_FILES = {
-    "AlertOut": "searches",
-    "AlertPage": "searches",
-    "Alive": "operations",
-    "AnalyticsOut": "search",
-    "AttachmentList": "entries",
-    "AttachmentOut": "entries",
-    "BranchOutcome": "search",
-    "Capabilities": "searches",
-    "ChangeOut": "entries",
-    "ChangePage": "entries",
-    "Changed": "search",
-    "CheckOut": "sources",
-    "ChoreOut": "operations",
-    "Citation": "server",
-    "Classified": "searches",
-    "Collection": "operations",
-    "ContextAnswer": "searches",
-    "Coverage": "searches",
-    "Diagnostic": "server",
-    "DigestItem": "entries",
-    "DigestSections": "entries",
-    "Domain": "search",
-    "EmbedModelOut": "operations",
-    "EmbedModelsOut": "operations",
-    "Entity": "entries",
-    "EntryOut": "entries",
-    "EntryPage": "entries",
-    "ErrorBody": "server",
-    "ErrorInfo": "server",
-    "EvidenceOut": "search",
-    "EvidenceSentence": "search",
-    "Facet": "searches",
-    "FacetBucket": "search",
-    "FacetValue": "search",
-    "FilterOption": "search",
-    "FilterOptions": "searches",
-    "Health": "operations",
-    "IndexOut": "operations",
-    "InlinePicture": "entries",
-    "Job": "searches",
-    "JobAccepted": "searches",
-    "JobLinks": "search",
-    "JobPage": "searches",
-    "JobResults": "searches",
-    "KnowledgeQueuedOut": "operations",
-    "LagOut": "operations",
-    "LockOut": "operations",
-    "MaintenanceOut": "operations",
-    "Me": "access",
-    "ModeInfo": "searches",
-    "ModuleInfo": "searches",
-    "NamedDevice": "entries",
-    "NamedTime": "search",
-    "NearMiss": "search",
-    "OtherValue": "server",
-    "OverflowHits": "searches",
-    "Parameter": "search",
-    "PausedOut": "operations",
-    "PlainResponse": "searches",
-    "PlainResult": "search",
-    "PlanEngine": "search",
-    "PlanEntity": "search",
-    "PlannedOut": "operations",
-    "Precondition": "operations",
-    "PreviewOut": "searches",
-    "PreviewSample": "search",
-    "PushedEntries": "entries",
-    "PushedEntry": "entries",
-    "PushedItem": "entries",
-    "QualityAlertOut": "search",
-    "QualityAlerts": "searches",
-    "QualityMetrics": "search",
-    "QuarantinePage": "operations",
-    "QuarantinedOut": "operations",
-    "QueryPlan": "searches",
-    "QueueOut": "operations",
-    "QueuedOut": "operations",
-    "QuietHours": "search",
-    "Ready": "operations",
-    "Relaxation": "search",
-    "ReleasedOut": "operations",
-    "ReloadOut": "sources",
-    "Replay": "searches",
-    "ResultsCut": "search",
-    "RevisionOut": "entries",
-    "RevisionPage": "entries",
-    "RunOut": "sources",
-    "RunPage": "sources",
-    "SavedRequest": "search",
-    "SavedSearchOut": "searches",
-    "SavedSearchPage": "searches",
-    "SearchCard": "searches",
-    "SearchCardLine": "search",
-    "SearchHit": "search",
-    "SearchResponse": "searches",
-    "SearchTime": "searches",
-    "SearchedSource": "search",
-    "SemanticOut": "operations",
-    "SentAlert": "search",
-    "ShiftDigest": "entries",
-    "SimilarEntries": "searches",
-    "SourceList": "sources",
-    "SourceOut": "sources",
-    "StageOut": "operations",
-    "StatusOut": "operations",
-    "SuggestionOut": "search",
-    "SuggestionsOut": "searches",
-    "Suppressed": "server",
-    "TermOut": "searches",
-    "TermPage": "searches",
-    "TextsCut": "entries",
-    "ThreadLink": "entries",
-    "ThreadOut": "entries",
-    "TimeApplied": "search",
-    "TimelineStep": "entries",
-    "TotalCandidates": "server",
-    "TracedCall": "server",
-    "TracedTurn": "server",
-    "TreeNode": "entries",
-    "Triggered": "sources",
-    "UnknownTime": "search",
-    "UnwrittenWordOut": "search",
-    "UnwrittenWords": "searches",
-    "VectorDb": "operations",
-    "WaitingOut": "sources",
-    "WhyNot": "searches",
-    "WhyNotBranch": "search",
+_NAMES = {
+    "access": """
+    Me""",
+    "entries": """
+    AttachmentList AttachmentOut ChangeOut ChangePage DigestItem DigestSections
+    Entity EntryOut EntryPage InlinePicture NamedDevice PushedEntries PushedEntry
+    PushedItem RevisionOut RevisionPage ShiftDigest TextsCut ThreadLink ThreadOut
+    TimelineStep TreeNode""",
+    "operations": """
+    Alive ChoreOut Collection EmbedModelOut EmbedModelsOut Health IndexOut
+    KnowledgeQueuedOut LagOut LockOut MaintenanceOut PausedOut PlannedOut
+    Precondition QuarantinePage QuarantinedOut QueueOut QueuedOut Ready ReleasedOut
+    SemanticOut StageOut StatusOut VectorDb""",
+    "search": """
+    AnalyticsOut BranchOutcome Changed Domain EvidenceOut EvidenceSentence
+    FacetBucket FacetValue FilterOption JobLinks NamedTime NearMiss Parameter
+    PlainResult PlanEngine PlanEntity PreviewSample QualityAlertOut QualityMetrics
+    QuietHours Relaxation ResultsCut SavedRequest SearchCardLine SearchHit
+    SearchedSource SentAlert SuggestionOut TimeApplied UnknownTime UnwrittenWordOut
+    WhyNotBranch""",
+    "searches": """
+    AlertOut AlertPage Capabilities Classified ContextAnswer Coverage Facet
+    FilterOptions Job JobAccepted JobPage JobResults ModeInfo ModuleInfo
+    OverflowHits PlainResponse PreviewOut QualityAlerts QueryPlan Replay
+    SavedSearchOut SavedSearchPage SearchCard SearchResponse SearchTime
+    SimilarEntries SuggestionsOut TermOut TermPage UnwrittenWords WhyNot""",
+    "server": """
+    Citation Diagnostic ErrorBody ErrorInfo OtherValue Suppressed TotalCandidates
+    TracedCall TracedTurn""",
+    "sources": """
+    CheckOut ReloadOut RunOut RunPage SourceList SourceOut Triggered WaitingOut""",
 }
+_FILES = {one: file for file in _NAMES for one in _NAMES[file].split()}
 __all__ = list(_FILES)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from api.client.models.model import Model
-from api.client.models.server import OtherValue
+from api.client.models.server import *
 
 
 class AnalyticsOut(Model):

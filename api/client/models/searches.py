@@ -5,45 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api.client.models.model import Model
-from api.client.models.search import (
-    BranchOutcome,
-    Changed,
-    Domain,
-    EvidenceOut,
-    EvidenceSentence,
-    FacetBucket,
-    FacetValue,
-    FilterOption,
-    JobLinks,
-    NamedTime,
-    NearMiss,
-    Parameter,
-    PlainResult,
-    PlanEngine,
-    PlanEntity,
-    PreviewSample,
-    QualityAlertOut,
-    QuietHours,
-    Relaxation,
-    ResultsCut,
-    SavedRequest,
-    SearchCardLine,
-    SearchedSource,
-    SearchHit,
-    SentAlert,
-    SuggestionOut,
-    TimeApplied,
-    UnknownTime,
-    UnwrittenWordOut,
-    WhyNotBranch,
-)
-from api.client.models.server import (
-    Citation,
-    Diagnostic,
-    Suppressed,
-    TotalCandidates,
-    TracedTurn,
-)
+from api.client.models.search import *
+from api.client.models.server import *
 
 
 class AlertOut(Model):

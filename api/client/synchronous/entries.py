@@ -50,12 +50,7 @@ class Entries:
         for path in _paths(ref):
             with suppress(NotFoundError):
                 return self._entry(path, revision)
-        page = self._link.read(
-            models.EntryPage,
-            "GET",
-            "/v1/entries",
-            params={"external_id": ref, "limit": 2},
-        )
+        page = self._link.get(models.EntryPage, "/v1/entries", external_id=ref, limit=2)
         if len(page.items) > 1:
             several = ", ".join(f"{o.source}/{o.external_id}" for o in page.items)
             message = f"{ref!r} may be any of: {several}."
@@ -66,15 +61,17 @@ class Entries:
         raise NotFoundError(message)
 
     def _entry(self, path: str, revision: int | None) -> models.EntryOut:
-        params = {"revision": revision}
         if path.startswith("/e/") and revision is not None:
-            path, params = f"{path}@{revision}", {"revision": None}
-        return self._link.read(models.EntryOut, "GET", path, params=params)
+            path, revision = f"{path}@{revision}", None
+        return self._link.get(models.EntryOut, path, revision=revision)
+
+    def _path_of(self, ref: str) -> str:
+        return f"/v1/entries/{(self.entry(ref)).entry_id}"
 
     def named_entry(self, source: str, external_id: str) -> models.EntryOut:
         """Return an entry by its facility's own number."""
         path = f"/e/{quote(source, safe='')}/{quote(external_id, safe='')}"
-        return self._link.read(models.EntryOut, "GET", path)
+        return self._link.get(models.EntryOut, path)
 
     def put_named_entry(
         self, source: str, external_id: str, entry: Mapping[str, Any], **params: Any
@@ -114,37 +111,31 @@ class Entries:
 
     def revisions(self, ref: str) -> Iterator[models.RevisionOut]:
         """Give the revisions of an entry, the newest first."""
-        entry = self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/revisions"
-        for page in self._link.pages(models.RevisionPage, path, {}):
-            for one in page.items:
-                yield one
+        path = f"{self._path_of(ref)}/revisions"
+        for one in self._link.items(models.RevisionPage, path):
+            yield one
 
     def thread(self, ref: str) -> models.ThreadOut:
         """Return the whole thread of an entry, the oldest first."""
-        entry = self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/thread"
-        return self._link.read(models.ThreadOut, "GET", path)
+        path = f"{self._path_of(ref)}/thread"
+        return self._link.get(models.ThreadOut, path)
 
     def thread_by_id(self, thread_id: str) -> models.ThreadOut:
         """Return a thread by its own id."""
-        return self._link.read(models.ThreadOut, "GET", f"/v1/threads/{thread_id}")
+        return self._link.get(models.ThreadOut, f"/v1/threads/{thread_id}")
 
     def entries(self, **filters: Any) -> Iterator[models.EntryOut]:
         """Give every entry that filters leave, page by page."""
         params = read_filters(filters)
-        for page in self._link.pages(models.EntryPage, "/v1/entries", params):
-            for one in page.items:
-                yield one
+        return self._link.items(models.EntryPage, "/v1/entries", **params)
 
     def changes(
         self, after: str | None = None, *, wait_ms: int = 0
     ) -> Iterator[models.ChangeOut]:
         """Give additions, edits and deletions in order, up to now."""
         while True:
-            params = {"after": after, "wait_ms": wait_ms or None}
-            page = self._link.read(
-                models.ChangePage, "GET", "/v1/changes", params=params
+            page = self._link.get(
+                models.ChangePage, "/v1/changes", after=after, wait_ms=wait_ms or None
             )
             for one in page.items:
                 yield one
@@ -154,30 +145,24 @@ class Entries:
 
     def attachments(self, ref: str) -> models.AttachmentList:
         """List the files of an entry."""
-        entry = self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/attachments"
-        return self._link.read(models.AttachmentList, "GET", path)
+        path = f"{self._path_of(ref)}/attachments"
+        return self._link.get(models.AttachmentList, path)
 
     def attach(self, ref: str, filename: str, content: bytes) -> models.AttachmentOut:
         """Add a file to an entry."""
-        entry = self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/attachments"
+        path = f"{self._path_of(ref)}/attachments"
         files = {"file": (filename, content)}
         return self._link.read(models.AttachmentOut, "POST", path, files=files)
 
     def attachment(self, attachment_id: str) -> bytes:
         """Return the bytes of a file."""
         path = f"/v1/attachments/{attachment_id}"
-        answer = self._link.ask("GET", path, headers={"Accept": "*/*"})
-        content: bytes = answer.content
-        return content
+        return (self._link.download(path)).content
 
     def thumbnail(self, attachment_id: str) -> bytes:
         """Return a small picture of a file."""
         path = f"/v1/attachments/{attachment_id}/thumbnail"
-        answer = self._link.ask("GET", path, headers={"Accept": "*/*"})
-        content: bytes = answer.content
-        return content
+        return (self._link.download(path)).content
 
 
 def _match(revision: int | None) -> dict[str, str]:

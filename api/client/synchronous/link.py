@@ -14,10 +14,11 @@ from api.client.retry_pause import find_pause
 if TYPE_CHECKING:
     import httpx2
 
-    from api.client.models.model import Model
+    from api.client.models.model import Model, Page
     from shared.errors import LogchordError
 
 M = TypeVar("M", bound="Model")
+T = TypeVar("T")
 
 _CONNECT_SECONDS = 10.0
 # The longest that the server waits, and of a client's own time as much as leaves the
@@ -69,6 +70,18 @@ class Link:
         """Ask the server, and read its answer as a model."""
         answer = self.ask(method, path, **given)
         return kind.model_validate_json(answer.content)
+
+    def get(self, kind: type[M], path: str, /, **params: Any) -> M:
+        """Read what stands at a path."""
+        return self.read(kind, "GET", path, params=params)
+
+    def post(self, kind: type[M], path: str, /, **fields: Any) -> M:
+        """Send fields to a path."""
+        return self.read(kind, "POST", path, json=fields)
+
+    def download(self, path: str, **params: Any) -> httpx2.Response:
+        """Read a file."""
+        return self.ask("GET", path, params=params, headers={"Accept": "*/*"})
 
     def ask(
         self,
@@ -149,13 +162,16 @@ class Link:
                 raise error
             time.sleep(pause)
 
-    def pages(self, kind: type[M], path: str, params: Mapping[str, Any]) -> Iterator[M]:
-        """Give one page of a list after the other."""
+    def items(self, kind: type[Page[T]], path: str, /, **params: Any) -> Iterator[T]:
+        """Give what stands in a list, one page of it after the other."""
         cursor: str | None = None
         while True:
-            page = self.read(kind, "GET", path, params={**params, "cursor": cursor})
-            yield page
-            cursor = getattr(page, "next_cursor", None)
+            given = {**params, "cursor": cursor}
+            answer = self.ask("GET", path, params=given)
+            page = kind.model_validate_json(answer.content)
+            for item in page.items:
+                yield item
+            cursor = page.next_cursor
             if cursor is None:
                 return
 

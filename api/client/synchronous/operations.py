@@ -19,43 +19,40 @@ class Operations:
 
     def me(self) -> models.Me:
         """Return who the key belongs to, and what it may do."""
-        return self._link.read(models.Me, "GET", "/v1/me")
+        return self._link.get(models.Me, "/v1/me")
 
     def status(self) -> models.StatusOut:
         """Return components, versions, workers and models."""
-        return self._link.read(models.StatusOut, "GET", "/v1/status")
+        return self._link.get(models.StatusOut, "/v1/status")
 
     def lag(self) -> models.LagOut:
         """Return how far each source and each stage is."""
-        return self._link.read(models.LagOut, "GET", "/v1/lag")
+        return self._link.get(models.LagOut, "/v1/lag")
 
     def is_alive(self) -> models.Alive:
         """Return whether the process answers at all."""
-        return self._link.read(models.Alive, "GET", "/health/live")
+        return self._link.get(models.Alive, "/health/live")
 
     def is_ready(self) -> models.Ready:
         """Return whether it can do its work."""
-        return self._link.read(models.Ready, "GET", "/health/ready")
+        return self._link.get(models.Ready, "/health/ready")
 
     def health(self) -> models.Health:
         """Return how the engines are."""
-        return self._link.read(models.Health, "GET", "/health")
+        return self._link.get(models.Health, "/health")
 
     def metrics(self) -> str:
         """Return the figures of the API, as Prometheus reads them."""
-        answer = self._link.ask("GET", "/metrics", headers={"Accept": "*/*"})
-        text: str = answer.text
-        return text
+        return (self._link.download("/metrics")).text
 
     def sources(self) -> list[models.SourceOut]:
         """Return every source."""
-        found = self._link.read(models.SourceList, "GET", "/v1/sources")
-        return found.items
+        return (self._link.get(models.SourceList, "/v1/sources")).items
 
     def source(self, source: str) -> models.SourceOut:
         """Return one source."""
         path = f"/v1/sources/{quote(source, safe='')}"
-        return self._link.read(models.SourceOut, "GET", path)
+        return self._link.get(models.SourceOut, path)
 
     def reload_sources(self, **params: Any) -> models.ReloadOut:
         """Read the configuration file again."""
@@ -70,7 +67,7 @@ class Operations:
     def trigger_source(self, source: str, **fields: Any) -> models.Triggered:
         """Make a source due now: its tail, its history, or its parser again."""
         path = f"/v1/sources/{quote(source, safe='')}/trigger"
-        return self._link.read(models.Triggered, "POST", path, json=fields)
+        return self._link.post(models.Triggered, path, **fields)
 
     def pause_source(self, source: str) -> models.SourceOut:
         """Let a source rest."""
@@ -90,13 +87,11 @@ class Operations:
 
     def runs(self, **params: Any) -> Iterator[models.RunOut]:
         """Give the runs of sources, the newest first."""
-        for page in self._link.pages(models.RunPage, "/v1/runs", params):
-            for one in page.items:
-                yield one
+        return self._link.items(models.RunPage, "/v1/runs", **params)
 
     def run(self, run_id: str) -> models.RunOut:
         """Return one run."""
-        return self._link.read(models.RunOut, "GET", f"/v1/runs/{run_id}")
+        return self._link.get(models.RunOut, f"/v1/runs/{run_id}")
 
     def cancel_run(self, run_id: str) -> models.RunOut:
         """End a run."""
@@ -104,14 +99,12 @@ class Operations:
 
     def quarantine(self, **params: Any) -> Iterator[models.QuarantinedOut]:
         """Give what was quarantined, the newest first."""
-        for page in self._link.pages(models.QuarantinePage, "/v1/quarantine", params):
-            for one in page.items:
-                yield one
+        return self._link.items(models.QuarantinePage, "/v1/quarantine", **params)
 
     def quarantined(self, quarantine_id: str) -> models.QuarantinedOut:
         """Return one thing that was quarantined."""
         path = f"/v1/quarantine/{quarantine_id}"
-        return self._link.read(models.QuarantinedOut, "GET", path)
+        return self._link.get(models.QuarantinedOut, path)
 
     def discard_quarantined(self, quarantine_id: str, reason: str) -> None:
         """Give it up for good."""
@@ -126,30 +119,27 @@ class Operations:
     def retry_quarantine(self, **fields: Any) -> models.ReleasedOut:
         """Make all of a source, a stage or a code due again."""
         path = "/v1/quarantine/retry"
-        return self._link.read(models.ReleasedOut, "POST", path, json=fields)
+        return self._link.post(models.ReleasedOut, path, **fields)
 
     def quality_metrics(self, window_hours: int | None = None) -> models.QualityMetrics:
         """Return how often searches came to nothing, were asked again, or fell back."""
-        path = "/v1/search/quality/metrics"
-        params = {"window_hours": window_hours}
-        return self._link.read(models.QualityMetrics, "GET", path, params=params)
+        path, given = "/v1/search/quality/metrics", {"window_hours": window_hours}
+        return self._link.get(models.QualityMetrics, path, **given)
 
     def quality_alerts(self, window_hours: int | None = None) -> models.QualityAlerts:
         """Return the questions that keep coming to nothing."""
-        path = "/v1/search/quality/alerts"
-        params = {"window_hours": window_hours}
-        return self._link.read(models.QualityAlerts, "GET", path, params=params)
+        path, given = "/v1/search/quality/alerts", {"window_hours": window_hours}
+        return self._link.get(models.QualityAlerts, path, **given)
 
     def unwritten_words(self, window_hours: int | None = None) -> models.UnwrittenWords:
         """Return the words that are asked for and stand in no entry."""
-        path = "/v1/search/quality/words"
-        params = {"window_hours": window_hours}
-        return self._link.read(models.UnwrittenWords, "GET", path, params=params)
+        path, given = "/v1/search/quality/words", {"window_hours": window_hours}
+        return self._link.get(models.UnwrittenWords, path, **given)
 
     def maintenance(self, maintenance_id: str) -> models.MaintenanceOut:
         """Return how far a chore is."""
         path = f"/v1/maintenance/{maintenance_id}"
-        return self._link.read(models.MaintenanceOut, "GET", path)
+        return self._link.get(models.MaintenanceOut, path)
 
     def cancel_maintenance(self, maintenance_id: str) -> models.MaintenanceOut:
         """End a chore."""
@@ -159,16 +149,16 @@ class Operations:
     def rebuild_index(self, **fields: Any) -> models.QueuedOut:
         """Make the index anew behind the one that serves."""
         path = "/v1/search/index/rebuild"
-        return self._link.read(models.QueuedOut, "POST", path, json=fields)
+        return self._link.post(models.QueuedOut, path, **fields)
 
     def rebuild_derived(self, **fields: Any) -> models.KnowledgeQueuedOut:
         """Make what is derived in Postgres anew."""
         path = "/v1/advisory-ai/index/rebuild"
-        return self._link.read(models.KnowledgeQueuedOut, "POST", path, json=fields)
+        return self._link.post(models.KnowledgeQueuedOut, path, **fields)
 
     def embed_models(self) -> models.EmbedModelsOut:
         """Return the models that make vectors."""
-        return self._link.read(models.EmbedModelsOut, "GET", "/v1/embed-models")
+        return self._link.get(models.EmbedModelsOut, "/v1/embed-models")
 
     def reembed(
         self, model: str, **fields: Any
@@ -187,5 +177,5 @@ class Operations:
     ) -> models.QueuedOut | models.PlannedOut:
         path = f"/v1/embed-models/{quote(model, safe='')}/{what}"
         if fields.get("dry_run"):
-            return self._link.read(models.PlannedOut, "POST", path, json=fields)
-        return self._link.read(models.QueuedOut, "POST", path, json=fields)
+            return self._link.post(models.PlannedOut, path, **fields)
+        return self._link.post(models.QueuedOut, path, **fields)

@@ -31,11 +31,8 @@ class Searches(Entries):
 
     def submit(self, query: str = "", **fields: Any) -> Job:
         """Submit a search as a job, and return it at once."""
-        accepted = self._link.read(
-            models.JobAccepted,
-            "POST",
-            "/v1/search/jobs",
-            json={"query": query, **fields},
+        accepted = self._link.post(
+            models.JobAccepted, "/v1/search/jobs", query=query, **fields
         )
         return Job(self._link, accepted.job_id)
 
@@ -58,19 +55,12 @@ class Searches(Entries):
 
     def jobs(self, limit: int | None = None) -> Iterator[models.Job]:
         """Give the caller's own jobs, the newest first."""
-        path = "/v1/search/jobs"
-        for page in self._link.pages(models.JobPage, path, {"limit": limit}):
-            for job in page.items:
-                yield job
+        return self._link.items(models.JobPage, "/v1/search/jobs", limit=limit)
 
     def plan(self, query: str = "", **fields: Any) -> models.QueryPlan:
         """Plan a search without running it."""
-        return self._link.read(
-            models.QueryPlan,
-            "POST",
-            "/v1/search/plan",
-            json={"query": query, **fields},
-        )
+        given = {"query": query, **fields}
+        return self._link.post(models.QueryPlan, "/v1/search/plan", **given)
 
     def export(self, query: str = "", **fields: Any) -> Iterator[dict[str, Any]]:
         """Give all that match, one by one; a file that was cut raises at its end."""
@@ -95,30 +85,26 @@ class Searches(Entries):
 
     def plain_search(self, query: str, **fields: Any) -> models.PlainResponse:
         """Search by the short route: hits, citations and a synthesis, nothing else."""
-        return self._link.read(
-            models.PlainResponse, "POST", "/search", json={"query": query, **fields}
-        )
+        given = {"query": query, **fields}
+        return self._link.post(models.PlainResponse, "/search", **given)
 
     def similar(self, ref: str, **params: Any) -> models.SimilarEntries:
         """Find entries that resemble one, outside its own thread."""
-        entry = self.entry(ref)
-        path = f"/v1/entries/{entry.entry_id}/similar"
-        return self._link.read(models.SimilarEntries, "GET", path, params=params)
+        path = f"{self._path_of(ref)}/similar"
+        return self._link.get(models.SimilarEntries, path, **params)
 
     def classify(self, query: str) -> models.Classified:
         """Tell whether a question is one for a logbook."""
-        return self._link.read(
-            models.Classified, "POST", "/v1/classify", json={"query": query}
-        )
+        return self._link.post(models.Classified, "/v1/classify", query=query)
 
     def capabilities(self) -> models.Capabilities:
         """Return modes, modules, filters and limits."""
-        return self._link.read(models.Capabilities, "GET", "/v1/capabilities")
+        return self._link.get(models.Capabilities, "/v1/capabilities")
 
     def filter_options(self, field: str, **params: Any) -> models.FilterOptions:
         """Return the commonest values of a field."""
         path = f"/v1/filter-options/{quote(field, safe='')}"
-        return self._link.read(models.FilterOptions, "GET", path, params=params)
+        return self._link.get(models.FilterOptions, path, **params)
 
     def synthesize(self, **fields: Any) -> Iterator[Event]:
         """Give an answer to known hits as it is made: of a job, or of named entries."""
@@ -138,49 +124,31 @@ class Searches(Entries):
         self, queries: list[str], **fields: Any
     ) -> models.SuggestionsOut:
         """Return which questions are worth suggesting: those that have an answer."""
-        return self._link.read(
-            models.SuggestionsOut,
-            "POST",
-            "/v1/search/suggestions/evaluate",
-            json={"queries": queries, **fields},
-        )
+        given = {"queries": queries, **fields}
+        path = "/v1/search/suggestions/evaluate"
+        return self._link.post(models.SuggestionsOut, path, **given)
 
     def feedback(self, job_id: str, verdict: str, **fields: Any) -> models.AnalyticsOut:
         """Say how good a search was: `good`, `bad`, `wrong_citation`, `missing`."""
-        return self._link.read(
-            models.AnalyticsOut,
-            "POST",
-            "/v1/search/feedback",
-            json={"job_id": job_id, "verdict": verdict, **fields},
-        )
+        given = {"job_id": job_id, "verdict": verdict, **fields}
+        return self._link.post(models.AnalyticsOut, "/v1/search/feedback", **given)
 
     def analytics(self, events: list[dict[str, Any]]) -> models.AnalyticsOut:
         """Tell what a reader did with results."""
-        return self._link.read(
-            models.AnalyticsOut,
-            "POST",
-            "/v1/search/analytics",
-            json={"events": events},
-        )
+        path = "/v1/search/analytics"
+        return self._link.post(models.AnalyticsOut, path, events=events)
 
     def digest(self, since: str | None = None) -> models.ShiftDigest:
         """Read the digest of a shift, every item cited."""
-        params = {"since": since}
-        return self._link.read(models.ShiftDigest, "GET", "/v1/digest", params=params)
+        return self._link.get(models.ShiftDigest, "/v1/digest", since=since)
 
     def glossary(self, state: str | None = None) -> Iterator[models.TermOut]:
         """Give the facility's terms."""
-        path = "/v1/glossary"
-        for page in self._link.pages(models.TermPage, path, {"state": state}):
-            for term in page.items:
-                yield term
+        return self._link.items(models.TermPage, "/v1/glossary", state=state)
 
     def saved_searches(self) -> Iterator[models.SavedSearchOut]:
         """Give the caller's own saved searches, the newest first."""
-        path = "/v1/saved-searches"
-        for page in self._link.pages(models.SavedSearchPage, path, {}):
-            for saved in page.items:
-                yield saved
+        return self._link.items(models.SavedSearchPage, "/v1/saved-searches")
 
     def save_search(
         self, name: str, request: dict[str, Any], **fields: Any
@@ -188,12 +156,12 @@ class Searches(Entries):
         """Save a search; fields are those of `SavedSearchIn`."""
         given = {"name": name, "request": request, **fields}
         path = "/v1/saved-searches"
-        return self._link.read(models.SavedSearchOut, "POST", path, json=given)
+        return self._link.post(models.SavedSearchOut, path, **given)
 
     def saved_search(self, saved_id: str) -> models.SavedSearchOut:
         """Read a saved search."""
         path = f"/v1/saved-searches/{saved_id}"
-        return self._link.read(models.SavedSearchOut, "GET", path)
+        return self._link.get(models.SavedSearchOut, path)
 
     def replace_saved_search(
         self, saved_id: str, name: str, request: dict[str, Any], **fields: Any
@@ -210,22 +178,17 @@ class Searches(Entries):
     def preview_alerts(self, saved_id: str, days: int = 30) -> models.PreviewOut:
         """Count the alerts that there would have been of the last days."""
         path = f"/v1/saved-searches/{saved_id}/preview"
-        given = {"days": days}
-        return self._link.read(models.PreviewOut, "POST", path, json=given)
+        return self._link.post(models.PreviewOut, path, days=days)
 
     def alerts(self, saved_id: str) -> Iterator[models.SentAlert]:
         """Give the alerts of a saved search, the newest first."""
         path = f"/v1/saved-searches/{saved_id}/alerts"
-        for page in self._link.pages(models.AlertPage, path, {}):
-            for alert in page.items:
-                yield alert
+        return self._link.items(models.AlertPage, path)
 
     def propose_term(self, term: str, expansions: list[str]) -> models.TermOut:
         """Propose what a term stands for."""
         path = f"/v1/glossary/{quote(term, safe='')}"
-        return self._link.read(
-            models.TermOut, "POST", path, json={"expansions": expansions}
-        )
+        return self._link.post(models.TermOut, path, expansions=expansions)
 
     def approve_term(
         self, term: str, expansions: list[str] | None = None
