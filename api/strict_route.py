@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, get_args, get_origin
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, TypeVar, get_args, get_origin
 from urllib.parse import unquote, unquote_to_bytes
 
 from fastapi import APIRouter, Depends, Request
@@ -17,6 +17,7 @@ from starlette.routing import Match
 from starlette.types import Scope as RawScope
 
 from api.context import caller, context
+from api.context import needs as need_scope
 from api.server.errors import CarriedError, documented
 from shared import suggest
 from shared.access.limits import Kind
@@ -30,6 +31,9 @@ _ENCODED_SLASH = re.compile("%2[Ff]")
 # Stands for it while addresses are compared; no admitted address holds one.
 _NO_SLASH = "\0"
 
+_DESCRIBED = "described"
+
+F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -108,14 +112,54 @@ class StrictRoute(APIRoute):
         return checked
 
 
+def described(
+    summary: str,
+    model: Any = None,
+    *errors: int,
+    scope: str | Callable[..., Any] | None = None,
+    also: Mapping[int | str, dict[str, Any]] | None = None,
+    **more: Any,
+) -> Callable[[F], F]:
+    """Describe a handler to the `StrictRouter` that serves it.
+
+    `model` is that of its body, `scope` what its caller needs; `errors` come beside
+    those of any route, `also` are other answers than the usual one.
+    """
+    needed = need_scope(scope) if isinstance(scope, str) else scope
+    told: dict[str, Any] = {
+        "summary": summary,
+        "responses": {**(also or {}), **(documented(*errors) if errors else {})},
+        "dependencies": [Depends(needed)] if needed else [],
+        **({"response_model": model} if model else {"response_class": Response}),
+        **more,
+    }
+
+    def describe(handler: F) -> F:
+        vars(handler)[_DESCRIBED] = told
+        return handler
+
+    return describe
+
+
+class StrictRouter(APIRouter):
+    """Serves handlers behind the door, as they are described."""
+
+    def add_api_route(
+        self, path: str, endpoint: Callable[..., Any], **given: Any
+    ) -> None:
+        """Serve a handler at an address."""
+        told = vars(endpoint).get(_DESCRIBED, {})
+        super().add_api_route(path, endpoint, **{**given, **told})
+
+
 def strict_router(
     prefix: str,
     tag: str,
     *needed: Callable[..., Any],
     route_class: type[StrictRoute] = StrictRoute,
-) -> APIRouter:
+) -> StrictRouter:
     """Return the router of documented routes, with the errors that any may answer."""
-    return APIRouter(
+    return StrictRouter(
         prefix=prefix,
         tags=[tag],
         dependencies=[Depends(each) for each in needed],

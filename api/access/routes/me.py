@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from api.context import Caller, Ctx
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 
 router = strict_router("/v1", "access")
 
@@ -25,7 +25,8 @@ class Me(BaseModel):
     limits: dict[str, int | None]
 
 
-@router.get("/me", summary="Who calls", response_model=Me)
+@router.get("/me")
+@described("Who calls", Me)
 async def get_me(caller: Caller, ctx: Ctx) -> dict[str, Any]:
     """Return who the caller's key belongs to, and its rights."""
     scope, settings = caller.scope, ctx.settings

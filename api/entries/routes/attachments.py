@@ -9,12 +9,12 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
-from api.context import Caller, Ctx, needs
+from api.context import Caller, Ctx
 from api.entries.schemas.attachments import (
     AttachmentList,
     AttachmentOut,
@@ -22,10 +22,10 @@ from api.entries.schemas.attachments import (
     inline_out,
 )
 from api.entries.uploads import Upload
-from api.server.errors import CarriedError, documented
+from api.server.errors import CarriedError
 from api.server.json_response import as_json
 from api.server.parameters import IdempotencyKey
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.enrich.attachments import attachment_states
 from shared.enrich.attachments.file_store import FileStore
 from shared.enrich.attachments.file_type import OCTETS, SHOWN_TYPES, shown_type
@@ -67,13 +67,8 @@ _INERT = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosni
 _JPEG = "image/jpeg"
 
 
-@router.get(
-    "/entries/{entry_id}/attachments",
-    summary="List the files of an entry",
-    response_model=AttachmentList,
-    responses=documented(404, 410),
-    dependencies=[Depends(needs("read"))],
-)
+@router.get("/entries/{entry_id}/attachments")
+@described("List the files of an entry", AttachmentList, 404, 410, scope="read")
 def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Every file, those too that are still to be fetched or lie elsewhere."""
     with connection(ctx.pool) as conn:
@@ -85,17 +80,15 @@ def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     return as_json({"items": items, "inline": inline_out(shown), "next_cursor": None})
 
 
-@router.post(
-    "/entries/{entry_id}/attachments",
-    summary="Attach a file to an entry",
-    response_model=AttachmentOut,
+@router.post("/entries/{entry_id}/attachments")
+@described(
+    "Attach a file to an entry",
+    AttachmentOut,
+    *(404, 409, 410, 502),
+    scope="ingest",
+    also={200: {"model": AttachmentOut, "description": "It was attached before."}},
     status_code=201,
-    responses={
-        200: {"model": AttachmentOut, "description": "It was attached before."},
-        **documented(404, 409, 410, 502),
-    },
     openapi_extra=_BODY,
-    dependencies=[Depends(needs("ingest"))],
 )
 async def post_attachment(
     entry_id: UUID,
@@ -112,18 +105,19 @@ async def post_attachment(
     return as_json(taken.body, taken.status, headers)
 
 
-@router.get(
-    "/attachments/{attachment_id}",
-    summary="Read a file",
-    response_class=StreamingResponse,
-    responses={
+@router.get("/attachments/{attachment_id}")
+@described(
+    "Read a file",
+    None,
+    *(404, 410, 502),
+    scope="read",
+    also={
         200: {
             "description": "Its bytes, never to be shown in place.",
             "content": {kind: {} for kind in (OCTETS, *sorted(SHOWN_TYPES))},
-        },
-        **documented(404, 410, 502),
+        }
     },
-    dependencies=[Depends(needs("read"))],
+    response_class=StreamingResponse,
 )
 def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """The bytes as they are stored; only four kinds of pictures keep their type."""
@@ -146,15 +140,13 @@ def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     return StreamingResponse(pieces, headers=headers, media_type=media_type)
 
 
-@router.get(
-    "/attachments/{attachment_id}/thumbnail",
-    summary="Read the small picture of a file",
-    response_class=Response,
-    responses={
-        200: {"description": "A JPEG of our own making.", "content": {_JPEG: {}}},
-        **documented(404, 410),
-    },
-    dependencies=[Depends(needs("read"))],
+@router.get("/attachments/{attachment_id}/thumbnail")
+@described(
+    "Read the small picture of a file",
+    None,
+    *(404, 410),
+    scope="read",
+    also={200: {"description": "A JPEG of our own making.", "content": {_JPEG: {}}}},
 )
 def get_thumbnail(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """The picture made smaller, without what stood beside its pixels."""

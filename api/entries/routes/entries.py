@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import Depends, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 
-from api.context import Caller, Ctx, caller, context, needs
+from api.context import Caller, Ctx, caller, context
 from api.entries import listing, push_stream, pushes, until_indexed
 from api.entries.entry_bodies import MAX_REVISION, answer, bodies, names
 from api.entries.schemas.entries import (
@@ -21,7 +21,6 @@ from api.entries.schemas.entries import (
     revision_out,
 )
 from api.entries.schemas.pushed import PushedEntries, PushedEntry
-from api.server.errors import documented
 from api.server.json_response import as_json
 from api.server.list_page import ListPage, check_page_size
 from api.server.parameters import IdempotencyKey, PageSize, WaitFor, WaitMs
@@ -30,6 +29,7 @@ from api.strict_route import (
     Handler,
     StrictRoute,
     check_media_type,
+    described,
     strict_router,
 )
 from shared.access import idempotency
@@ -93,20 +93,19 @@ class PushRoute(StrictRoute):
 router = strict_router("/v1/entries", "entries", route_class=PushRoute)
 
 
-@router.post(
-    "",
-    summary="Push one entry, or many",
-    response_model=PushedEntry | PushedEntries,
-    status_code=200,
-    responses={
+@router.post("")
+@described(
+    "Push one entry, or many",
+    PushedEntry | PushedEntries,
+    *(409, 410),
+    scope="ingest",
+    also={
         200: {"content": {push_stream.MEDIA_TYPE: push_stream.ANSWER}},
         201: {"model": PushedEntry, "description": "The entry is new."},
-        **documented(409, 410),
     },
     openapi_extra={
         "requestBody": {"content": {push_stream.MEDIA_TYPE: push_stream.BODY}}
     },
-    dependencies=[Depends(needs("ingest"))],
 )
 async def post_entries(
     body: PushBody,
@@ -131,12 +130,12 @@ async def post_entries(
     return as_json(answer, verdict.status, headers)
 
 
-@router.get(
-    "",
-    summary="List entries",
-    response_model=EntryPage,
+@router.get("")
+@described(
+    "List entries",
+    EntryPage,
+    scope="read",
     openapi_extra={"parameters": listing.PARAMETERS},
-    dependencies=[Depends(needs("read"))],
 )
 def list_entries(
     request: Request,
@@ -213,15 +212,13 @@ def list_entries(
     return as_json(body)
 
 
-@router.get(
-    "/{entry_id}",
-    summary="Read one entry",
-    response_model=EntryOut,
-    responses={
-        304: {"description": "Not changed since the revision named."},
-        **documented(404, 410),
-    },
-    dependencies=[Depends(needs("read"))],
+@router.get("/{entry_id}")
+@described(
+    "Read one entry",
+    EntryOut,
+    *(404, 410),
+    scope="read",
+    also={304: {"description": "Not changed since the revision named."}},
 )
 def get_entry(
     entry_id: UUID,
@@ -236,13 +233,8 @@ def get_entry(
         return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
 
 
-@router.get(
-    "/{entry_id}/revisions",
-    summary="List the revisions of one entry",
-    response_model=RevisionPage,
-    responses=documented(404, 410),
-    dependencies=[Depends(needs("read"))],
-)
+@router.get("/{entry_id}/revisions")
+@described("List the revisions of one entry", RevisionPage, 404, 410, scope="read")
 def list_revisions(
     entry_id: UUID,
     caller: Caller,
@@ -268,14 +260,8 @@ def list_revisions(
     return as_json({"items": items, "next_cursor": next_cursor})
 
 
-@router.delete(
-    "/{entry_id}",
-    summary="Delete one entry",
-    status_code=204,
-    response_class=Response,
-    responses=documented(404, 409, 412),
-    dependencies=[Depends(needs("ingest"))],
-)
+@router.delete("/{entry_id}")
+@described("Delete one entry", None, 404, 409, 412, scope="ingest", status_code=204)
 def delete_entry(
     entry_id: UUID,
     caller: Caller,

@@ -15,10 +15,9 @@ from api.entries.pushes import Verdict
 from api.entries.routes.permalink import parse_permalink
 from api.entries.schemas.entries import EntryIn, EntryPatch
 from api.entries.schemas.pushed import PushedEntry
-from api.server.errors import documented
 from api.server.json_response import as_json
 from api.server.parameters import WaitFor, WaitMs
-from api.strict_route import StrictRoute, strict_router
+from api.strict_route import StrictRoute, described, strict_router
 from shared.errors import InvalidRequestError
 
 _MERGE = "application/merge-patch+json"
@@ -41,12 +40,8 @@ IfMatch = Annotated[
 ]
 
 
-@router.put(
-    "/v1/entries/{entry_id}",
-    summary="Replace one entry",
-    response_model=PushedEntry,
-    responses=documented(404, 409, 410, 412),
-)
+@router.put("/v1/entries/{entry_id}")
+@described("Replace one entry", PushedEntry, 404, 409, 410, 412)
 async def put_entry(
     entry_id: UUID,
     body: EntryIn,
@@ -67,11 +62,11 @@ async def put_entry(
     )
 
 
-@router.patch(
-    "/v1/entries/{entry_id}",
-    summary="Change fields of one entry",
-    response_model=PushedEntry,
-    responses=documented(404, 409, 410, 412),
+@router.patch("/v1/entries/{entry_id}")
+@described(
+    "Change fields of one entry",
+    PushedEntry,
+    *(404, 409, 410, 412),
     openapi_extra={
         "requestBody": {
             "content": {_MERGE: {"schema": {"$ref": "#/components/schemas/EntryPatch"}}}
@@ -95,14 +90,12 @@ async def patch_entry(
     )
 
 
-@router.put(
-    "/e/{source}/{external_id:path}",
-    summary="Write one entry by its permalink",
-    response_model=PushedEntry,
-    responses={
-        201: {"model": PushedEntry, "description": "The entry is new."},
-        **documented(404, 409, 410, 412),
-    },
+@router.put("/e/{source}/{external_id:path}")
+@described(
+    "Write one entry by its permalink",
+    PushedEntry,
+    *(404, 409, 410, 412),
+    also={201: {"model": PushedEntry, "description": "The entry is new."}},
 )
 async def put_permalink(
     source: str,

@@ -11,8 +11,7 @@ from fastapi import Header, Request, Response
 from api.context import Caller, Ctx, needs
 from api.entries.entry_bodies import MAX_REVISION, answer
 from api.entries.schemas.entries import EntryOut
-from api.server.errors import documented
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.entries.reading import read_entries
 from shared.postgres.pool import connection
 
@@ -22,14 +21,12 @@ REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
 TWIN = b".json"
 
 
-@router.get(
-    "/{source}/{external_id:path}",
-    summary="Read one entry by its permalink",
-    response_model=EntryOut,
-    responses={
-        304: {"description": "Not changed since the revision named."},
-        **documented(404, 410),
-    },
+@router.get("/{source}/{external_id:path}")
+@described(
+    "Read one entry by its permalink",
+    EntryOut,
+    *(404, 410),
+    also={304: {"description": "Not changed since the revision named."}},
 )
 def get_permalink(
     source: str,

@@ -11,8 +11,7 @@ from fastapi import Response
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.threads import ThreadOut
-from api.server.errors import documented
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.access.scope import Scope
 from shared.cards import incident
 from shared.cards.thread_tree import Node, tree
@@ -33,12 +32,8 @@ router = strict_router("/v1", "entries", needs("read"))
 MAX_ENTRIES = 1000
 
 
-@router.get(
-    "/entries/{entry_id}/thread",
-    summary="Read the thread of an entry",
-    response_model=ThreadOut,
-    responses=documented(404, 410),
-)
+@router.get("/entries/{entry_id}/thread")
+@described("Read the thread of an entry", ThreadOut, 404, 410)
 def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Its members that the caller may see, oldest first; an entry alone is one.
 
@@ -52,12 +47,8 @@ def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         return _answer(ctx, conn, caller.scope, entry.thread_id, found)
 
 
-@router.get(
-    "/threads/{thread_id}",
-    summary="Read a thread",
-    response_model=ThreadOut,
-    responses=documented(404),
-)
+@router.get("/threads/{thread_id}")
+@described("Read a thread", ThreadOut, 404)
 def get_thread(thread_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Its members that the caller may see, oldest first, with state and timeline."""
     with connection(ctx.pool) as conn:

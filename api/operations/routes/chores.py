@@ -8,9 +8,8 @@ from fastapi import Response
 
 from api.context import Caller, Ctx
 from api.operations.schemas.chores import MaintenanceOut, maintenance_out
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.errors import AccessError
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -33,24 +32,16 @@ async def needs_installation(who: Caller) -> None:
 router = strict_router("/v1/maintenance", "operations", needs_installation)
 
 
-@router.get(
-    "/{maintenance_id}",
-    summary="Look how far a chore has come",
-    response_model=MaintenanceOut,
-    responses=documented(404),
-)
+@router.get("/{maintenance_id}")
+@described("Look how far a chore has come", MaintenanceOut, 404)
 def get_maintenance(maintenance_id: UUID, ctx: Ctx) -> Response:
     """From its row; one that has ended is told for 30 days."""
     with connection(ctx.pool) as conn:
         return as_json(maintenance_out(chore_records.find(conn, maintenance_id)))
 
 
-@router.delete(
-    "/{maintenance_id}",
-    summary="Stop a chore between two of its steps",
-    response_model=MaintenanceOut,
-    responses=documented(404),
-)
+@router.delete("/{maintenance_id}")
+@described("Stop a chore between two of its steps", MaintenanceOut, 404)
 def cancel_maintenance(maintenance_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Stop a chore: finished steps stay, and one that has ended is left. Idempotent."""
     with connection(ctx.pool) as conn:

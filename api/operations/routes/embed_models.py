@@ -14,9 +14,8 @@ from api.operations.schemas.embed_models import (
     ReembedIn,
     embed_model_out,
 )
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.embedding.models import model_names
 from shared.embedding.switch import reembed
 from shared.embedding.vectors import model_registry
@@ -28,11 +27,8 @@ log = get_logger()
 router = strict_router("/v1/embed-models", "operations", needs_installation)
 
 
-@router.get(
-    "",
-    summary="List the embedding models",
-    response_model=EmbedModelsOut,
-)
+@router.get("")
+@described("List the embedding models", EmbedModelsOut)
 def get_embed_models(ctx: Ctx) -> Response:
     """From the registry; each table is counted."""
     with connection(ctx.pool) as conn:
@@ -41,24 +37,26 @@ def get_embed_models(ctx: Ctx) -> Response:
 
 
 # A name may hold slashes: a folder's path, a provider's model.
-@router.post(
-    "/{model:path}/reembed",
+@router.post("/{model:path}/reembed")
+@described(
+    "Embed every entry for another model",
+    QueuedOut,
+    *(404, 409),
+    also={200: {"model": PlannedOut}},
     status_code=202,
-    summary="Embed every entry for another model",
-    response_model=QueuedOut,
-    responses={**documented(404, 409), 200: {"model": PlannedOut}},
 )
 def reembed_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
     """Behind everything live; searches stay with the model that is live."""
     return _ask(ctx, caller, model, body, activate=False)
 
 
-@router.post(
-    "/{model:path}/activate",
+@router.post("/{model:path}/activate")
+@described(
+    "Have searches read another model",
+    QueuedOut,
+    *(404, 409),
+    also={200: {"model": PlannedOut}},
     status_code=202,
-    summary="Have searches read another model",
-    response_model=QueuedOut,
-    responses={**documented(404, 409), 200: {"model": PlannedOut}},
 )
 def activate_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
     """Once it has a vector of everything; what it lacks is embedded first."""

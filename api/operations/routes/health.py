@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import BaseModel
 
 from api.access.callers import is_forwarded, is_loopback
@@ -14,7 +14,7 @@ from api.operations.probes import Finding
 from api.server import metrics
 from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute
+from api.strict_route import StrictRoute, StrictRouter, described
 from shared.access.keys import DEFAULT_TENANT
 from shared.embedding.vectors import live_models, vector_tables
 from shared.errors import CapacityError, DatabaseConnectionError, DatabaseQueryError
@@ -28,7 +28,7 @@ from shared.work.lag import Lag
 
 log = get_logger()
 
-router = APIRouter(tags=["health"], route_class=StrictRoute)
+router = StrictRouter(tags=["health"], route_class=StrictRoute)
 
 _LISTING_SECONDS = 0.3
 # Without these nothing works; the others have a way round them.
@@ -68,17 +68,18 @@ class Health(BaseModel):
     keyword_engine: Literal["connected", "disconnected"]
 
 
-@router.get("/health/live", summary="Is the process alive?", response_model=Alive)
+@router.get("/health/live")
+@described("Is the process alive?", Alive)
 async def live() -> dict[str, str]:
     """Answer without touching anything."""
     return {"status": "alive"}
 
 
-@router.get(
-    "/health/ready",
-    summary="Should requests be sent here?",
-    response_model=Ready,
-    responses={503: {"model": Ready, "description": "Postgres or the schema is away."}},
+@router.get("/health/ready")
+@described(
+    "Should requests be sent here?",
+    Ready,
+    also={503: {"model": Ready, "description": "Postgres or the schema is away."}},
 )
 async def ready(ctx: Ctx) -> Response:
     """Probe every backend at once, 300 ms each."""
@@ -88,11 +89,11 @@ async def ready(ctx: Ctx) -> Response:
     return as_json({"ready": well, "checks": checks}, 200 if well else 503)
 
 
-@router.get(
-    "/health",
-    summary="Health in the shape of the reference",
-    response_model=Health,
-    responses={503: {"model": Health, "description": "Postgres is away."}},
+@router.get("/health")
+@described(
+    "Health in the shape of the reference",
+    Health,
+    also={503: {"model": Health, "description": "Postgres is away."}},
 )
 async def health(ctx: Ctx) -> Response:
     """For S1's clients; use `/health/live` for liveness probes."""
@@ -111,11 +112,10 @@ async def health(ctx: Ctx) -> Response:
     return as_json(body, 503 if down else 200)
 
 
-@router.get(
-    "/metrics",
-    summary="Figures for Prometheus",
-    response_class=Response,
-    responses={
+@router.get("/metrics")
+@described(
+    "Figures for Prometheus",
+    also={
         200: {"content": {"text/plain": {}}, "description": "Prometheus text."},
         **documented(),
     },

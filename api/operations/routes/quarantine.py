@@ -21,11 +21,10 @@ from api.operations.schemas.quarantine import (
     quarantined_out,
     released_out,
 )
-from api.server.errors import documented
 from api.server.json_response import as_json
 from api.server.list_page import ListPage, check_page_size
 from api.server.parameters import IdempotencyKey, PageSize
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.errors import InvalidRequestError, NotFoundError
@@ -43,11 +42,8 @@ log = get_logger()
 router = strict_router("/v1/quarantine", "operations", needs("admin"))
 
 
-@router.get(
-    "",
-    summary="List what was quarantined",
-    response_model=QuarantinePage,
-)
+@router.get("")
+@described("List what was quarantined", QuarantinePage)
 def list_quarantine(
     caller: Caller,
     ctx: Ctx,
@@ -71,12 +67,8 @@ def list_quarantine(
     return as_json(body)
 
 
-@router.get(
-    "/{quarantine_id:uuid}",
-    summary="Read why one was quarantined",
-    response_model=QuarantinedOut,
-    responses=documented(404),
-)
+@router.get("/{quarantine_id:uuid}")
+@described("Read why one was quarantined", QuarantinedOut, 404)
 def get_quarantine(quarantine_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """With the whole error, its technical part included."""
     with connection(ctx.pool) as conn:
@@ -84,13 +76,8 @@ def get_quarantine(quarantine_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         return as_json(quarantined_out(found))
 
 
-@router.post(
-    "/retry",
-    summary="Make many due again",
-    response_model=ReleasedOut,
-    status_code=202,
-    responses=documented(409),
-)
+@router.post("/retry")
+@described("Make many due again", ReleasedOut, 409, status_code=202)
 def retry_many(
     body: RetryIn, caller: Caller, ctx: Ctx, idempotency_key: IdempotencyKey = None
 ) -> Response:
@@ -126,13 +113,8 @@ def retry_many(
     return _told(ctx, caller, done.released, answer)
 
 
-@router.post(
-    "/{quarantine_id:uuid}/retry",
-    summary="Make one due again",
-    response_model=ReleasedOut,
-    status_code=202,
-    responses=documented(404, 409),
-)
+@router.post("/{quarantine_id:uuid}/retry")
+@described("Make one due again", ReleasedOut, 404, 409, status_code=202)
 def retry_one(
     quarantine_id: UUID,
     caller: Caller,
@@ -155,13 +137,8 @@ def retry_one(
     return _told(ctx, caller, released, answer)
 
 
-@router.delete(
-    "/{quarantine_id:uuid}",
-    summary="Give up on one",
-    status_code=204,
-    response_class=Response,
-    responses=documented(404),
-)
+@router.delete("/{quarantine_id:uuid}")
+@described("Give up on one", None, 404, status_code=204)
 def discard(
     quarantine_id: UUID,
     caller: Caller,

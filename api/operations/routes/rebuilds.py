@@ -14,9 +14,8 @@ from api.operations.schemas.chores import (
     QueuedOut,
     RebuildIn,
 )
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.log import get_logger
 from shared.opensearch import rebuild
 from shared.postgres.pool import connection
@@ -27,13 +26,8 @@ log = get_logger()
 router = strict_router("/v1", "operations", needs_installation)
 
 
-@router.post(
-    "/search/index/rebuild",
-    status_code=202,
-    summary="Make the search index anew",
-    response_model=QueuedOut,
-    responses=documented(409),
-)
+@router.post("/search/index/rebuild")
+@described("Make the search index anew", QueuedOut, 409, status_code=202)
 def rebuild_index(body: RebuildIn, caller: Caller, ctx: Ctx) -> Response:
     """Searches go on in the old index until the new one equals Postgres."""
     with connection(ctx.pool) as conn:
@@ -42,12 +36,12 @@ def rebuild_index(body: RebuildIn, caller: Caller, ctx: Ctx) -> Response:
     return as_json({"maintenance_id": str(maintenance_id)}, 202)
 
 
-@router.post(
-    "/advisory-ai/index/rebuild",
+@router.post("/advisory-ai/index/rebuild")
+@described(
+    "Have every text read and every vector made anew",
+    KnowledgeQueuedOut,
+    409,
     status_code=202,
-    summary="Have every text read and every vector made anew",
-    response_model=KnowledgeQueuedOut,
-    responses=documented(409),
 )
 def rebuild_knowledge(_: KnowledgeIn, caller: Caller, ctx: Ctx) -> Response:
     """A rebuild of the search index that is asked for meanwhile waits for it."""

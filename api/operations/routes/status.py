@@ -24,7 +24,7 @@ from api.operations.schemas.lag import (
 )
 from api.server.json_response import as_json
 from api.sources.schemas.sources import lag_out, run_out
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared import migrations
 from shared.access.scope import Scope
 from shared.embedding.vectors import (
@@ -85,11 +85,8 @@ class Standing:
         return [*self.work.problems, *of_sources]
 
 
-@router.get(
-    "/lag",
-    summary="How far each stage is behind",
-    response_model=LagOut,
-)
+@router.get("/lag")
+@described("How far each stage is behind", LagOut)
 def get_lag(caller: Caller, ctx: Ctx) -> Response:
     """From the work table, not from the lengths of queues; counts are your own."""
     with connection(ctx.pool) as conn:
@@ -97,11 +94,8 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
     return as_json(make_lag_body(seen, caller.scope))
 
 
-@router.get(
-    "/status",
-    summary="Components, versions, workers",
-    response_model=StatusOut,
-)
+@router.get("/status")
+@described("Components, versions, workers", StatusOut)
 async def get_status(caller: Caller, ctx: Ctx) -> Response:
     """Workers by their own rows, so also with Redis down."""
     status, _ = await load_status(caller, ctx)

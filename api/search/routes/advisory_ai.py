@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from api.context import Caller, Ctx, needs
+from api.context import Caller, Ctx
 from api.search.routes import quality, search, suggestions, synthesize
 from api.search.schemas.jobs import JobAccepted
 from api.search.schemas.quality import QualityAlerts, QualityMetrics
@@ -19,9 +19,8 @@ from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
 from api.search.schemas.synthesize import SynthesisRequest
 from api.search.unified_search import require_unified_search
 from api.server.camel_model import make_camel_model, spell_in_camel, spell_response
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import StrictRoute, strict_router
+from api.strict_route import StrictRoute, described, strict_router
 
 # FastAPI reads an alias where it reads a name.
 _IN_CAMEL = ConfigDict(alias_generator=to_camel, validate_by_name=True)
@@ -71,18 +70,18 @@ class CamelSuggestionsIn(SuggestionsIn):
     model_config = _IN_CAMEL
 
 
-@router.post(
-    "/query",
-    summary="Search, and wait for the answer",
-    response_model=make_camel_model(SearchResponse),
-    responses={
+@router.post("/query")
+@described(
+    "Search, and wait for the answer",
+    make_camel_model(SearchResponse),
+    504,
+    scope="search",
+    also={
         202: {
             "model": make_camel_model(JobAccepted),
             "description": "Not ended within waitMs.",
-        },
-        **documented(504),
+        }
     },
-    dependencies=[Depends(needs("search"))],
 )
 async def query(
     body: CamelSearchRequest, request: Request, caller: Caller, ctx: Ctx
@@ -97,12 +96,14 @@ def _spell_event(says: Mapping[str, Any]) -> dict[str, Any]:
     return spelt
 
 
-@router.post(
-    "/synthesize",
-    summary="Answer from known hits, as it is made",
+@router.post("/synthesize")
+@described(
+    "Answer from known hits, as it is made",
+    None,
+    *(404, 410),
+    scope="search",
+    also={200: synthesize.EVENTS},
     response_class=StreamingResponse,
-    responses={**documented(404, 410), 200: synthesize.EVENTS},
-    dependencies=[Depends(needs("search"))],
 )
 async def answer(
     body: CamelSynthesisRequest, caller: Caller, ctx: Ctx
@@ -111,23 +112,19 @@ async def answer(
     return await synthesize.stream_answer(body, caller, ctx, _spell_event)
 
 
-@router.post(
-    "/suggestions/evaluate",
-    summary="Tell which questions would be answered with evidence",
-    response_model=make_camel_model(SuggestionsOut),
-    dependencies=[Depends(needs("search"))],
+@router.post("/suggestions/evaluate")
+@described(
+    "Tell which questions would be answered with evidence",
+    make_camel_model(SuggestionsOut),
+    scope="search",
 )
 async def evaluate(body: CamelSuggestionsIn, caller: Caller, ctx: Ctx) -> Response:
     """Answer as `/v1/search/suggestions/evaluate` does."""
     return await suggestions.post_suggestions(body, caller, ctx)
 
 
-@router.get(
-    "/quality/metrics",
-    summary="Read how searches fared",
-    response_model=make_camel_model(QualityMetrics),
-    dependencies=[Depends(needs("admin"))],
-)
+@router.get("/quality/metrics")
+@described("Read how searches fared", make_camel_model(QualityMetrics), scope="admin")
 def metrics(
     caller: Caller,
     ctx: Ctx,
@@ -137,11 +134,9 @@ def metrics(
     return as_json(quality.metrics_of(caller, ctx, hours))
 
 
-@router.get(
-    "/quality/alerts",
-    summary="Read where people get stuck",
-    response_model=make_camel_model(QualityAlerts),
-    dependencies=[Depends(needs("admin"))],
+@router.get("/quality/alerts")
+@described(
+    "Read where people get stuck", make_camel_model(QualityAlerts), scope="admin"
 )
 def alerts(
     caller: Caller,

@@ -8,7 +8,7 @@ from typing import Any
 
 from api.context import Ctx, needs
 from api.search.schemas.capabilities import Capabilities
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.embedding.models.model_names import ALIASES
 from shared.errors import ConfigurationError
 from shared.search.jobs.outcome import FACETS
@@ -42,11 +42,8 @@ _LIMITS = (
 )
 
 
-@router.get(
-    "/capabilities",
-    summary="What can be asked here",
-    response_model=Capabilities,
-)
+@router.get("/capabilities")
+@described("What can be asked here", Capabilities)
 async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     """Modes with what they may be given, modules, filters, and the limits in force."""
     settings = ctx.settings

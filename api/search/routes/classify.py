@@ -9,7 +9,7 @@ from fastapi import Response
 from api.context import Ctx, needs
 from api.search.schemas.classify import Classified, ClassifyIn
 from api.server.json_response import as_json
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.answers.question.question_class import classify_question
 from shared.text import door
 from shared.times.rfc3339 import timestamp
@@ -17,11 +17,8 @@ from shared.times.rfc3339 import timestamp
 router = strict_router("/v1/classify", "search", needs("search"))
 
 
-@router.post(
-    "",
-    summary="Tell whether a question is one for a logbook",
-    response_model=Classified,
-)
+@router.post("")
+@described("Tell whether a question is one for a logbook", Classified)
 async def post_classify(body: ClassifyIn, ctx: Ctx) -> Response:
     """Answer by rules alone, without a model; nothing is searched."""
     query = door.admit(body.query, "query")

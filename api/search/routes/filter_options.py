@@ -11,7 +11,7 @@ from api.context import Caller, Ctx, needs
 from api.search.schemas.filter_options import VALUED, FilterOptions, OptionField
 from api.server.json_response import as_json
 from api.server.parameters import PageSize
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.search.query import facet_request
 from shared.search.query.facet_request import Counting
 from shared.search.query.filters import time_range
@@ -48,11 +48,8 @@ class AddressFilters:
         }
 
 
-@router.get(
-    "/filter-options/{field}",
-    summary="What a filter can be given here",
-    response_model=FilterOptions,
-)
+@router.get("/filter-options/{field}")
+@described("What a filter can be given here", FilterOptions)
 def get_filter_options(
     field: OptionField,
     caller: Caller,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from fastapi import Depends, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from api.caller_info import CallerInfo
-from api.context import ApiContext, Caller, Ctx, needs
+from api.context import ApiContext, Caller, Ctx
 from api.search.schemas.glossary import (
     MOST_NAMED,
     ProposalIn,
@@ -18,11 +18,10 @@ from api.search.schemas.glossary import (
     TermPage,
     term_out,
 )
-from api.server.errors import documented
 from api.server.json_response import as_json
 from api.server.list_page import ListPage
 from api.server.parameters import PageSize
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.glossary import glossary_terms, term_usage
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -47,12 +46,8 @@ Chosen = Annotated[
 ]
 
 
-@router.get(
-    "",
-    summary="List the glossary",
-    response_model=TermPage,
-    dependencies=[Depends(needs("search"))],
-)
+@router.get("")
+@described("List the glossary", TermPage, scope="search")
 def list_glossary(
     caller: Caller,
     ctx: Ctx,
@@ -73,13 +68,8 @@ def list_glossary(
     return as_json(body)
 
 
-@router.post(
-    "/{term:path}/approve",
-    summary="Have a term's expansions searched",
-    response_model=TermOut,
-    responses=documented(404),
-    dependencies=[Depends(needs("admin"))],
-)
+@router.post("/{term:path}/approve")
+@described("Have a term's expansions searched", TermOut, 404, scope="admin")
 def approve(
     term: Named, caller: Caller, ctx: Ctx, expansion: Chosen = None
 ) -> Response:
@@ -87,25 +77,15 @@ def approve(
     return _decided(ctx, caller, term, "approved", expansion)
 
 
-@router.post(
-    "/{term:path}/reject",
-    summary="Have a term's expansions searched no more",
-    response_model=TermOut,
-    responses=documented(404),
-    dependencies=[Depends(needs("admin"))],
-)
+@router.post("/{term:path}/reject")
+@described("Have a term's expansions searched no more", TermOut, 404, scope="admin")
 def reject(term: Named, caller: Caller, ctx: Ctx, expansion: Chosen = None) -> Response:
     """What was approved is undone by it; what was found in entries stays rejected."""
     return _decided(ctx, caller, term, "rejected", expansion)
 
 
-@router.post(
-    "/{term:path}",
-    summary="Propose what may be said for a term",
-    response_model=TermOut,
-    responses=documented(404),
-    dependencies=[Depends(needs("search"))],
-)
+@router.post("/{term:path}")
+@described("Propose what may be said for a term", TermOut, 404, scope="search")
 def propose(term: Named, body: ProposalIn, caller: Caller, ctx: Ctx) -> Response:
     """Nothing is searched by it until an admin approves it."""
     door.admit(term, "term")

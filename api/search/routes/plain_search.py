@@ -15,7 +15,7 @@ from api.search.routes.search import fault_of, planned
 from api.search.schemas.plain_search import PlainRequest, PlainResponse
 from api.server import errors
 from api.server.json_response import as_json
-from api.strict_route import Handler, StrictRoute, strict_router
+from api.strict_route import Handler, StrictRoute, described, strict_router
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
@@ -56,12 +56,8 @@ class PlainRoute(StrictRoute):
 router = strict_router("", "search", needs("search"), route_class=PlainRoute)
 
 
-@router.post(
-    "/search",
-    summary="Search, in the plain shape",
-    response_model=PlainResponse,
-    responses=errors.documented(504),
-)
+@router.post("/search")
+@described("Search, in the plain shape", PlainResponse, 504)
 async def post_search(
     body: PlainRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
@@ -24,7 +24,7 @@ from api.search.schemas.quality import (
 from api.search.unified_search import require_unified_search
 from api.server.body_model import dump_fields
 from api.server.json_response import as_json
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
@@ -51,13 +51,8 @@ _TELLS = needs("search", counts_as="default")
 router = strict_router("/v1/search", "search", require_unified_search)
 
 
-@router.post(
-    "/analytics",
-    status_code=202,
-    summary="Tell what happened on a page",
-    response_model=AnalyticsOut,
-    dependencies=[Depends(_TELLS)],
-)
+@router.post("/analytics")
+@described("Tell what happened on a page", AnalyticsOut, scope=_TELLS, status_code=202)
 def post_analytics(body: AnalyticsIn, caller: Caller, ctx: Ctx) -> Response:
     """Keep no text: hashed keys and bounded details; 0 where telemetry is off."""
     if not ctx.telemetry.is_on:
@@ -87,13 +82,8 @@ def _event(one: SearchEventIn, keys: EventKeys, now: datetime) -> SearchEvent:
     )
 
 
-@router.post(
-    "/feedback",
-    status_code=202,
-    summary="Say what an answer was worth",
-    response_model=AnalyticsOut,
-    dependencies=[Depends(_TELLS)],
-)
+@router.post("/feedback")
+@described("Say what an answer was worth", AnalyticsOut, scope=_TELLS, status_code=202)
 def post_feedback(body: FeedbackIn, caller: Caller, ctx: Ctx) -> Response:
     """Keep it for an admin to read; 0 where telemetry is off."""
     if not ctx.telemetry.is_on:
@@ -106,34 +96,22 @@ def post_feedback(body: FeedbackIn, caller: Caller, ctx: Ctx) -> Response:
     return as_json({"recorded": 1}, 202)
 
 
-@router.get(
-    "/quality/metrics",
-    summary="Read how searches fared",
-    response_model=QualityMetrics,
-    dependencies=[Depends(needs("admin"))],
-)
+@router.get("/quality/metrics")
+@described("Read how searches fared", QualityMetrics, scope="admin")
 def get_metrics(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
     """Six signals over a window, and what they are shares of."""
     return as_json(metrics_of(caller, ctx, window_hours))
 
 
-@router.get(
-    "/quality/alerts",
-    summary="Read where people get stuck",
-    response_model=QualityAlerts,
-    dependencies=[Depends(needs("admin"))],
-)
+@router.get("/quality/alerts")
+@described("Read where people get stuck", QualityAlerts, scope="admin")
 def get_alerts(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
     """Questions whose askers were answered in vain again and again, or gave up."""
     return as_json(alerts_of(caller, ctx, window_hours))
 
 
-@router.get(
-    "/quality/words",
-    summary="Read what people asked for and nobody wrote",
-    response_model=UnwrittenWords,
-    dependencies=[Depends(needs("admin"))],
-)
+@router.get("/quality/words")
+@described("Read what people asked for and nobody wrote", UnwrittenWords, scope="admin")
 def get_words(caller: Caller, ctx: Ctx, window_hours: Hours = 24 * 7) -> Response:
     """List words by the device that they were asked about."""
     since, _ = _window(window_hours)

@@ -20,11 +20,10 @@ from api.search.schemas.saved_searches import (
     preview_out,
     saved_out,
 )
-from api.server.errors import documented
 from api.server.json_response import as_json
 from api.server.list_page import ListPage
 from api.server.parameters import PageSize
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.access.scope import Scope
 from shared.errors import EmbeddingOutageError
 from shared.log import get_logger
@@ -42,11 +41,8 @@ _VECTOR_SECONDS, _POLL_SECONDS = 5.0, 0.1
 router = strict_router("/v1/saved-searches", "search", needs("search"))
 
 
-@router.get(
-    "",
-    summary="List your saved searches",
-    response_model=SavedSearchPage,
-)
+@router.get("")
+@described("List your saved searches", SavedSearchPage)
 def list_saved_searches(
     caller: Caller, ctx: Ctx, limit: PageSize = 50, cursor: str | None = None
 ) -> Response:
@@ -61,12 +57,8 @@ def list_saved_searches(
     return as_json({"items": items, "next_cursor": next_cursor})
 
 
-@router.post(
-    "",
-    status_code=201,
-    summary="Save a search",
-    response_model=SavedSearchOut,
-)
+@router.post("")
+@described("Save a search", SavedSearchOut, status_code=201)
 def post_saved_search(body: SavedSearchIn, caller: Caller, ctx: Ctx) -> Response:
     """From now on entries that come are matched with it, if its alerts are on."""
     draft = _checked(body, caller.scope, ctx)
@@ -78,12 +70,8 @@ def post_saved_search(body: SavedSearchIn, caller: Caller, ctx: Ctx) -> Response
     return as_json(_out(ctx, saved), 201, {"Location": where})
 
 
-@router.get(
-    "/{saved_id}",
-    summary="Show a saved search",
-    response_model=SavedSearchOut,
-    responses=documented(404),
-)
+@router.get("/{saved_id}")
+@described("Show a saved search", SavedSearchOut, 404)
 def get_saved_search(saved_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Another's is as absent as none."""
     with connection(ctx.pool) as conn:
@@ -91,12 +79,8 @@ def get_saved_search(saved_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     return as_json(_out(ctx, saved))
 
 
-@router.put(
-    "/{saved_id}",
-    summary="Write a saved search anew",
-    response_model=SavedSearchOut,
-    responses=documented(404),
-)
+@router.put("/{saved_id}")
+@described("Write a saved search anew", SavedSearchOut, 404)
 def put_saved_search(
     saved_id: UUID, body: SavedSearchIn, caller: Caller, ctx: Ctx
 ) -> Response:
@@ -109,12 +93,8 @@ def put_saved_search(
     return as_json(_out(ctx, saved))
 
 
-@router.delete(
-    "/{saved_id}",
-    status_code=204,
-    summary="Remove a saved search",
-    responses=documented(404),
-)
+@router.delete("/{saved_id}")
+@described("Remove a saved search", None, 404, status_code=204)
 def delete_saved_search(saved_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Its alerts go with it."""
     with connection(ctx.pool) as conn:
@@ -122,12 +102,8 @@ def delete_saved_search(saved_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     return Response(status_code=204)
 
 
-@router.post(
-    "/{saved_id}/preview",
-    summary="Try a saved search on history",
-    response_model=PreviewOut,
-    responses=documented(404, 504),
-)
+@router.post("/{saved_id}/preview")
+@described("Try a saved search on history", PreviewOut, 404, 504)
 def post_preview(
     saved_id: UUID, caller: Caller, ctx: Ctx, body: PreviewIn | None = None
 ) -> Response:
@@ -152,12 +128,8 @@ def post_preview(
     return as_json(preview_out(found))
 
 
-@router.get(
-    "/{saved_id}/alerts",
-    summary="List the alerts of a saved search",
-    response_model=AlertPage,
-    responses=documented(404),
-)
+@router.get("/{saved_id}/alerts")
+@described("List the alerts of a saved search", AlertPage, 404)
 def list_alerts(
     saved_id: UUID,
     caller: Caller,

@@ -14,9 +14,8 @@ from api.search.schemas.jobs import JobAccepted
 from api.search.schemas.plan import QueryPlan
 from api.search.schemas.search import SearchRequest, SearchResponse
 from api.search.unified_search import require_unified_search
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.errors import AccessError, InvalidRequestError
 from shared.log import get_logger
 from shared.search.explain import plan_preview
@@ -40,14 +39,12 @@ _UNHEARD = (
 router = strict_router("/v1/search", "search", needs("search"), require_unified_search)
 
 
-@router.post(
-    "/query",
-    summary="Search, and wait for the answer",
-    response_model=SearchResponse,
-    responses={
-        202: {"model": JobAccepted, "description": "Not ended within wait_ms."},
-        **documented(504),
-    },
+@router.post("/query")
+@described(
+    "Search, and wait for the answer",
+    SearchResponse,
+    504,
+    also={202: {"model": JobAccepted, "description": "Not ended within wait_ms."}},
 )
 async def post_query(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
@@ -63,11 +60,9 @@ async def post_query(
     return accepted(request, reply)
 
 
-@router.post(
-    "/jobs",
-    status_code=202,
-    summary="Submit a search, and look for its answer later",
-    response_model=JobAccepted,
+@router.post("/jobs")
+@described(
+    "Submit a search, and look for its answer later", JobAccepted, status_code=202
 )
 async def post_job(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
@@ -78,19 +73,19 @@ async def post_job(
     return accepted(request, job)
 
 
-@router.post(
-    "/export",
-    summary="Write all that match into a file",
-    response_class=StreamingResponse,
-    responses={
+@router.post("/export")
+@described(
+    "Write all that match into a file",
+    also={
         200: {
             "description": "A record an entry, then one that says if all are there.",
             "content": {
                 "application/x-ndjson": {"schema": {"type": "string"}},
                 "text/csv": {"schema": {"type": "string"}},
             },
-        },
+        }
     },
+    response_class=StreamingResponse,
 )
 async def post_export(
     body: SearchRequest,
@@ -116,11 +111,8 @@ async def post_export(
     return file
 
 
-@router.post(
-    "/plan",
-    summary="Show what a search would do, and do nothing of it",
-    response_model=QueryPlan,
-)
+@router.post("/plan")
+@described("Show what a search would do, and do nothing of it", QueryPlan)
 async def post_plan(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:

@@ -12,9 +12,8 @@ from api.context import Caller, Ctx, needs
 from api.search import own_jobs
 from api.search.routes.search import accepted
 from api.search.schemas.jobs import JobAccepted, WhyNot
-from api.server.errors import documented
 from api.server.json_response import as_json
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.errors import InvalidRequestError
 from shared.search.explain import why_not
 from shared.text import door
@@ -22,12 +21,8 @@ from shared.text import door
 router = strict_router("/v1/search/jobs", "search", needs("search"))
 
 
-@router.get(
-    "/{job_id}/why-not",
-    summary="Say why an entry is not in the answer",
-    response_model=WhyNot,
-    responses=documented(404, 410),
-)
+@router.get("/{job_id}/why-not")
+@described("Say why an entry is not in the answer", WhyNot, 404, 410)
 def get_why_not(
     job_id: UUID,
     caller: Caller,
@@ -46,13 +41,8 @@ def get_why_not(
     return as_json(said.body())
 
 
-@router.post(
-    "/{job_id}/replay",
-    status_code=202,
-    summary="Ask the same again, and compare",
-    response_model=JobAccepted,
-    responses=documented(404, 410),
-)
+@router.post("/{job_id}/replay")
+@described("Ask the same again, and compare", JobAccepted, 404, 410, status_code=202)
 async def post_replay(
     job_id: UUID, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:

@@ -20,11 +20,10 @@ from api.search import job_events, own_jobs
 from api.search.job_events import POLL_SECONDS, JobSnapshot
 from api.search.schemas.jobs import Job, JobPage, JobResults
 from api.server import metrics, thread_pool
-from api.server.errors import documented
 from api.server.json_response import as_json
 from api.server.list_page import ListPage
 from api.server.parameters import PageSize
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.agents import agent_trace, end_agent, turn_rows
 from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.log import get_logger
@@ -49,11 +48,8 @@ _MAX_EVENT_ID = 2**31
 FILE_TYPES = sorted({kind.partition(";")[0] for kind in MEDIA_TYPES.values()})
 
 
-@router.get(
-    "",
-    summary="List one's own jobs",
-    response_model=JobPage,
-)
+@router.get("")
+@described("List one's own jobs", JobPage)
 def list_jobs(
     caller: Caller, ctx: Ctx, limit: PageSize = 20, cursor: str | None = None
 ) -> Response:
@@ -71,12 +67,9 @@ def list_jobs(
     return as_json({"items": items, "next_cursor": next_cursor})
 
 
-@router.get(
-    "/{job_id}",
-    name="get_job",
-    summary="Look after a job; wait_ms makes it a long poll",
-    response_model=Job,
-    responses=documented(404, 410),
+@router.get("/{job_id}")
+@described(
+    "Look after a job; wait_ms makes it a long poll", Job, 404, 410, name="get_job"
 )
 async def get_job(
     job_id: UUID,
@@ -97,12 +90,8 @@ async def get_job(
         await asyncio.sleep(min(pause, left))
 
 
-@router.get(
-    "/{job_id}/results",
-    summary="Read on in what a job found",
-    response_model=JobResults,
-    responses=documented(404, 410),
-)
+@router.get("/{job_id}/results")
+@described("Read on in what a job found", JobResults, 404, 410)
 def get_results(
     job_id: UUID,
     caller: Caller,
@@ -125,16 +114,16 @@ def get_results(
     return as_json(job_answer.results(ctx.reader(caller.scope), found, after, limit))
 
 
-@router.get(
-    "/{job_id}/export",
-    summary="Write what a job found into a file",
-    response_class=Response,
-    responses={
-        **documented(404, 410),
+@router.get("/{job_id}/export")
+@described(
+    "Write what a job found into a file",
+    None,
+    *(404, 410),
+    also={
         200: {
             "description": "A record a hit, then one that says if these are all.",
             "content": {kind: {"schema": {"type": "string"}} for kind in FILE_TYPES},
-        },
+        }
     },
 )
 def get_export(
@@ -155,17 +144,18 @@ def get_export(
     return Response(text, media_type=MEDIA_TYPES[form], headers=headers)
 
 
-@router.get(
-    "/{job_id}/events",
-    summary="Watch a job",
-    response_class=StreamingResponse,
-    responses={
-        **documented(404, 410),
+@router.get("/{job_id}/events")
+@described(
+    "Watch a job",
+    None,
+    *(404, 410),
+    also={
         200: {
             "description": "What happens, as it happens, until the job has ended.",
             "content": {"text/event-stream": {}},
-        },
+        }
     },
+    response_class=StreamingResponse,
 )
 async def get_events(
     job_id: UUID,
@@ -184,12 +174,8 @@ async def get_events(
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
-@router.delete(
-    "/{job_id}",
-    summary="End a job now, with what is in",
-    response_model=Job,
-    responses=documented(404, 410),
-)
+@router.delete("/{job_id}")
+@described("End a job now, with what is in", Job, 404, 410)
 def cancel_job(job_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Idempotent: a job that has ended stays as it is."""
     found = own_jobs.find(ctx, caller, job_id)

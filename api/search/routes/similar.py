@@ -10,10 +10,9 @@ from fastapi import Query, Response
 
 from api.context import Caller, Ctx, needs
 from api.search.schemas.hits import SimilarEntries
-from api.server.errors import documented
 from api.server.json_response import as_json
 from api.server.parameters import PageSize
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.search.query.plan import SearchQuery
 from shared.search.response import similar_hits
 
@@ -22,12 +21,8 @@ router = strict_router("/v1/entries", "search", needs("search"))
 MOST_DAYS = 36_500
 
 
-@router.get(
-    "/{entry_id}/similar",
-    summary="Find what is like an entry",
-    response_model=SimilarEntries,
-    responses=documented(404, 410),
-)
+@router.get("/{entry_id}/similar")
+@described("Find what is like an entry", SimilarEntries, 404, 410)
 def get_similar(
     entry_id: UUID,
     caller: Caller,

@@ -15,7 +15,7 @@ from api.search.schemas.ambient import dump_ambient
 from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
 from api.search.unified_search import require_unified_search
 from api.server.json_response import as_json
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.log import get_logger
 from shared.search.absence import coverage
 from shared.search.query.plan import SearchQuery
@@ -30,11 +30,8 @@ router = strict_router(
 )
 
 
-@router.post(
-    "/evaluate",
-    summary="Tell which questions would be answered with evidence",
-    response_model=SuggestionsOut,
-)
+@router.post("/evaluate")
+@described("Tell which questions would be answered with evidence", SuggestionsOut)
 async def post_suggestions(body: SuggestionsIn, caller: Caller, ctx: Ctx) -> Response:
     """Nothing is recorded of it, and nothing carried into a session."""
     return as_json(await evaluate(body, caller, ctx))

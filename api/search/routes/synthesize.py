@@ -18,8 +18,7 @@ from api.search import own_jobs
 from api.search.job_events import HEARTBEAT_SECONDS
 from api.search.schemas.synthesize import SynthesisRequest
 from api.search.syntheses import SentSynthesis, send_synthesis
-from api.server.errors import documented
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.errors import CapacityError, InvalidRequestError, SearchTimeoutError
 from shared.language_models import quota
 from shared.language_models.chosen_model import choose_model
@@ -42,11 +41,13 @@ EVENTS: dict[str, Any] = {
 router = strict_router("", "search", needs("search"))
 
 
-@router.post(
-    "/v1/search/synthesize",
-    summary="Answer from known hits, as it is made",
+@router.post("/v1/search/synthesize")
+@described(
+    "Answer from known hits, as it is made",
+    None,
+    *(404, 410),
+    also={200: EVENTS},
     response_class=StreamingResponse,
-    responses={**documented(404, 410), 200: EVENTS},
 )
 async def post_synthesize(
     body: SynthesisRequest, caller: Caller, ctx: Ctx

@@ -6,15 +6,14 @@ import json
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 
-from api.context import Caller, Ctx, needs
-from api.server.errors import documented
+from api.context import Caller, Ctx
 from api.server.json_response import as_json
 from api.server.list_page import ListPage
 from api.server.parameters import PageSize
 from api.sources.schemas.sources import RunOut, RunPage, RunState, run_out
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
 from shared.sources import run_records
@@ -24,12 +23,8 @@ from shared.sources.runs import run_queue
 router = strict_router("/v1/runs", "sources")
 
 
-@router.get(
-    "",
-    summary="List runs",
-    response_model=RunPage,
-    dependencies=[Depends(needs("read"))],
-)
+@router.get("")
+@described("List runs", RunPage, scope="read")
 def list_runs(
     caller: Caller,
     ctx: Ctx,
@@ -59,13 +54,8 @@ def list_runs(
     return as_json({"items": items, "next_cursor": next_cursor})
 
 
-@router.get(
-    "/{run_id}",
-    summary="Look at one run",
-    response_model=RunOut,
-    responses=documented(404),
-    dependencies=[Depends(needs("read"))],
-)
+@router.get("/{run_id}")
+@described("Look at one run", RunOut, 404, scope="read")
 def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Its counts, its window, what it waits for, and why it failed, if it did."""
     scope = caller.scope
@@ -78,13 +68,8 @@ def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     return as_json(body)
 
 
-@router.delete(
-    "/{run_id}",
-    summary="Cancel one run",
-    response_model=RunOut,
-    responses=documented(404),
-    dependencies=[Depends(needs("admin"))],
-)
+@router.delete("/{run_id}")
+@described("Cancel one run", RunOut, 404, scope="admin")
 def cancel_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """At once; what it has stored stays, and one that has ended stays as it is."""
     scope = caller.scope

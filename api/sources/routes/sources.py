@@ -8,10 +8,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import Depends, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 
-from api.context import ApiContext, Caller, Ctx, needs
-from api.server.errors import documented
+from api.context import ApiContext, Caller, Ctx
 from api.server.json_response import as_json
 from api.sources.schemas.sources import (
     CheckOut,
@@ -23,7 +22,7 @@ from api.sources.schemas.sources import (
     check_out,
     source_out,
 )
-from api.strict_route import strict_router
+from api.strict_route import described, strict_router
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.errors import (
@@ -52,12 +51,8 @@ router = strict_router("/v1/sources", "sources")
 _EXCERPT_CHARS = 300
 
 
-@router.get(
-    "",
-    summary="List the sources",
-    response_model=SourceList,
-    dependencies=[Depends(needs("read"))],
-)
+@router.get("")
+@described("List the sources", SourceList, scope="read")
 def list_sources(caller: Caller, ctx: Ctx) -> Response:
     """Every source of the caller's facility, and what is wrong with it."""
     with connection(ctx.pool) as conn:
@@ -68,12 +63,8 @@ def list_sources(caller: Caller, ctx: Ctx) -> Response:
     return as_json({"items": [source_out(one, admin=admin) for one in found]})
 
 
-@router.post(
-    "/reload",
-    summary="Read the configuration file again",
-    response_model=ReloadOut,
-    dependencies=[Depends(needs("admin"))],
-)
+@router.post("/reload")
+@described("Read the configuration file again", ReloadOut, scope="admin")
 def reload_sources(
     caller: Caller,
     ctx: Ctx,
@@ -106,24 +97,16 @@ def reload_sources(
     )
 
 
-@router.get(
-    "/{source}",
-    summary="Look at one source",
-    response_model=SourceOut,
-    responses=documented(404),
-    dependencies=[Depends(needs("read"))],
-)
+@router.get("/{source}")
+@described("Look at one source", SourceOut, 404, scope="read")
 def get_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     """How it is asked, how it stands, what is here of it, and what is wrong."""
     return _one(ctx, caller.scope, source)
 
 
-@router.post(
-    "/{source}/check",
-    summary="Read one page of a source and store nothing",
-    response_model=CheckOut,
-    responses=documented(404, 502),
-    dependencies=[Depends(needs("admin"))],
+@router.post("/{source}/check")
+@described(
+    "Read one page of a source and store nothing", CheckOut, 404, 502, scope="admin"
 )
 async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     """Reachable, authorised, newest entries, and whatever looks wrong."""
@@ -139,14 +122,8 @@ async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     return as_json(check_out(found, sample))
 
 
-@router.post(
-    "/{source}/trigger",
-    summary="Run a source now",
-    response_model=Triggered,
-    status_code=202,
-    responses=documented(404, 409),
-    dependencies=[Depends(needs("admin"))],
-)
+@router.post("/{source}/trigger")
+@described("Run a source now", Triggered, 404, 409, scope="admin", status_code=202)
 def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> Response:
     """Queue one run: what is new, a comparison, the history, or a new reading."""
     wanted = run_records.RunRequest(
@@ -165,13 +142,8 @@ def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> R
     return as_json({"run_id": str(run_id)}, 202)
 
 
-@router.post(
-    "/{source}/pause",
-    summary="Ask a source no more",
-    response_model=SourceOut,
-    responses=documented(404),
-    dependencies=[Depends(needs("admin"))],
-)
+@router.post("/{source}/pause")
+@described("Ask a source no more", SourceOut, 404, scope="admin")
 def pause_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     """A run in hand ends with its page; nothing is lost, it goes on from there."""
     scope = caller.scope
@@ -181,13 +153,8 @@ def pause_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     return _one(ctx, scope, source)
 
 
-@router.post(
-    "/{source}/resume",
-    summary="Ask a source again",
-    response_model=SourceOut,
-    responses=documented(404),
-    dependencies=[Depends(needs("admin"))],
-)
+@router.post("/{source}/resume")
+@described("Ask a source again", SourceOut, 404, scope="admin")
 def resume_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     """At once, and with no failure counted."""
     with connection(ctx.pool) as conn:
@@ -197,11 +164,10 @@ def resume_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     return _one(ctx, caller.scope, source)
 
 
-@router.post(
-    "/{source}/nudge",
-    summary="Say that a source has something new",
+@router.post("/{source}/nudge")
+@described(
+    "Say that a source has something new",
     status_code=202,
-    response_class=Response,
     openapi_extra={"security": []},
 )
 async def nudge_source(
