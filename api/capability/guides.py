@@ -93,11 +93,7 @@ _CLASSIFIED = tuple(
             True,
             "Operational practice that logbooks document",
         ),
-        (
-            "Set the quadrupole current to 5A",
-            False,
-            "A control action, not a search",
-        ),
+        ("Set the quadrupole current to 5A", False, "A control action, not a search"),
         (
             "Show me beam loss events from January",
             True,

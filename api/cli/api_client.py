@@ -175,9 +175,7 @@ def error_of(answer: httpx2.Response) -> output.CommandError:
     except (ValueError, KeyError, TypeError):
         return _another(answer)
     code = output.exit_code_of(
-        answer.status_code,
-        error["code"],
-        retriable=error["severity"] == "RETRIABLE",
+        answer.status_code, error["code"], retriable=error["severity"] == "RETRIABLE"
     )
     fields = error.get("details", {}).get("fields", [])
     reasons = [

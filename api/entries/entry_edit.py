@@ -227,11 +227,7 @@ def _saved(
 ) -> Saved:
     if not fields:
         return Saved(
-            entry.entry_id,
-            entry.source,
-            entry.external_id,
-            entry.revision,
-            "unchanged",
+            entry.entry_id, entry.source, entry.external_id, entry.revision, "unchanged"
         )
     draft = pushes.admitted(PushRules(ctx.settings), fields, "", scope)
     if (draft.entry_time, draft.event_time) == (entry.entry_time, entry.event_time):

@@ -39,10 +39,7 @@ def quick_spans(clock: Clock) -> dict[str, str]:
     this, last = (
         ("this shift", "since previous shift")
         if has_plan
-        else (
-            "today",
-            "since yesterday",
-        )
+        else ("today", "since yesterday")
     )
     begun = {"last 7 d": clock.now - _WEEK}
     for name, before in ((this, 0), (last, 1)):

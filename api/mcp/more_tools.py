@@ -217,10 +217,7 @@ _OTHER_NAMES = (
         partial(_get, "/v1/status"),
     ),
     Tool(
-        "classify",
-        "Tell whether a question is one for a logbook.",
-        Classify,
-        _classify,
+        "classify", "Tell whether a question is one for a logbook.", Classify, _classify
     ),
     Tool("why_not", "Say why a search did not find an entry.", WhyNot, _why_not),
 )

@@ -55,9 +55,7 @@ class RestCalls:
         }
         peer = (request.client.host, request.client.port) if request.client else None
         transport = httpx2.ASGITransport(
-            app,
-            raise_app_exceptions=False,
-            client=peer or ("unknown", 0),
+            app, raise_app_exceptions=False, client=peer or ("unknown", 0)
         )
         base = app.state.settings.base_path
         return cls(

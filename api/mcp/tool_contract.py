@@ -27,8 +27,7 @@ class Bounded(Arguments):
     """What a tool takes whose result may be long."""
 
     max_chars: Annotated[
-        int,
-        Field(ge=LEAST_CHARS, le=200_000, description="Most of the whole result."),
+        int, Field(ge=LEAST_CHARS, le=200_000, description="Most of the whole result.")
     ] = DEFAULT_CHARS
 
 

@@ -126,7 +126,7 @@ async def search(rest: RestCalls, asked: Search, **controls: Any) -> dict[str, A
             "fields": list(HIT_FIELDS),
             "synthesize": False,
             **controls,
-        },
+        }
     )
     answered = {}
     if found.get("answer") is not None:

@@ -248,10 +248,7 @@ class Telemetry:
                 said = self._said_instead(before, asked.query, details["status"])
                 for word in said:
                     unwritten_words.note_other_words(
-                        conn,
-                        asked.tenant,
-                        before.unwritten,
-                        word,
+                        conn, asked.tenant, before.unwritten, word
                     )
 
     def _exchange(

@@ -83,11 +83,7 @@ _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
         "Rows due for over 10 s that nobody works on.",
         lambda one: one.overdue,
     ),
-    (
-        "logchord_due_leased",
-        "Rows in somebody's hands.",
-        lambda one: one.leased,
-    ),
+    ("logchord_due_leased", "Rows in somebody's hands.", lambda one: one.leased),
     ("logchord_quarantined", "Quarantined rows.", lambda one: one.quarantined),
     (
         "logchord_stage_paused",

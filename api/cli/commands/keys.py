@@ -118,10 +118,7 @@ def revoke(*, key_id: str) -> None:
 @contextmanager
 def _database() -> Iterator[Connection]:
     url = Settings.load(os.environ).require_database_url()
-    with (
-        connect(url, application="keys") as conn,
-        translate_database_errors(),
-    ):
+    with connect(url, application="keys") as conn, translate_database_errors():
         yield conn
 
 

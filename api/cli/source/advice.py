@@ -41,7 +41,7 @@ _NEXT: Mapping[str, str] = {
     "unexpected_shape": f"{_BROWSER}, or name another --adapter.",
 }
 _UNREAD: Mapping[str, str] = {
-    "naive_time": "Say with --timezone which zone its times mean.",
+    "naive_time": "Say with --timezone which zone its times mean."
 }
 _UNREAD_MAPPED: Mapping[str, str] = {
     **_UNREAD,

@@ -11,10 +11,7 @@ _SECONDS_A = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 def ago(seconds: float) -> str:
     """Return an age in the unit in which it is two at least; negative is to come."""
     amount = abs(seconds)
-    unit = next(
-        (one for one, size in _SECONDS_A.items() if amount >= 2 * size),
-        "s",
-    )
+    unit = next((one for one, size in _SECONDS_A.items() if amount >= 2 * size), "s")
     told = f"{amount / _SECONDS_A[unit]:.0f} {unit}"
     return f"{told} ago" if seconds >= 0 else f"in {told}"
 

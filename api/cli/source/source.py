@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 _PATH = "/v1/sources"
 _KINDS = ("tail", "reconcile", "backfill", "reparse")
-_LACKING = (
-    ("quarantined", "quarantined"),
-    ("files_not_fetched", "files not fetched"),
-)
+_LACKING = (("quarantined", "quarantined"), ("files_not_fetched", "files not fetched"))
 _ENDED = frozenset({"done", "partial", "failed"})
 
 

@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
 _DEMO_SOURCES = {
     "operations": {"adapter": "push", "timezone": "Europe/Zurich"},
-    "maintenance": {
-        "adapter": "push",
-        "timezone": "Europe/Zurich",
-        "language": "de",
-    },
+    "maintenance": {"adapter": "push", "timezone": "Europe/Zurich", "language": "de"},
     "beamlines": {"adapter": "push", "timezone": "Europe/Zurich"},
 }
 _MODEL_CODE = """

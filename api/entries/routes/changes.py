@@ -50,8 +50,7 @@ async def list_changes(
     caller: Caller,
     ctx: Ctx,
     after: Annotated[
-        str | None,
-        Query(description="A `next_after`; absent: from the start."),
+        str | None, Query(description="A `next_after`; absent: from the start.")
     ] = None,
     limit: PageSize = 100,
     wait_ms: Annotated[

@@ -249,8 +249,7 @@ class EntryOut(BaseModel):
         " its meaning is that of its beginning alone."
     )
     findings: dict[str, list[dict[str, Any]]] = Field(
-        {},
-        description="What stages found in it, by stage; lists leave it out.",
+        {}, description="What stages found in it, by stage; lists leave it out."
     )
 
 

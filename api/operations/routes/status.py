@@ -123,10 +123,7 @@ async def load_status(
 
 
 def _component(one: Finding, scope: Scope) -> dict[str, Any]:
-    return {
-        "ok": one.ok,
-        **({"technical": one.technical} if scope.is_admin else {}),
-    }
+    return {"ok": one.ok, **({"technical": one.technical} if scope.is_admin else {})}
 
 
 def _overview(ctx: ApiContext, conn: Connection, scope: Scope) -> Overview:

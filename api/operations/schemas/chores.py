@@ -27,7 +27,7 @@ class QueuedOut(ResponseBody):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
-        },
+        }
     )
 
     maintenance_id: UUID = Field(
@@ -45,7 +45,7 @@ class KnowledgeQueuedOut(ResponseBody):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"maintenanceId": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
-        },
+        }
     )
 
     maintenanceId: UUID = Field(  # noqa: N815 - as these routes spell it
@@ -76,7 +76,7 @@ class MaintenanceOut(ResponseBody):
                     "ended_at": None,
                 }
             ]
-        },
+        }
     )
 
     maintenance_id: UUID

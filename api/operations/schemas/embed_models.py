@@ -55,7 +55,7 @@ class EmbedModelOut(ResponseBody):
                     "created_at": "2026-03-02T04:10:00.000Z",
                 }
             ]
-        },
+        }
     )
 
     model: str

@@ -15,7 +15,7 @@ class ClassifyIn(RequestBody):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"query": "What happened last time the injector failed?"}]
-        },
+        }
     )
 
     query: Annotated[str, Field(max_length=10_000)]

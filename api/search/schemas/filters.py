@@ -16,12 +16,7 @@ _PART: JsonDict = {"type": "string", "pattern": r"\S"}
 
 
 def _listed(item: JsonDict) -> JsonDict:
-    return {
-        "type": "array",
-        "items": item,
-        "minItems": 1,
-        "maxItems": _MAX_VALUES,
-    }
+    return {"type": "array", "items": item, "minItems": 1, "maxItems": _MAX_VALUES}
 
 
 def _object(properties: JsonDict) -> JsonDict:

@@ -64,7 +64,7 @@ class AnalyticsIn(RequestBody):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"events": [{"type": "click", "details": {"rank": 2}}]}]
-        },
+        }
     )
 
     events: Annotated[list[SearchEventIn], Field(min_length=1, max_length=50)]

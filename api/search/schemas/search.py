@@ -57,7 +57,7 @@ class SearchRequest(RequestBody):
                 {"query": "RF trip last night", "mode": "hybrid", "limit": 5},
                 {"query": "HCM 03", "mode": "keyword", "filters": {"logbook": "ops"}},
             ]
-        },
+        }
     )
 
     query: str = Field("", description="What is searched for; alias `q`.")
@@ -73,8 +73,7 @@ class SearchRequest(RequestBody):
         description="Results returned, 10 unless set otherwise; alias `max_results`.",
     )
     sort: Sort | None = Field(
-        None,
-        description="relevance, or by time over all that match: newest, oldest.",
+        None, description="relevance, or by time over all that match: newest, oldest."
     )
     filters: dict[str, Any] = Field(
         {},
@@ -110,8 +109,7 @@ class SearchRequest(RequestBody):
         description="Of several parts: compare hits with the whole question.",
     )
     validation_threshold: Share | None = Field(
-        None,
-        description="Cosine to the whole question that a hit of a part must have.",
+        None, description="Cosine to the whole question that a hit of a part must have."
     )
     rerank: Literal["linear", "late", "model"] | StrictBool | None = Field(
         None,

@@ -18,7 +18,7 @@ class SuggestionsIn(RequestBody):
     """Up to ten questions, and the page that offers them."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"queries": ["When did RFC2 last trip?"]}]},
+        json_schema_extra={"examples": [{"queries": ["When did RFC2 last trip?"]}]}
     )
 
     queries: Annotated[list[Query], Field(min_length=1, max_length=10)]

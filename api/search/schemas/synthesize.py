@@ -19,7 +19,7 @@ class SynthesisRequest(RequestBody):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"job_id": "0199f0c2-0000-7000-8000-000000000000"}]
-        },
+        }
     )
 
     job_id: UUID | None = Field(None, description="One's own, once it has ended.")

@@ -40,12 +40,7 @@ def list_runs(
     after = pages.open_id(cursor)
     with connection(ctx.pool) as conn:
         found = run_records.list_runs(
-            conn,
-            scope.tenant,
-            limit=limit + 1,
-            source=source,
-            state=state,
-            after=after,
+            conn, scope.tenant, limit=limit + 1, source=source, state=state, after=after
         )
         queued = run_queue.load_run_queue(conn, found)
     page, next_cursor = pages.close(found)

@@ -70,8 +70,7 @@ def reload_sources(
     ctx: Ctx,
     *,
     confirm_identity: Annotated[
-        bool,
-        Query(description="Also where every record comes as a new entry by it."),
+        bool, Query(description="Also where every record comes as a new entry by it.")
     ] = False,
 ) -> Response:
     """Take over what is said of sources that are pulled; a wrong one stays as it is."""
@@ -133,10 +132,7 @@ def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> R
     with connection(ctx.pool) as conn:
         run_id = admin_actions.ask(conn, tenant, source, asked.kind, wanted)
     log.info(
-        "source_triggered",
-        source=source,
-        kind=asked.kind,
-        subject=caller.scope.subject,
+        "source_triggered", source=source, kind=asked.kind, subject=caller.scope.subject
     )
     _nudge(ctx, source, asked.kind)
     return as_json({"run_id": str(run_id)}, 202)
@@ -189,12 +185,7 @@ def _signed_nudge(ctx: ApiContext, source: str, signature: str, body: bytes) -> 
         # Without a secret the answer is that of a wrong signature.
         secret = Secrets(source).read(name) if name else os.urandom(32).hex()
         admin_actions.nudge(
-            conn,
-            source,
-            secret=secret,
-            signature=signature,
-            body=body,
-            now=time.time(),
+            conn, source, secret=secret, signature=signature, body=body, now=time.time()
         )
     _nudge(ctx, source, run_records.TAIL)
 

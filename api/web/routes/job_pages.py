@@ -68,11 +68,7 @@ async def get_job_page(
     plan = await asyncio.to_thread(_plan_of, ctx, caller, job_id)
     flower = f"http://127.0.0.1:{ctx.settings.flower_port}"
     return rendering.show(
-        *(request, "job.html", body),
-        flower=flower,
-        again=again,
-        plan=plan,
-        **values,
+        *(request, "job.html", body), flower=flower, again=again, plan=plan, **values
     )
 
 
