@@ -173,11 +173,10 @@ class SearchService:
         if self._is_closed:
             raise _closed()
         if self._process != os.getpid():
-            message = (
+            raise ConfigurationError(
                 "This service was made before the process forked, and its connections"
                 " are the parent's: ask get_search_service() for this process's own."
             )
-            raise ConfigurationError(message)
 
 
 async def _cancel_others() -> None:

@@ -65,11 +65,10 @@ def _check(url: str, key: str) -> None:
     except httpx2.InvalidURL:
         is_one = False
     if not is_one:
-        message = f"{url!r} is no address: write it as http://HOST:PORT."
-        raise output.CommandError(message, exit_code=output.USAGE)
+        raise output.UsageError(f"{url!r} is no address: write it as http://HOST:PORT.")
     if not (key.isascii() and key.isprintable()):
         message = "The key holds signs that no key has: was it copied whole and alone?"
-        raise output.CommandError(message, exit_code=output.USAGE)
+        raise output.UsageError(message)
 
 
 def is_here(url: str) -> bool:
@@ -164,7 +163,7 @@ def _another(answer: httpx2.Response) -> output.CommandError:
         message += " The API behind it may be starting: try again."
         return output.CommandError(message, exit_code=output.TRY_AGAIN)
     message += " Name the right address with --url or LOGCHORD_URL."
-    return output.CommandError(message, exit_code=output.USAGE)
+    return output.UsageError(message)
 
 
 def error_of(answer: httpx2.Response) -> output.CommandError:

@@ -41,6 +41,13 @@ class CommandError(click.ClickException):
         click.echo(self.message, file=file or sys.stderr)
 
 
+class UsageError(CommandError):
+    """A command is not written as it has to be."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, exit_code=USAGE)
+
+
 def _is_coloured() -> bool:
     """Tell whether colour is wanted where it can be shown (https://no-color.org)."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from api.cli import output
-from api.cli.output import CommandError
+from api.cli.output import CommandError, UsageError
 from shared.access import keys as stored
 from shared.access.scope import SCOPES
 from shared.postgres.pool import connect, translate_database_errors
@@ -125,8 +125,7 @@ def _database() -> Iterator[Connection]:
 def _refuse_odd_text(*texts: str) -> None:
     for text in texts:
         if not text.isprintable():
-            message = f"{text!r} holds characters that cannot be shown."
-            raise CommandError(message, exit_code=output.USAGE)
+            raise UsageError(f"{text!r} holds characters that cannot be shown.")
 
 
 def _state(row: stored.KeyRow) -> str:

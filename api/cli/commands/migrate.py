@@ -7,7 +7,7 @@ import os
 import click
 
 from api.cli import output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 from shared import migrations
 from shared.migrations import Phase
 from shared.settings.settings import Settings
@@ -39,7 +39,7 @@ def migrate(*, pre: bool, post: bool, dry_run: bool, check: bool) -> int:
 def _phase(*, pre: bool, post: bool) -> Phase | None:
     if pre and post:
         message = "--pre and --post exclude each other; without either both are run."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(message)
     return "pre" if pre else "post" if post else None
 
 

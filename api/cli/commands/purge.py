@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 
 from api.cli import output
-from api.cli.output import CommandError
+from api.cli.output import CommandError, UsageError
 from shared.access import keys
 from shared.enrich.attachments import attachment_states, keep_files
 from shared.enrich.attachments.file_store import open_store
@@ -85,8 +85,7 @@ def _meant(pool: Pool, tenant: str, ref: str) -> Ref:
         raise CommandError(message, exit_code=output.NOT_FOUND)
     if len(found) > 1:
         several = ", ".join(f"{one.source}/{one.external_id}" for one in found)
-        message = f"{ref!r} may be any of: {several}."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(f"{ref!r} may be any of: {several}.")
     return found[0]
 
 

@@ -15,7 +15,7 @@ import click
 
 from api.cli import api_client, output
 from api.cli.entry_input.entry_file import FileEntry, rows
-from api.cli.output import CommandError
+from api.cli.output import CommandError, UsageError
 from shared.ids import uuid7
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def _opened(file: str) -> TextIO:
             file, encoding="utf-8", errors="surrogateescape", newline=""
         )
     except OSError as exc:
-        message = f"{file} cannot be read: {exc.strerror}."
-        raise CommandError(message, exit_code=output.USAGE) from exc
+        raise UsageError(f"{file} cannot be read: {exc.strerror}.") from exc
 
 
 def _limits(client: httpx2.Client) -> _PushLimits:
@@ -116,11 +115,10 @@ def _all_or_nothing(found: list[FileEntry], limits: _PushLimits) -> list[FileEnt
     if bad is not None:
         raise CommandError(f"{bad.place}: {bad.problem} Nothing was sent.")
     if len(found) > limits.entries:
-        message = (
+        raise UsageError(
             f"--atomic sends one batch of at most {limits.entries} entries;"
             f" this file has {len(found)}."
         )
-        raise CommandError(message, exit_code=output.USAGE)
     return found
 
 

@@ -113,8 +113,7 @@ def retry(
     out = output.current()
     asked = _given(source=source, stage=stage, code=code)
     if bool(quarantine_ids) == bool(asked or everything):
-        message = "Name ids, or filters, or --all; not ids and filters."
-        raise output.CommandError(message, exit_code=output.USAGE)
+        raise output.UsageError("Name ids, or filters, or --all; not ids and filters.")
     with api_client.open_client(out) as client:
         if quarantine_ids:
             answers = [

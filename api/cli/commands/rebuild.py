@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from api.cli import follow_chore, output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 from shared.opensearch import rebuild as rebuild_chore
 from shared.opensearch.client import make_client
 from shared.postgres.pool import make_pool
@@ -51,8 +51,7 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
     out = output.current()
     settings = Settings.load(os.environ)
     if make_client(settings) is None:
-        message = "OPENSEARCH_URL is off: there is no index to make anew."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError("OPENSEARCH_URL is off: there is no index to make anew.")
     url = settings.require_database_url()
     with make_pool(url, application="rebuild", size=1) as pool:
         if stop:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from api.cli import follow_chore, output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 from api.operations.schemas.embed_models import embed_model_out
 from shared.embedding.models import model_names
 from shared.embedding.switch import reembed as reembed_chore
@@ -81,7 +81,7 @@ def reembed(
             return _stop(pool, out)
         if model is None:
             message = "Name a model; `logchord models` lists those that have vectors."
-            raise CommandError(message, exit_code=output.USAGE)
+            raise UsageError(message)
         if drop:
             return _drop(pool, out, model_names.resolve_alias(model))
         name = model_names.check_model_name(model, settings)

@@ -79,11 +79,10 @@ def mcp(*, stdio: bool) -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
-        message = (
+        raise output.UsageError(
             "This needs the package mcp: pip install 'logchord[mcp]'. In a container,"
             " see docs/how-to/connect-an-agent.md."
         )
-        raise output.CommandError(message, exit_code=output.USAGE)
     from api.mcp import mcp_server
 
     if stdio:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TextIO
 
-from api.cli import output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 from shared.errors import InvalidRequestError
 from shared.text import door
 
@@ -78,7 +77,7 @@ def _from_document(text: str) -> Iterator[FileEntry]:
     try:
         value = _parsed(text)
     except InvalidRequestError as exc:
-        raise CommandError(exc.message, exit_code=output.USAGE) from exc
+        raise UsageError(exc.message) from exc
     for number, item in enumerate(value if isinstance(value, list) else [value], 1):
         yield from _rows_of(item, f"entry {number}")
 
@@ -103,7 +102,7 @@ def _from_csv(lines: Iterator[str], delimiter: str) -> Iterator[FileEntry]:
     reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
     if "text" not in (reader.fieldnames or ()):
         message = "The first line of a CSV file names its columns; one is `text`."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(message)
     while True:
         try:
             cells = next(reader, None)

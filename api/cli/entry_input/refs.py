@@ -12,7 +12,7 @@ from uuid import UUID
 import httpx2
 
 from api.cli import api_client, output
-from api.cli.output import CommandError
+from api.cli.output import CommandError, UsageError
 
 _REVISION = re.compile(r"/e/.*@([1-9][0-9]{0,9})\Z")
 
@@ -50,8 +50,7 @@ def _paths(client: httpx2.Client, ref: str) -> Iterator[str]:
     items = api_client.call(client, "GET", "/v1/entries", params=asked)["items"]
     if len(items) > 1:
         several = ", ".join(f"{one['source']}/{one['external_id']}" for one in items)
-        message = f"{ref!r} may be any of: {several}."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(f"{ref!r} may be any of: {several}.")
     yield from (f"/v1/entries/{one['entry_id']}" for one in items)
 
 

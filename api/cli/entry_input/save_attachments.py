@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from api.cli import api_client, output
-from api.cli.output import CommandError
+from api.cli.output import CommandError, UsageError
 from api.cli.render.terminal import plain
 
 _MOST_NAME = 120
@@ -45,7 +45,7 @@ def save(client: httpx2.Client, entry: Mapping[str, Any], folder: Path) -> list[
         return [_saved(client, one, folder) for one in listed["items"]]
     except OSError as exc:
         message = f"{folder}: nothing can be saved there ({exc.strerror})."
-        raise CommandError(message, exit_code=output.USAGE) from exc
+        raise UsageError(message) from exc
 
 
 def tell(out: output.Output, files: list[Saved]) -> None:
@@ -84,8 +84,7 @@ def _received(client: httpx2.Client, one: Mapping[str, Any], folder: Path) -> Pa
             with suppress(FileNotFoundError):
                 path.unlink()
     if not is_whole:
-        message = "What came is not what was attached: its checksum differs."
-        raise CommandError(message)
+        raise CommandError("What came is not what was attached: its checksum differs.")
     return path
 
 

@@ -9,7 +9,7 @@ import click
 import httpx2
 
 from api.cli import api_client, await_jobs, event_stream, output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 from api.cli.render.terminal import fact_width, local, plain
 from api.cli.render.text_layout import labelled
 from api.cli.search import absence, agent_turns, debug, sentences
@@ -59,8 +59,7 @@ def ask(
     """Answer the question WORDS from the logbooks, or say why not."""
     out = output.current()
     if not words:
-        message = "Say what to ask: logchord ask why did gate valve 8 close"
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError("Say what to ask: logchord ask why did gate valve 8 close")
     body = {
         "query": " ".join(words),
         "mode": mode,

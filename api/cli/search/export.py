@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from api.cli import api_client, await_jobs, output
-from api.cli.output import CommandError
+from api.cli.output import CommandError, UsageError
 
 if TYPE_CHECKING:
     from api.cli.output import Output
@@ -32,8 +32,7 @@ def write(
         is_degraded = _window(client, form, body)
         return output.DEGRADED if fail_on_degraded and is_degraded else output.DONE
     if form == "md":
-        message = "--export md is a list to be read: leave --exhaustive out."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError("--export md is a list to be read: leave --exhaustive out.")
     # All that match have no limit.
     body = {name: value for name, value in body.items() if name != "limit"}
     end = b""

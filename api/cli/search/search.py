@@ -11,7 +11,7 @@ import httpx2
 from click.core import ParameterSource
 
 from api.cli import api_client, await_jobs, output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 from api.cli.render.terminal import fact_width, plain
 from api.cli.search import agentic, why_not
 from api.cli.search import answer as search_answer
@@ -116,16 +116,15 @@ def search(  # noqa: PLR0913 - one for each option
     narrowed = filters_of(filters) | times_of(since, until)
     if not words and not narrowed:
         message = "Say what to search for, or which --filter, --from or --to it passes."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(message)
     if fields is not None and not out.as_json:
         message = "--fields: add --json, there is no other way to print some fields."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(message)
     earlier = _job_of(words) if as_job else None
     if earlier is not None:
         _refuse_others()
     elif sum(map(bool, (as_job, export, why, plan_alone))) > 1:
-        message = "--job, --export, --plan and --why: ask for one of them."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError("--job, --export, --plan and --why: ask for one of them.")
     body = {
         "query": " ".join(words),
         "mode": mode,
@@ -194,8 +193,7 @@ def _tell(
     if why is None:
         said = None
     elif answer["job_id"] is None:
-        message = "Nothing was asked for: there is no search to ask --why of."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError("Nothing was asked for: there is no search to ask --why of.")
     else:
         said = why_not.fetch_reason(client, answer["job_id"], why)
     if out.as_json:
@@ -227,8 +225,7 @@ def _refuse_others() -> None:
     for param in context.command.params:
         source = context.get_parameter_source(param.name or "")
         if source is ParameterSource.COMMANDLINE and param.name not in _OF_A_JOB:
-            message = f"{param.opts[0]}: a job is shown as it was asked for."
-            raise CommandError(message, exit_code=output.USAGE)
+            raise UsageError(f"{param.opts[0]}: a job is shown as it was asked for.")
 
 
 def _listed(given: str | None) -> list[str]:
@@ -241,8 +238,7 @@ def filters_of(given: tuple[str, ...]) -> dict[str, Any]:
     for one in given:
         name, mark, value = one.partition("=")
         if not mark:
-            message = f"--filter {one}: write it as name=value."
-            raise CommandError(message, exit_code=output.USAGE)
+            raise UsageError(f"--filter {one}: write it as name=value.")
         values.setdefault(name, []).append(value)
     return {name: _value(name, found) for name, found in values.items()}
 

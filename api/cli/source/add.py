@@ -15,7 +15,7 @@ import httpx2
 from pydantic import ValidationError
 
 from api.cli import api_client, output
-from api.cli.output import CommandError
+from api.cli.output import CommandError, UsageError
 from api.cli.render.terminal import plain
 from api.cli.source import advice as source_advice
 from api.cli.source import ages, config_file, given_settings, login
@@ -203,11 +203,10 @@ def _place(address: str, ca_file: str | None) -> dict[str, Any]:
         return {"base_url": address.rstrip("/"), **trusted}
     if "://" in address:
         message = f"{urlsplit(address).scheme} is not asked; http and https are."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(message)
     path = Path(address).expanduser().absolute()
     if _HOST_AND_PORT.match(address) and not path.exists():
-        message = f"The address of a server begins so: http://{address}"
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(f"The address of a server begins so: http://{address}")
     return {"path": str(path)}
 
 
@@ -218,7 +217,7 @@ def _probe(
     try:
         return SourceSettings.model_validate({**place, "auth": login})
     except ValidationError as exc:
-        raise CommandError(_reason(exc), exit_code=output.USAGE) from None
+        raise UsageError(_reason(exc)) from None
 
 
 def _reason(exc: ValidationError) -> str:
@@ -234,12 +233,11 @@ def _is_mapped(found: AdapterGuess, source: dict[str, Any]) -> bool:
         return True
     if not _MAPS.intersection(found.found.asks):
         return False
-    message = (
+    raise UsageError(
         f"This is {found.title}: {plain(found.found.why)}. Say which of them is which"
         " field of an entry, as in --map text=PLACE --map entry_time=PLACE; the rest"
         " becomes metadata. See docs/how-to/add-a-source.md."
     )
-    raise CommandError(message, exit_code=output.USAGE)
 
 
 def _found(
@@ -302,8 +300,7 @@ def _is_there(path: str) -> bool:
 def _ask(asks: bool, question: str, option: str) -> str:  # noqa: FBT001 - a plain fact
     if not asks:
         such = _SUCH_AS.get(option, "")
-        message = f"{question}? Say so with {option}{such}."
-        raise CommandError(message, exit_code=output.USAGE)
+        raise UsageError(f"{question}? Say so with {option}{such}.")
     answer: str = click.prompt(question, err=True)
     return answer.strip()
 
@@ -311,11 +308,10 @@ def _ask(asks: bool, question: str, option: str) -> str:  # noqa: FBT001 - a pla
 def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
     settings = Settings.load(os.environ)
     if name in settings.sources:
-        message = (
+        raise UsageError(
             f"There is a source {name} already. To change it, edit {path}, then"
             " `logchord source reload`; for another logbook choose another --name."
         )
-        raise CommandError(message, exit_code=output.USAGE)
     try:
         validated = SourceSettings.model_validate(source)
     except ValidationError as exc:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from api.cli import output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 from shared.access import keys
 from shared.entries.removal import retention
 from shared.postgres.pool import connection, make_pool
@@ -51,11 +51,10 @@ def _check_removed(pool: Pool, settings: Settings, name: str) -> None:
     with connection(pool) as conn:
         is_asked = source_state.tenant_of(conn, name) is not None
     if is_asked or name in settings.sources:
-        message = (
+        raise UsageError(
             f"{name} is configured, and would bring its entries again: take it out of"
             " the configuration file, then run `logchord source reload`."
         )
-        raise CommandError(message, exit_code=output.USAGE)
 
 
 def _delete(pool: Pool, settings: Settings, tenant: str, name: str) -> int:

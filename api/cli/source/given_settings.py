@@ -6,8 +6,7 @@ import json
 import re
 from typing import Any
 
-from api.cli import output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 
 # A second pair behind the first one.
 _MORE = re.compile(r",\s*[a-z][\w.]*=")
@@ -20,13 +19,12 @@ def read_map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
         field, mark, place = one.partition("=")
         if not (field and mark and place):
             message = f"{one!r} names no field and place; such as text=Description."
-            raise CommandError(message, exit_code=output.USAGE)
+            raise UsageError(message)
         if _MORE.search(place):
-            message = (
+            raise UsageError(
                 f"{one!r} has several pairs, and each --map takes one: such as"
                 " --map text=Description --map entry_time=Opened."
             )
-            raise CommandError(message, exit_code=output.USAGE)
         said.setdefault(field, []).append(place)
     return {field: at[0] if len(at) == 1 else at for field, at in said.items()}
 
@@ -37,10 +35,9 @@ def read_readers(said: tuple[str, ...]) -> dict[str, list[str] | None]:
     for one in said:
         book, _, group = one.rpartition("=")
         if not (book and group):
-            message = (
+            raise UsageError(
                 f"{one!r} names no logbook and group; such as RF=rf-group or RF=*."
             )
-            raise CommandError(message, exit_code=output.USAGE)
         if group == "*":
             found[book] = None
         elif (groups := found.setdefault(book, [])) is not None:
@@ -59,11 +56,10 @@ def set_each(source: dict[str, Any], pairs: tuple[str, ...]) -> None:
             if not isinstance(at, dict):
                 break
         if not (mark and all(name.split(".")) and isinstance(at, dict)):
-            message = (
+            raise UsageError(
                 f"{pair!r} names no setting and value; such as"
                 " args.complete_snapshot=true."
             )
-            raise CommandError(message, exit_code=output.USAGE)
         at[last] = _value(text)
 
 

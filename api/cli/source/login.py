@@ -6,19 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from api.cli import output
-from api.cli.output import CommandError
+from api.cli.output import UsageError
 from shared.adapter_contract.contract import AdapterDescriptor
 
 
 def name_secret(user: str | None, secret: str | None) -> str | None:
     """Return the variable or absolute path that holds the password for any process."""
     if (user is None) != (secret is None):
-        message = (
+        raise UsageError(
             "A login is --user, and --secret with the name of a variable or the path"
             " of a file that holds the password: give both."
         )
-        raise CommandError(message, exit_code=output.USAGE)
     return None if secret is None else locate(secret)
 
 

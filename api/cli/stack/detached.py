@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 import psutil
 
-from api.cli.output import USAGE, CommandError
+from api.cli.output import CommandError, UsageError
 from api.cli.stack import welcome
 from local import stack
 from local.place import StackFolders
@@ -32,7 +32,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
     pid = stack.running_pid(home)
     if pid is not None:
         message = f"A stack runs in {home} already (process {pid}); see `status`."
-        raise CommandError(message, exit_code=USAGE)
+        raise UsageError(message)
     StackFolders(home, Settings.load(environ).cache).make()
     (home / "run" / "startup.json").unlink(missing_ok=True)
     log = home / "logs" / "up.log"

@@ -14,7 +14,7 @@ import click
 import httpx2
 
 from api.cli import api_client
-from api.cli.output import USAGE, CommandError
+from api.cli.output import CommandError, UsageError
 from api.cli.render import log_lines
 from api.cli.stack import first_key, health, welcome
 from api.cli.stack.progress import Steps
@@ -69,7 +69,7 @@ class Start:
         try:
             self._stack.open()
         except AlreadyRunningError as exc:
-            raise CommandError(str(exc), exit_code=USAGE) from exc
+            raise UsageError(str(exc)) from exc
         self._steps.start()
         try:
             self._run()
@@ -222,10 +222,9 @@ def _demo_values(settings: Settings) -> dict[str, Any]:
 def _check_port(port: int, what: str, remedy: str) -> None:
     who = listener(port)
     if who is not None:
-        message = (
+        raise UsageError(
             f"Port {port}, for {what}, is in use by {who}. Stop that, or {remedy}."
         )
-        raise CommandError(message, exit_code=USAGE)
 
 
 def _text(secret: SecretStr | None) -> str | None:

@@ -55,12 +55,10 @@ class AsyncEntries:
         )
         if len(page.items) > 1:
             several = ", ".join(f"{o.source}/{o.external_id}" for o in page.items)
-            message = f"{ref!r} may be any of: {several}."
-            raise InvalidRequestError(message)
+            raise InvalidRequestError(f"{ref!r} may be any of: {several}.")
         for one in page.items:
             return await self._entry(f"/v1/entries/{one.entry_id}", revision)
-        message = f"No entry is called {ref!r}."
-        raise NotFoundError(message)
+        raise NotFoundError(f"No entry is called {ref!r}.")
 
     async def _entry(self, path: str, revision: int | None) -> models.EntryOut:
         if path.startswith("/e/") and revision is not None:

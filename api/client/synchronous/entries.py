@@ -53,12 +53,10 @@ class Entries:
         page = self._link.get(models.EntryPage, "/v1/entries", external_id=ref, limit=2)
         if len(page.items) > 1:
             several = ", ".join(f"{o.source}/{o.external_id}" for o in page.items)
-            message = f"{ref!r} may be any of: {several}."
-            raise InvalidRequestError(message)
+            raise InvalidRequestError(f"{ref!r} may be any of: {several}.")
         for one in page.items:
             return self._entry(f"/v1/entries/{one.entry_id}", revision)
-        message = f"No entry is called {ref!r}."
-        raise NotFoundError(message)
+        raise NotFoundError(f"No entry is called {ref!r}.")
 
     def _entry(self, path: str, revision: int | None) -> models.EntryOut:
         if path.startswith("/e/") and revision is not None:

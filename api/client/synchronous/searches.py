@@ -80,8 +80,7 @@ class Searches(Entries):
                 row = json.loads(line)
             # The last record says whether all are there.
             if row is None or not row.get("complete"):
-                message = f"The file is not complete: {row}."
-                raise UnreachableError(message)
+                raise UnreachableError(f"The file is not complete: {row}.")
 
     def plain_search(self, query: str, **fields: Any) -> models.PlainResponse:
         """Search by the short route: hits, citations and a synthesis, nothing else."""

@@ -55,8 +55,7 @@ Time = Annotated[
 
 def _few_fields(value: Any) -> Any:
     if isinstance(value, dict) and len(value) > MAX_FIELDS:
-        message = f"{len(value)} fields are too many"
-        raise ValueError(message)
+        raise ValueError(f"{len(value)} fields are too many")
     return value
 
 

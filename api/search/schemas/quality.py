@@ -53,8 +53,7 @@ class SearchEventIn(RequestBody):
     @model_validator(mode="after")
     def _is_bounded(self) -> Self:
         if not fits(self.details):
-            message = f"at most {MAX_DETAILS_BYTES} bytes"
-            raise ValueError(message)
+            raise ValueError(f"at most {MAX_DETAILS_BYTES} bytes")
         return self
 
 
