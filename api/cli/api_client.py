@@ -125,6 +125,18 @@ def fetch(
 
 
 @contextmanager
+def stream(
+    client: httpx2.Client, method: str, path: str, **kwargs: Any
+) -> Iterator[httpx2.Response]:
+    """Give an answer as it comes; an error becomes a CommandError."""
+    with client.stream(method, path, **kwargs) as answer:
+        if not answer.is_success:
+            answer.read()
+            raise error_of(answer)
+        yield answer
+
+
+@contextmanager
 def _told_if_slow(client: httpx2.Client) -> Iterator[None]:
     """Tell a person at a terminal that an answer takes long."""
     context = click.get_current_context(silent=True)

@@ -46,10 +46,7 @@ def until_done(client: httpx2.Client, path: str) -> Iterator[Event]:
 
 def _events(client: httpx2.Client, path: str, after: str) -> Iterator[Event]:
     headers = {"Last-Event-ID": after} if after else {}
-    with client.stream("GET", path, headers=headers) as answer:
-        if not answer.is_success:
-            answer.read()
-            raise api_client.error_of(answer)
+    with api_client.stream(client, "GET", path, headers=headers) as answer:
         lines = EventLines()
         for line in answer.iter_lines():
             event = lines.hear(line)

@@ -15,7 +15,7 @@ from shared.suggest import hint
 
 
 class CommandEntry(NamedTuple):
-    """Where a command lives, and its line in the list of commands."""
+    """Where below api.cli a command lives, and its line in the list of commands."""
 
     module: str
     help: str
@@ -24,60 +24,47 @@ class CommandEntry(NamedTuple):
 
 # Importing every command would make `logchord --help` take a second.
 COMMANDS = {
-    "up": CommandEntry(
-        "api.cli.stack.stack", "Start the whole system on this machine."
-    ),
-    "down": CommandEntry("api.cli.stack.stack", "Stop it."),
-    "status": CommandEntry(
-        "api.cli.commands.status", "Say what runs and how far the work is."
-    ),
-    "logs": CommandEntry("api.cli.commands.logs", "Show the log of a process."),
+    "up": CommandEntry("stack.stack", "Start the whole system on this machine."),
+    "down": CommandEntry("stack.stack", "Stop it."),
+    "status": CommandEntry("commands.status", "Say what runs and how far the work is."),
+    "logs": CommandEntry("commands.logs", "Show the log of a process."),
     "doctor": CommandEntry(
-        "api.cli.doctor.doctor", "Name every unmet precondition, and its remedy."
+        "doctor.doctor", "Name every unmet precondition, and its remedy."
     ),
-    "serve": CommandEntry(
-        "api.cli.commands.serve", "Run one process in the foreground."
-    ),
+    "serve": CommandEntry("commands.serve", "Run one process in the foreground."),
     "migrate": CommandEntry(
-        "api.cli.commands.migrate", "Bring the database's schema up to date."
+        "commands.migrate", "Bring the database's schema up to date."
     ),
-    "push": CommandEntry("api.cli.commands.push", "Send entries from a file."),
-    "search": CommandEntry("api.cli.search.search", "Search the logbooks."),
-    "ask": CommandEntry("api.cli.search.ask", "Answer a question from the logbooks."),
-    "show": CommandEntry("api.cli.commands.show", "Show an entry."),
+    "push": CommandEntry("commands.push", "Send entries from a file."),
+    "search": CommandEntry("search.search", "Search the logbooks."),
+    "ask": CommandEntry("search.ask", "Answer a question from the logbooks."),
+    "show": CommandEntry("commands.show", "Show an entry."),
     "thread": CommandEntry(
-        "api.cli.commands.show", "Show what an entry answers, and what answers it."
+        "commands.show", "Show what an entry answers, and what answers it."
     ),
-    "similar": CommandEntry("api.cli.commands.similar", "Show what is like an entry."),
-    "jobs": CommandEntry("api.cli.commands.jobs", "See, watch and end your searches."),
+    "similar": CommandEntry("commands.similar", "Show what is like an entry."),
+    "jobs": CommandEntry("commands.jobs", "See, watch and end your searches."),
     "why-not": CommandEntry(
-        "api.cli.search.why_not", "Say why a search did not return an entry.", "why_not"
+        "search.why_not", "Say why a search did not return an entry.", "why_not"
     ),
     "glossary": CommandEntry(
-        "api.cli.commands.glossary",
-        "Propose, approve and reject what terms are searched as.",
+        "commands.glossary", "Propose, approve and reject what terms are searched as."
     ),
     "saved": CommandEntry(
-        "api.cli.commands.saved", "Be told of new entries that a search finds."
+        "commands.saved", "Be told of new entries that a search finds."
     ),
-    "tokens": CommandEntry(
-        "api.cli.commands.tokens", "Show what becomes of a text, and why."
-    ),
-    "ingest": CommandEntry("api.cli.commands.ingest", "Read sources now."),
-    "source": CommandEntry("api.cli.source.source", "See, check and run the sources."),
+    "tokens": CommandEntry("commands.tokens", "Show what becomes of a text, and why."),
+    "ingest": CommandEntry("commands.ingest", "Read sources now."),
+    "source": CommandEntry("source.source", "See, check and run the sources."),
     "quarantine": CommandEntry(
-        "api.cli.commands.quarantine", "See, release or discard what failed."
+        "commands.quarantine", "See, release or discard what failed."
     ),
-    "rebuild": CommandEntry("api.cli.commands.rebuild", "Make the search index anew."),
-    "models": CommandEntry("api.cli.commands.reembed", "List the embedding models."),
-    "reembed": CommandEntry(
-        "api.cli.commands.reembed", "Embed every entry for another model."
-    ),
-    "purge": CommandEntry("api.cli.commands.purge", "Remove an entry without a trace."),
-    "keys": CommandEntry("api.cli.commands.keys", "Create, list and revoke API keys."),
-    "config": CommandEntry(
-        "api.cli.commands.config", "Show every setting in force, and why."
-    ),
+    "rebuild": CommandEntry("commands.rebuild", "Make the search index anew."),
+    "models": CommandEntry("commands.reembed", "List the embedding models."),
+    "reembed": CommandEntry("commands.reembed", "Embed every entry for another model."),
+    "purge": CommandEntry("commands.purge", "Remove an entry without a trace."),
+    "keys": CommandEntry("commands.keys", "Create, list and revoke API keys."),
+    "config": CommandEntry("commands.config", "Show every setting in force, and why."),
 }
 
 
@@ -95,7 +82,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         entry = COMMANDS[cmd_name]
-        module = importlib.import_module(entry.module)
+        module = importlib.import_module(f"api.cli.{entry.module}")
         command: click.Command = getattr(module, entry.attribute or cmd_name)
         return _with_global_options(command)
 

@@ -78,9 +78,8 @@ def _post(term: str, what: str, expansions: tuple[str, ...]) -> None:
     if what:
         named = {"params": {"expansion": list(expansions)}}
     one = api_client.ask("POST", address, **named)
-    if out.prints_json(one):
-        return
-    _tell(out, one)
+    if not out.prints_json(one):
+        _tell(out, one)
 
 
 def _tell(out: output.Output, one: dict[str, Any]) -> None:

@@ -41,14 +41,11 @@ def _filters(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="At most so many.",
 )
-def list_quarantined(
-    *, source: str | None, stage: str | None, code: str | None, limit: int
-) -> None:
+def list_quarantined(*, limit: int, **filters: str | None) -> None:
     """List what was quarantined, the newest first."""
     out = output.current()
-    asked = _given(source=source, stage=stage, code=code)
     with api_client.open_client(out) as client:
-        found, has_more = api_client.list_items(client, _PATH, asked, limit)
+        found, has_more = api_client.list_items(client, _PATH, _given(filters), limit)
     if out.prints_json(found):
         return
     for one in found:
@@ -103,15 +100,13 @@ def show(*, quarantine_id: str) -> None:
 def retry(
     *,
     quarantine_ids: tuple[str, ...],
-    source: str | None,
-    stage: str | None,
-    code: str | None,
     limit: int | None,
     everything: bool,
+    **filters: str | None,
 ) -> None:
     """Make them due again, by id or by filter; a stage that was paused goes on."""
     out = output.current()
-    asked = _given(source=source, stage=stage, code=code)
+    asked = _given(filters)
     if bool(quarantine_ids) == bool(asked or everything):
         raise output.UsageError("Name ids, or filters, or --all; not ids and filters.")
     with api_client.open_client(out) as client:
@@ -122,29 +117,25 @@ def retry(
             ]
         else:
             answers = _release(client, asked, limit)
-    released = sum(one["released"] for one in answers)
-    resumed = sorted({stage for one in answers for stage in one["resumed"]})
-    still_quarantined = sum(one["still_quarantined"] for one in answers)
-    complete = answers[-1]["complete"]
-    if out.as_json:
-        told = {
-            "released": released,
-            "resumed": resumed,
-            "still_quarantined": still_quarantined,
-        }
-        out.document({**told, "complete": complete})
+    done = {
+        "released": sum(one["released"] for one in answers),
+        "resumed": sorted({stage for one in answers for stage in one["resumed"]}),
+        "still_quarantined": sum(one["still_quarantined"] for one in answers),
+        "complete": answers[-1]["complete"],
+    }
+    if out.prints_json(done):
         return
-    out.data(f"released {released}")
-    if not complete:
+    out.data(f"released {done['released']}")
+    if not done["complete"]:
         out.say("There may be more that the filters name: --limit has ended it here.")
-    if still_quarantined:
+    if still := done["still_quarantined"]:
         out.say(
-            f"{still_quarantined} cannot be read as they were received. What was mended"
+            f"{still} cannot be read as they were received. What was mended"
             " in its source comes with the source's next poll or reconcile, what is"
             " older with `logchord source trigger NAME --kind backfill`; then discard"
             " the old one."
         )
-    for name in resumed:
+    for name in done["resumed"]:
         out.data(f"goes on: {name}")
 
 
@@ -178,8 +169,8 @@ def _release(
             return answers
 
 
-def _given(**values: str | None) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _given(filters: dict[str, str | None]) -> dict[str, Any]:
+    return {name: value for name, value in filters.items() if value is not None}
 
 
 def _address(quarantine_id: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -63,12 +63,10 @@ def models() -> int:
 def reembed(
     *,
     model: str | None,
-    activate: bool,
-    force: bool,
-    batch: int,
     stop: bool,
     drop: bool,
     no_wait: bool,
+    **how: Any,
 ) -> int:
     """Embed every entry for another model, beside the one that searches read.
 
@@ -85,9 +83,7 @@ def reembed(
         if drop:
             return _drop(pool, out, model_names.resolve_alias(model))
         name = model_names.check_model_name(model, settings)
-        ask = partial(
-            reembed_chore.ask, model=name, batch=batch, activate=activate, force=force
-        )
+        ask = partial(reembed_chore.ask, model=name, **how)
         now = follow_chore.follow(
             pool, out, ask, _WORDS, command="reembed", waits=not no_wait
         )

@@ -96,9 +96,7 @@ def add(*, name: str, query: str, **given: Any) -> None:
 def preview(*, saved_id: str, days: int) -> None:
     """Count the alerts there would have been; nothing is sent."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        path = f"{_PATH}/{saved_id}/preview"
-        found = api_client.call(client, "POST", path, json={"days": days})
+    found = api_client.ask("POST", f"{_PATH}/{saved_id}/preview", json={"days": days})
     if out.prints_json(found):
         return
     out.data(f"{found['would_have_fired']} alerts in {days} days")

@@ -90,10 +90,7 @@ def _received(client: httpx2.Client, one: Mapping[str, Any], folder: Path) -> Pa
 
 def _pieces(client: httpx2.Client, path: str) -> Iterator[bytes]:
     try:
-        with client.stream("GET", path) as answer:
-            if not answer.is_success:
-                answer.read()
-                raise api_client.error_of(answer)
+        with api_client.stream(client, "GET", path) as answer:
             yield from answer.iter_bytes()
     except httpx2.TransportError as exc:
         raise api_client.no_answer(client, exc) from exc

@@ -16,7 +16,7 @@ from api.cli.search import absence, agent_turns, debug, sentences
 from api.cli.search.answer import at_other_times, say_diagnostics
 from api.cli.search.hit import HitLayout, render_hit
 from api.cli.search.question_words import QuestionCommand
-from api.cli.search.search import filters_of, times_of
+from api.cli.search.search import FILTERS, SINCE, UNTIL, filters_of, times_of
 
 # Answered in sentences without being asked to be; what a model words, it words here.
 _ANSWERED = frozenset({"auto", "hybrid", "rag", "agentic", "agent"})
@@ -35,11 +35,9 @@ _ANSWERED = frozenset({"auto", "hybrid", "rag", "agentic", "agent"})
     default=None,
     help="Whether a model words it; else where one is set up for questions.",
 )
-@click.option(
-    "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
-)
-@click.option("--from", "since", help="Written from then on: 2024-06, yesterday.")
-@click.option("--to", "until", help="Written up to the end of it.")
+@FILTERS
+@SINCE
+@UNTIL
 @click.option(
     "--debug",
     "debugs",

@@ -64,13 +64,11 @@ def _window(client: httpx2.Client, form: str, body: dict[str, Any]) -> bool:
 
 
 def _parts(client: httpx2.Client, form: str, body: dict[str, Any]) -> Iterator[bytes]:
+    path, params = "/v1/search/export", {"format": form}
     try:
-        with client.stream(
-            "POST", "/v1/search/export", params={"format": form}, json=body
+        with api_client.stream(
+            client, "POST", path, params=params, json=body
         ) as answer:
-            if not answer.is_success:
-                answer.read()
-                raise api_client.error_of(answer)
             yield from answer.iter_bytes()
     except httpx2.TransportError as exc:
         message = (

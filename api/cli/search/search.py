@@ -32,6 +32,14 @@ _OF_A_JOB = frozenset(
     }
 )
 
+FILTERS = click.option(
+    "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
+)
+SINCE = click.option(
+    "--from", "since", help="Written from then on: 2024-06, yesterday."
+)
+UNTIL = click.option("--to", "until", help="Written up to the end of it.")
+
 
 @click.command(cls=QuestionCommand)
 @click.argument("words", nargs=-1)
@@ -53,12 +61,15 @@ _OF_A_JOB = frozenset(
     type=click.Choice(["jsonl", "csv", "md"]),
     help="A file on standard output; with --exhaustive: all of them, whole.",
 )
-@click.option(
-    "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
-)
+@FILTERS
 @click.option("--module", "modules", multiple=True, help="Ask this one; again: both.")
 @click.option("--by-thread", is_flag=True, help="Of a thread its best entry alone.")
-@click.option("--threshold", type=float, help="Leave out what scores less, 0 to 1.")
+@click.option(
+    "--threshold",
+    "min_relevance_score",
+    type=float,
+    help="Leave out what scores less, 0 to 1.",
+)
 @click.option("--strict", is_flag=True, help="Leave out what is doubtful.")
 @click.option(
     "--detail", type=click.Choice(["brief", "full"]), help="Texts of 500 characters."
@@ -76,37 +87,29 @@ _OF_A_JOB = frozenset(
     help="Do not wait, print the job's id; with an id for WORDS: what it found.",
 )
 @click.option("--whole", is_flag=True, hidden=True)
-@click.option("--from", "since", help="Written from then on: 2024-06, yesterday.")
-@click.option("--to", "until", help="Written up to the end of it.")
+@SINCE
+@UNTIL
 @click.option(
     "--fail-on-degraded", is_flag=True, help="Exit 6 if a part of the search failed."
 )
-def search(  # noqa: PLR0913 - one for each option
+def search(  # noqa: PLR0913 - one for each option that is no field of a request
     *,
     words: tuple[str, ...],
-    mode: str,
-    limit: int,
-    sort: str,
     facets: str | None,
-    exhaustive: bool,
     export: str | None,
     filters: tuple[str, ...],
     modules: tuple[str, ...],
     by_thread: bool,
-    threshold: float | None,
-    strict: bool,
-    detail: str | None,
     fields: str | None,
-    max_chars: int | None,
     explain: bool,
     why: str | None,
-    debug: bool,
     plan_alone: bool,
     as_job: bool,
     whole: bool,
     since: str | None,
     until: str | None,
     fail_on_degraded: bool,
+    **asked: Any,
 ) -> int:
     """Search the logbooks for WORDS.
 
@@ -127,20 +130,12 @@ def search(  # noqa: PLR0913 - one for each option
         raise UsageError("--job, --export, --plan and --why: ask for one of them.")
     body = {
         "query": " ".join(words),
-        "mode": mode,
-        "limit": limit,
-        "sort": sort,
         "facets": _listed(facets),
         "filters": narrowed,
-        "exhaustive": exhaustive,
         "modules": list(modules) or None,
         "collapse": "thread" if by_thread else None,
-        "min_relevance_score": threshold,
-        "strict": strict,
-        "detail": detail,
         "fields": None if fields is None else _listed(fields),
-        "max_chars": max_chars,
-        "debug": debug,
+        **asked,
     }
     with api_client.open_client(out) as client:
         if export:
@@ -148,20 +143,17 @@ def search(  # noqa: PLR0913 - one for each option
                 out, client, export, body, fail_on_degraded=fail_on_degraded
             )
         if plan_alone:
-            search_answer.show_plan(
-                out, api_client.call(client, "POST", _PLAN, json=body)
-            )
+            plan = api_client.call(client, "POST", _PLAN, json=body)
+            search_answer.show_plan(out, plan)
             return output.DONE
         if as_job and earlier is None:
             return _submit(out, client, body)
-        answer = (
-            await_jobs.answered(
-                client, api_client.call(client, "POST", _QUERY, json=body)
-            )
-            if earlier is None
-            else await_jobs.response(client, earlier)
-        )
-        if mode == _AGENTIC and answer["method_used"] == _AGENTIC and not why:
+        if earlier is None:
+            reply = api_client.call(client, "POST", _QUERY, json=body)
+            answer = await_jobs.answered(client, reply)
+        else:
+            answer = await_jobs.response(client, earlier)
+        if asked["mode"] == _AGENTIC and answer["method_used"] == _AGENTIC and not why:
             _tell_parts(out, answer, whole=whole)
         else:
             _tell(out, client, answer, explain=explain, why=why)

@@ -112,35 +112,17 @@ def check(*, name: str) -> int:
     show_default=True,
     help="Which.",
 )
-@click.option("--from", "start", help="Only from this time on, as RFC 3339.")
-@click.option("--to", "end", help="Only before this time.")
+@click.option("--from", "from", help="Only from this time on, as RFC 3339.")
+@click.option("--to", "to", help="Only before this time.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many entries.")
 @click.option("--dry-run", is_flag=True, help="Read and count, store nothing.")
 @click.option(
     "--confirm-prune", is_flag=True, help="Delete more than the safety share."
 )
 @click.option("--wait", is_flag=True, help="Wait for its end, and say what it found.")
-def trigger(
-    *,
-    name: str,
-    kind: str,
-    start: str | None,
-    end: str | None,
-    limit: int | None,
-    dry_run: bool,
-    confirm_prune: bool,
-    wait: bool,
-) -> int:
+def trigger(*, name: str, wait: bool, **asked: Any) -> int:
     """Run a source now."""
     out = output.current()
-    asked = {
-        "kind": kind,
-        "from": start,
-        "to": end,
-        "limit": limit,
-        "dry_run": dry_run,
-        "confirm_prune": confirm_prune,
-    }
     body = {key: value for key, value in asked.items() if value is not None}
     with api_client.open_client(out) as client:
         answer = api_client.call(client, "POST", f"{_address(name)}/trigger", json=body)
@@ -201,9 +183,8 @@ def reload_sources(*, confirm_identity: bool) -> int:
 def list_runs(*, name: str, limit: int) -> None:
     """List the runs of a source, the newest first."""
     out = output.current()
-    with api_client.open_client(out) as client:
-        params = {"source": name, "limit": limit}
-        found = api_client.call(client, "GET", "/v1/runs", params=params)["items"]
+    params = {"source": name, "limit": limit}
+    found = api_client.ask("GET", "/v1/runs", params=params)["items"]
     if out.prints_json(found):
         return
     if not found:

@@ -47,7 +47,7 @@ def test_a_word_behind_a_minus_reaches_the_question(
 
 def test_a_value_may_begin_with_a_minus() -> None:
     taken = parsed("--filter", "-x=1", "beam", "--threshold", "-1")
-    assert (taken["filters"], taken["threshold"]) == (("-x=1",), -1.0)
+    assert (taken["filters"], taken["min_relevance_score"]) == (("-x=1",), -1.0)
 
 
 @pytest.mark.parametrize(
