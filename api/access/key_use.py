@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
+from api.server.background_task import BackgroundTask
 from shared.access import keys
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
@@ -15,30 +15,24 @@ log = get_logger()
 WRITE_SECONDS = 60.0
 
 
-class KeyUse:
+class KeyUse(BackgroundTask):
     """Collects which keys were used, and stores that later, outside of requests."""
+
+    name = "key use"
 
     def __init__(self, pool: Pool, *, every_seconds: float = WRITE_SECONDS) -> None:
         self._pool = pool
         self._every = every_seconds
         self._used: set[str] = set()
-        self._task: asyncio.Task[None] | None = None
 
     def note(self, key_id: str) -> None:
         """Remember that a key was used."""
         self._used.add(key_id)
 
-    async def start(self) -> None:
-        """Begin to write."""
-        self._task = asyncio.create_task(self._run(), name="key use")
-
     async def stop(self) -> None:
         """Store the last uses, and end."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            await self._write()
+        await super().stop()
+        await self._write()
 
     async def _run(self) -> None:
         while True:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Collection
 
+from api.server.background_task import BackgroundTask
 from shared.errors import CapacityError, DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
@@ -20,15 +20,16 @@ _SHARE = 20.0
 _MOST_SECONDS = 10.0
 
 
-class Backlog:
+class Backlog(BackgroundTask):
     """How much live work is due, counted every few moments."""
+
+    name = "backlog"
 
     def __init__(self, pool: Pool, that_run: Collection[str], most: int) -> None:
         self._pool = pool
         self._that_run = that_run
         self._most = most
         self._due = 0
-        self._task: asyncio.Task[None] | None = None
 
     def check(self) -> None:
         """Raise 429 `backlog_full` when more is due than the setting allows."""
@@ -38,17 +39,6 @@ class Backlog:
                 code="backlog_full",
                 retry_after_seconds=10,
             )
-
-    async def start(self) -> None:
-        """Begin to count."""
-        self._task = asyncio.create_task(self._run(), name="backlog")
-
-    async def stop(self) -> None:
-        """Stop counting."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
     async def _run(self) -> None:
         while True:

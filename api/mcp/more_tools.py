@@ -170,15 +170,11 @@ async def _changes(rest: RestCalls, asked: Changes) -> dict[str, Any]:
 
 
 async def _get(path: str, rest: RestCalls, _: Arguments) -> dict[str, Any]:
-    found: dict[str, Any] = await rest.call("GET", path)
-    return found
+    return await rest.call("GET", path)
 
 
 async def _classify(rest: RestCalls, asked: Classify) -> dict[str, Any]:
-    found: dict[str, Any] = await rest.call(
-        "POST", "/v1/classify", json={"query": asked.query}
-    )
-    return found
+    return await rest.call("POST", "/v1/classify", json={"query": asked.query})
 
 
 async def _why_not(rest: RestCalls, asked: WhyNot) -> dict[str, Any]:
@@ -187,8 +183,7 @@ async def _why_not(rest: RestCalls, asked: WhyNot) -> dict[str, Any]:
 
 
 async def _create(rest: RestCalls, asked: EntryCreate) -> dict[str, Any]:
-    found: dict[str, Any] = await rest.call("POST", "/v1/entries", json=asked.entry)
-    return found
+    return await rest.call("POST", "/v1/entries", json=asked.entry)
 
 
 _BY_NAME = {one.name: one for one in tools.EIGHT}

@@ -82,14 +82,14 @@ class RestCalls:
 
     async def call(
         self, method: str, path: str, *, json: Any = None, params: Any = None
-    ) -> Any:
+    ) -> dict[str, Any]:
         """Return the body of an answer; an error is raised as REST words it."""
         try:
             answer = await self.client.request(method, path, json=json, params=params)
         except httpx2.TransportError as exc:
             raise ToolError(_no_answer(self.client, exc).body()) from exc
         try:
-            body = answer.json() if answer.content else {}
+            body: dict[str, Any] = answer.json() if answer.content else {}
         except ValueError as exc:
             technical = f"{method} {path} answered {answer.status_code} without JSON"
             raise ToolError(InternalError(technical=technical).body()) from exc
@@ -99,7 +99,7 @@ class RestCalls:
 
     async def search(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a search, also of one that takes long."""
-        found: dict[str, Any] = await self.call("POST", "/v1/search/query", json=body)
+        found = await self.call("POST", "/v1/search/query", json=body)
         while "results" not in found:
             path = f"/v1/search/jobs/{found['job_id']}"
             job = await self.call("GET", path, params={"wait_ms": _LOOK_MS})
@@ -126,22 +126,18 @@ class RestCalls:
 
     async def _found(self, path: str) -> dict[str, Any] | None:
         try:
-            found: dict[str, Any] = await self.call("GET", path)
+            return await self.call("GET", path)
         except ToolError as exc:
             if exc.code != "not_found":
                 raise
             return None
-        return found
 
     async def _found_by_number(self, ref: str) -> dict[str, Any]:
         params = {"external_id": ref, "limit": _FOUND_BY_NAME}
         listed = await self.call("GET", "/v1/entries", params=params)
         items = listed["items"]
         if len(items) == 1:
-            whole: dict[str, Any] = await self.call(
-                "GET", f"/v1/entries/{items[0]['entry_id']}"
-            )
-            return whole
+            return await self.call("GET", f"/v1/entries/{items[0]['entry_id']}")
         message = f"No entry is called {ref[:100]!r}."
         if items:
             several = ", ".join(

@@ -26,11 +26,14 @@ def mark_as_data(value: Any) -> Any:
     """
     if isinstance(value, list):
         return [mark_as_data(one) for one in value]
-    if not isinstance(value, Mapping):
-        return value
+    return mark_fields_as_data(value) if isinstance(value, Mapping) else value
+
+
+def mark_fields_as_data(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields with every text of an entry among them between marks."""
     return {
         name: _fenced(one) if name in _TEXTS else mark_as_data(one)
-        for name, one in value.items()
+        for name, one in fields.items()
     }
 
 

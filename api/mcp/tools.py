@@ -10,7 +10,12 @@ from pydantic import Field
 from api.client.listed_filters import read_filters
 from api.entries import listing
 from api.mcp.rest_calls import RestCalls
-from api.mcp.result_size import count_kept, fence_answer, mark_as_data
+from api.mcp.result_size import (
+    count_kept,
+    fence_answer,
+    mark_as_data,
+    mark_fields_as_data,
+)
 from api.mcp.tool_contract import Arguments, Bounded, Ref, Text, Tool
 from shared.errors import InvalidRequestError
 
@@ -181,8 +186,7 @@ async def get_thread(rest: RestCalls, asked: OfEntry) -> dict[str, Any]:
         for one in thread["entries"]
     ]
     thread.pop("tree", None)
-    told: dict[str, Any] = mark_as_data(thread)
-    return told
+    return mark_fields_as_data(thread)
 
 
 async def browse(rest: RestCalls, asked: Browse) -> dict[str, Any]:
@@ -233,8 +237,7 @@ async def filter_values(rest: RestCalls, asked: FilterValues) -> dict[str, Any]:
     """Return the commonest values of a field."""
     params = {} if asked.prefix is None else {"prefix": asked.prefix}
     path = f"/v1/filter-options/{quote(asked.field, safe='')}"
-    found: dict[str, Any] = await rest.call("GET", path, params=params)
-    return found
+    return await rest.call("GET", path, params=params)
 
 
 async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:
@@ -242,8 +245,7 @@ async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:
     path = f"/v1/search/jobs/{quote(asked.job_id, safe='')}"
     if asked.entry is not None:
         params = {"entry": asked.entry}
-        why: dict[str, Any] = await rest.call("GET", f"{path}/why-not", params=params)
-        return why
+        return await rest.call("GET", f"{path}/why-not", params=params)
     job = await rest.call("GET", path)
     return {
         "job_id": job["job_id"],
@@ -275,10 +277,7 @@ def _branch(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _only(names: Any, values: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = mark_as_data(
-        {name: values[name] for name in names if name in values}
-    )
-    return kept
+    return mark_fields_as_data({one: values[one] for one in names if one in values})
 
 
 EIGHT = (

@@ -10,12 +10,13 @@ import contextlib
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from api.server.background_task import BackgroundTask
 from shared.log import get_logger
 from shared.messaging.redis_link import RedisLink
 from shared.search.jobs import progress, redis_keys
@@ -23,11 +24,22 @@ from shared.search.jobs.progress import ProgressEvent
 
 log = get_logger()
 
+T = TypeVar("T")
+
 # Who begins to watch waits so long for the read that goes on without them.
 BLOCK_MS = 100
 AT_ONCE = 100
 _HEARD_WITHIN_SECONDS = 5.0
 _PAUSE_SECONDS = 0.5
+
+
+async def next_of(queue: asyncio.Queue[T], seconds: float) -> T | None:
+    """Return what comes next in a queue; None if nothing comes in time."""
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            return await queue.get()
+    except TimeoutError:
+        return None
 
 
 @dataclass(eq=False, slots=True)
@@ -41,34 +53,18 @@ class JobWatch:
 
     async def next(self, seconds: float) -> ProgressEvent | None:
         """Return the next event; None if there is none in time."""
-        try:
-            async with asyncio.timeout(max(0.0, seconds)):
-                return await self.told.get()
-        except TimeoutError:
-            return None
+        return await next_of(self.told, seconds)
 
 
-class EventWatch:
+class EventWatch(BackgroundTask):
     """The streams that are watched in this process, and the loop that reads them."""
+
+    name = "event watch"
 
     def __init__(self, connect: Callable[[], redis.asyncio.Redis]) -> None:
         self._connect = connect
         self._watched: set[JobWatch] = set()
         self._is_watched = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """Begin to read."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="event watch")
-
-    async def stop(self) -> None:
-        """Stop reading."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     @contextlib.contextmanager
     def watch(self, job_id: UUID, after: int = 0) -> Iterator[JobWatch]:

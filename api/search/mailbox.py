@@ -18,6 +18,8 @@ from uuid import UUID
 import redis.asyncio
 from redis.exceptions import RedisError, ResponseError
 
+from api.search.event_watch import next_of
+from api.server.background_task import BackgroundTask
 from shared.log import get_logger
 from shared.messaging.redis_link import RedisLink
 from shared.search.jobs import redis_keys
@@ -55,35 +57,20 @@ class Waiter:
 
     async def answer(self, seconds: float) -> tuple[Kind, str] | None:
         """Return the answer, or None when it has not come in time."""
-        try:
-            async with asyncio.timeout(max(0.0, seconds)):
-                return await self._answer.get()
-        except TimeoutError:
-            return None
+        return await next_of(self._answer, seconds)
 
 
-class Mailbox:
-    """The list on which workers tell this process about its jobs."""
+class Mailbox(BackgroundTask):
+    """The list on which workers tell this process about its jobs.
+
+    Messages sent before it listens are not lost: the list keeps them.
+    """
 
     def __init__(self, connect: Callable[[], redis.asyncio.Redis]) -> None:
         self.name = redis_keys.new_mailbox()
         self._connect = connect
         self._waiting: dict[UUID, Waiter] = {}
-        self._task: asyncio.Task[None] | None = None
         self._heard_at = 0.0
-
-    async def start(self) -> None:
-        """Begin to listen; messages sent earlier are not lost, the list keeps them."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="mailbox")
-
-    async def stop(self) -> None:
-        """Stop listening."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     @contextlib.contextmanager
     def wait_for(self, job_id: UUID) -> Iterator[Waiter]:

@@ -19,7 +19,6 @@ from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
 from api.search.schemas.synthesize import SynthesisRequest
 from api.search.unified_search import require_unified_search
 from api.server.camel_model import make_camel_model, spell_in_camel, spell_response
-from api.server.json_response import as_json
 from api.strict_route import StrictRoute, described, strict_router
 
 # FastAPI reads an alias where it reads a name.
@@ -131,7 +130,7 @@ def metrics(
     hours: Annotated[quality.Hours, Query(alias="windowHours")] = 24,
 ) -> Response:
     """Answer as `/v1/search/quality/metrics` does."""
-    return as_json(quality.metrics_of(caller, ctx, hours))
+    return quality.get_metrics(caller, ctx, hours)
 
 
 @router.get("/quality/alerts")
@@ -144,4 +143,4 @@ def alerts(
     hours: Annotated[quality.Hours, Query(alias="windowHours")] = 24,
 ) -> Response:
     """Answer as `/v1/search/quality/alerts` does."""
-    return as_json(quality.alerts_of(caller, ctx, hours))
+    return quality.get_alerts(caller, ctx, hours)

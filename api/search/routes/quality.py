@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Response
 
-from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.schemas.quality import (
     AnalyticsIn,
@@ -100,14 +98,23 @@ def post_feedback(body: FeedbackIn, caller: Caller, ctx: Ctx) -> Response:
 @described("Read how searches fared", QualityMetrics, scope="admin")
 def get_metrics(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
     """Six signals over a window, and what they are shares of."""
-    return as_json(metrics_of(caller, ctx, window_hours))
+    since, until = _window(window_hours)
+    tenant, rules = caller.scope.tenant, _rules(ctx)
+    with connection(ctx.pool) as conn:
+        told = quality_signals.load_metrics(conn, tenant, since, until, rules)
+    return as_json(told)
 
 
 @router.get("/quality/alerts")
 @described("Read where people get stuck", QualityAlerts, scope="admin")
 def get_alerts(caller: Caller, ctx: Ctx, window_hours: Hours = 24) -> Response:
     """Questions whose askers were answered in vain again and again, or gave up."""
-    return as_json(alerts_of(caller, ctx, window_hours))
+    since, until = _window(window_hours)
+    tenant, rules = caller.scope.tenant, _rules(ctx)
+    with connection(ctx.pool) as conn:
+        found = quality_signals.load_alerts(conn, tenant, since, until, rules)
+    items = [dump_fields(QualityAlertOut, one) for one in found[:MOST_ALERTS]]
+    return as_json({"items": items})
 
 
 @router.get("/quality/words")
@@ -121,26 +128,6 @@ def get_words(caller: Caller, ctx: Ctx, window_hours: Hours = 24 * 7) -> Respons
         dump_fields(UnwrittenWordOut, one, device=one.device or None) for one in found
     ]
     return as_json({"items": items})
-
-
-def metrics_of(caller: CallerInfo, ctx: ApiContext, hours: int) -> Mapping[str, Any]:
-    """Return the signals of a facility's last hours."""
-    since, until = _window(hours)
-    with connection(ctx.pool) as conn:
-        return quality_signals.load_metrics(
-            conn, caller.scope.tenant, since, until, _rules(ctx)
-        )
-
-
-def alerts_of(caller: CallerInfo, ctx: ApiContext, hours: int) -> Mapping[str, Any]:
-    """Return the alerts of a facility's last hours."""
-    since, until = _window(hours)
-    with connection(ctx.pool) as conn:
-        found = quality_signals.load_alerts(
-            conn, caller.scope.tenant, since, until, _rules(ctx)
-        )
-    items = [dump_fields(QualityAlertOut, one) for one in found[:MOST_ALERTS]]
-    return {"items": items}
 
 
 def _window(hours: int) -> tuple[datetime, datetime]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from functools import partial
 from typing import Any
 
 from fastapi import Response
@@ -12,8 +11,9 @@ from fastapi import Response
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search.schemas.ambient import dump_ambient
-from api.search.schemas.suggestions import SuggestionsIn, SuggestionsOut
+from api.search.schemas.suggestions import SuggestionOut, SuggestionsIn, SuggestionsOut
 from api.search.unified_search import require_unified_search
+from api.server.body_model import dump_fields
 from api.server.json_response import as_json
 from api.strict_route import described, strict_router
 from shared.log import get_logger
@@ -34,13 +34,6 @@ router = strict_router(
 @described("Tell which questions would be answered with evidence", SuggestionsOut)
 async def post_suggestions(body: SuggestionsIn, caller: Caller, ctx: Ctx) -> Response:
     """Nothing is recorded of it, and nothing carried into a session."""
-    return as_json(await evaluate(body, caller, ctx))
-
-
-async def evaluate(
-    body: SuggestionsIn, caller: CallerInfo, ctx: ApiContext
-) -> dict[str, Any]:
-    """Return the answer to a page that offers questions."""
     approved = await ctx.searches.glossaries.of(caller.scope.tenant)
     await ctx.searches.scores.refresh()
     within = body.scope.model_dump(exclude_defaults=True) if body.scope else {}
@@ -49,25 +42,13 @@ async def evaluate(
     door.check_tree(ambient, "ambient")
     queries = [door.admit(one, "queries") for one in body.queries]
     items = await asyncio.to_thread(
-        partial(
-            ctx.suggestions.evaluate, queries, caller.scope, approved, within, ambient
-        )
+        ctx.suggestions.evaluate, queries, caller.scope, approved, within, ambient
     )
     kinds = sum((one.kinds for one in items), Counter[str]())
     log.info("suggestions_evaluated", queries=len(items))
-    return {
-        "items": [
-            {
-                "query": one.query,
-                "viable": one.viable,
-                "viability_state": one.state,
-                "scope_ready": one.scope_ready,
-                "evidence_count": one.evidence_count,
-            }
-            for one in items
-        ],
-        "coverage": await asyncio.to_thread(_coverage, caller, ctx, kinds),
-    }
+    told = [dump_fields(SuggestionOut, one, viability_state=one.state) for one in items]
+    coverage = await asyncio.to_thread(_coverage, caller, ctx, kinds)
+    return as_json({"items": told, "coverage": coverage})
 
 
 def _coverage(

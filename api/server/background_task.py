@@ -1,0 +1,29 @@
+"""What a process of the API does beside its requests, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+
+class BackgroundTask:
+    """A loop on the event loop of the process."""
+
+    name: str
+    _task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin, unless it has begun."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=self.name)
+
+    async def stop(self) -> None:
+        """End it, and wait for that."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self) -> None:
+        raise NotImplementedError
