@@ -9,8 +9,14 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.config import JsonDict
 
 from shared.times.rfc3339 import timestamp
+
+
+def shown_by(*examples: JsonDict) -> ConfigDict:
+    """Return the configuration of a body that is shown by examples."""
+    return ConfigDict(json_schema_extra={"examples": [*examples]})
 
 
 class RequestBody(BaseModel):

@@ -24,19 +24,9 @@ ROUTERS = (
     *(
         module.router
         for module in (
-            home_page,
-            search_page,
-            entry_page,
-            live_page,
-            digest_page,
-            job_pages,
-            saved_page,
-            source_pages,
-            operation_pages,
-            help_page,
-            login_page,
-            choices,
-            assets,
+            *(home_page, search_page, entry_page, live_page, digest_page, job_pages),
+            *(saved_page, source_pages, operation_pages, help_page, login_page),
+            *(choices, assets),
         )
     ),
 )

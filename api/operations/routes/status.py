@@ -111,15 +111,9 @@ async def load_status(
         ctx.provider.all(kept_seconds=_PROVIDER_KEPT_SECONDS),
         asyncio.to_thread(_known, ctx, caller.scope),
     )
-    components: dict[str, Any] = {
-        name: _component(one, caller.scope) for name, one in found.items()
-    }
-    semantic = {
-        "provider": _component(asked["provider"], caller.scope),
-        **known.pop("semantic"),
-    }
-    told = {"version": VERSION, "components": components, "semantic": semantic}
-    return {**told, **known}, seen
+    components = {name: _component(one, caller.scope) for name, one in found.items()}
+    known["semantic"]["provider"] = _component(asked["provider"], caller.scope)
+    return {"version": VERSION, "components": components, **known}, seen
 
 
 def _component(one: Finding, scope: Scope) -> dict[str, Any]:
@@ -191,10 +185,8 @@ def _known(ctx: ApiContext, scope: Scope) -> tuple[dict[str, Any], Standing]:
     """Return the part of status that Postgres knows, and how all stands."""
     with connection(ctx.pool) as conn:
         seen = _load_standing(ctx, conn, scope)
-        has_pgvector, live = (
-            semantic_preconditions.has_pgvector(conn),
-            vector_tables.find_live_model(conn),
-        )
+        has_pgvector = semantic_preconditions.has_pgvector(conn)
+        live = vector_tables.find_live_model(conn)
         not_embedded = _not_embedded(conn, scope, live)
         todo = migrations.list_pending(conn)
     semantic = Preconditions(
@@ -248,11 +240,9 @@ def _not_embedded(
     """
     if "admin" not in scope.allowed:
         return None
-    return (
-        {}
-        if live is None
-        else not_embedded.count_skipped(conn, live.model, scope.tenant)
-    )
+    if live is None:
+        return {}
+    return not_embedded.count_skipped(conn, live.model, scope.tenant)
 
 
 def _source(one: SourceView, *, admin: bool) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from api.server.body_model import RequestBody, ResponseBody, dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields, shown_by
 from shared.work.chore_records import Maintenance
+
+_ID = "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"
 
 
 class RebuildIn(RequestBody):
@@ -24,11 +26,7 @@ class RebuildIn(RequestBody):
 class QueuedOut(ResponseBody):
     """A chore that is due."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
-        }
-    )
+    model_config = shown_by({"maintenance_id": _ID})
 
     maintenance_id: UUID = Field(
         description="Look at it, or stop it, with /v1/maintenance/{maintenance_id}."
@@ -42,11 +40,7 @@ class KnowledgeIn(RequestBody):
 class KnowledgeQueuedOut(ResponseBody):
     """A chore that is due, as routes below `/v1/advisory-ai/` spell it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"maintenanceId": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
-        }
-    )
+    model_config = shown_by({"maintenanceId": _ID})
 
     maintenanceId: UUID = Field(  # noqa: N815 - as these routes spell it
         description="Look at it, or stop it, with /v1/maintenance/{maintenance_id}."
@@ -56,26 +50,22 @@ class KnowledgeQueuedOut(ResponseBody):
 class MaintenanceOut(ResponseBody):
     """How far a chore of the installation has come."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd",
-                    "kind": "reconcile_index",
-                    "state": "running",
-                    "phase": None,
-                    "done": 41_000,
-                    "total": 120_000,
-                    "per_minute": 246_000.0,
-                    "eta_seconds": 19.3,
-                    "attempts": 1,
-                    "error": None,
-                    "result": None,
-                    "created_at": "2026-03-02T04:10:00.000Z",
-                    "started_at": "2026-03-02T04:10:01.000Z",
-                    "ended_at": None,
-                }
-            ]
+    model_config = shown_by(
+        {
+            "maintenance_id": _ID,
+            "kind": "reconcile_index",
+            "state": "running",
+            "phase": None,
+            "done": 41_000,
+            "total": 120_000,
+            "per_minute": 246_000.0,
+            "eta_seconds": 19.3,
+            "attempts": 1,
+            "error": None,
+            "result": None,
+            "created_at": "2026-03-02T04:10:00.000Z",
+            "started_at": "2026-03-02T04:10:01.000Z",
+            "ended_at": None,
         }
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from api.server.body_model import RequestBody, ResponseBody, dump_fields
+from api.server.body_model import RequestBody, ResponseBody, dump_fields, shown_by
 from shared.embedding.vectors.model_registry import ModelStatus
 
 
@@ -24,12 +24,10 @@ class ReembedIn(RequestBody):
     )
 
 
-class PlannedOut(BaseModel):
+class PlannedOut(ResponseBody):
     """What a re-embedding would do."""
 
-    model_config = ConfigDict(
-        extra="allow", json_schema_extra={"examples": [{"model": "m", "missing": 12}]}
-    )
+    model_config = shown_by({"model": "m", "missing": 12})
 
     model: str
     missing: int = Field(description="Entries without a vector of it, about.")
@@ -38,23 +36,19 @@ class PlannedOut(BaseModel):
 class EmbedModelOut(ResponseBody):
     """A model, and how much of what there is it has a vector of."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "all-MiniLM-L6-v2-int8",
-                    "state": "live",
-                    "active": True,
-                    "dimension": 384,
-                    "table": "knowledge_base_all_minilm_l6_v2_int8",
-                    "rows": 120_400,
-                    "entries": 118_000,
-                    "missing": 0,
-                    "similarity_floor": 0.2,
-                    "languages": ["en"],
-                    "created_at": "2026-03-02T04:10:00.000Z",
-                }
-            ]
+    model_config = shown_by(
+        {
+            "model": "all-MiniLM-L6-v2-int8",
+            "state": "live",
+            "active": True,
+            "dimension": 384,
+            "table": "knowledge_base_all_minilm_l6_v2_int8",
+            "rows": 120_400,
+            "entries": 118_000,
+            "missing": 0,
+            "similarity_floor": 0.2,
+            "languages": ["en"],
+            "created_at": "2026-03-02T04:10:00.000Z",
         }
     )
 

@@ -169,15 +169,9 @@ def paused_out(pause: Pause) -> dict[str, Any]:
 
 def worker_out(one: Process) -> dict[str, Any]:
     """Return one process as it reports itself."""
-    return {
-        "kind": one.kind,
-        "queues": one.queues,
-        "pid": one.pid,
-        "host": one.host,
-        "version": one.version,
-        "since": timestamp(one.since),
-        "stale": one.stale,
-    }
+    names = ("kind", "queues", "pid", "host", "version", "stale")
+    told = {name: getattr(one, name) for name in names}
+    return {**told, "since": timestamp(one.since)}
 
 
 def loop_out(one: LoopState) -> dict[str, Any]:

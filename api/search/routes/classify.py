@@ -8,6 +8,7 @@ from fastapi import Response
 
 from api.context import Ctx, needs
 from api.search.schemas.classify import Classified, ClassifyIn
+from api.server.body_model import dump_fields
 from api.server.json_response import as_json
 from api.strict_route import described, strict_router
 from shared.answers.question.question_class import classify_question
@@ -23,16 +24,9 @@ async def post_classify(body: ClassifyIn, ctx: Ctx) -> Response:
     """Answer by rules alone, without a model; nothing is searched."""
     query = door.admit(body.query, "query")
     found = classify_question(query, ctx.searches.calendar, ctx.searches.facility)
-    return as_json(
-        {
-            "capability": found.capability,
-            "matches": found.matches,
-            "reason": found.reason,
-            "plan": list(found.plan),
-            "context_key": found.context_key,
-            "time_range": found.time_range and _named(*found.time_range),
-        }
-    )
+    named = found.time_range and _named(*found.time_range)
+    plan = list(found.plan)
+    return as_json(dump_fields(Classified, found, plan=plan, time_range=named))
 
 
 def _named(since: str | None, until: str | None) -> dict[str, str | None]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from api.server.body_model import RequestBody
+from api.server.body_model import RequestBody, shown_by
 
 
 class ClassifyIn(RequestBody):
     """A question that nobody has decided about yet."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"query": "What happened last time the injector failed?"}]
-        }
-    )
+    model_config = shown_by({"query": "What happened last time the injector failed?"})
 
     query: Annotated[str, Field(max_length=10_000)]
 

@@ -8,7 +8,6 @@ from uuid import UUID
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     StrictBool,
     StrictFloat,
@@ -16,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from api.server.body_model import RequestBody
+from api.server.body_model import RequestBody, shown_by
 from api.server.field_types import Moment
 from shared.search.quality.feedback import Verdict
 from shared.search.quality.search_events import MAX_DETAILS_BYTES, EventType, fits
@@ -60,11 +59,7 @@ class SearchEventIn(RequestBody):
 class AnalyticsIn(RequestBody):
     """What happened on a page since it told so last."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"events": [{"type": "click", "details": {"rank": 2}}]}]
-        }
-    )
+    model_config = shown_by({"events": [{"type": "click", "details": {"rank": 2}}]})
 
     events: Annotated[list[SearchEventIn], Field(min_length=1, max_length=50)]
 

@@ -14,7 +14,7 @@ from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.facets import Facet
 from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit
 from api.search.schemas.times import SearchTime
-from api.server.body_model import RequestBody, body_model
+from api.server.body_model import RequestBody, body_model, shown_by
 from api.server.field_types import WHOLE, Limit, Share, Whole
 from shared.errors import InvalidRequestError
 from shared.search.query.fault import Fault
@@ -51,13 +51,9 @@ class SearchScope(BaseModel):
 class SearchRequest(RequestBody):
     """A question; everything but `query` is optional."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"query": "RF trip last night", "mode": "hybrid", "limit": 5},
-                {"query": "HCM 03", "mode": "keyword", "filters": {"logbook": "ops"}},
-            ]
-        }
+    model_config = shown_by(
+        {"query": "RF trip last night", "mode": "hybrid", "limit": 5},
+        {"query": "HCM 03", "mode": "keyword", "filters": {"logbook": "ops"}},
     )
 
     query: str = Field("", description="What is searched for; alias `q`.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from api.search.schemas.absence import Coverage
 from api.search.schemas.ambient import Ambient
 from api.search.schemas.search import SearchScope
-from api.server.body_model import RequestBody
+from api.server.body_model import RequestBody, shown_by
 
 Query = Annotated[str, Field(min_length=1, max_length=1000)]
 
@@ -17,9 +17,7 @@ Query = Annotated[str, Field(min_length=1, max_length=1000)]
 class SuggestionsIn(RequestBody):
     """Up to ten questions, and the page that offers them."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"queries": ["When did RFC2 last trip?"]}]}
-    )
+    model_config = shown_by({"queries": ["When did RFC2 last trip?"]})
 
     queries: Annotated[list[Query], Field(min_length=1, max_length=10)]
     scope: SearchScope | None = Field(None, description="What the page is about.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal, Self
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, model_validator
 
-from api.server.body_model import RequestBody
+from api.server.body_model import RequestBody, shown_by
 from shared.errors import InvalidRequestError
 
 MOST_ENTRIES = 20
@@ -16,11 +16,7 @@ MOST_ENTRIES = 20
 class SynthesisRequest(RequestBody):
     """A job that has ended, or a question and the entries that are to answer it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"job_id": "0199f0c2-0000-7000-8000-000000000000"}]
-        }
-    )
+    model_config = shown_by({"job_id": "0199f0c2-0000-7000-8000-000000000000"})
 
     job_id: UUID | None = Field(None, description="One's own, once it has ended.")
     query: str | None = Field(None, min_length=1, description="With `entry_ids`.")
