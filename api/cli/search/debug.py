@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from api.cli.render.text_layout import labelled, padded
-from api.cli.search import words
 
 _BAR, _LEAST_BAR = 40, 12
 _NAME, _PLAN, _NARROW = 12, 20, 60
+# What stands in the plan and is told elsewhere: here, or of a plan alone.
+_APART = frozenset(
+    (
+        *("time", "entities", "terms", "phrases", "tsquery", "opensearch_query"),
+        *("engines", "diagnostics"),
+    )
+)
+# The most terms shown of a pattern; `--json` has all.
+_MOST_TERMS = 20
+_INDENT = 6
+_LATER = "looked up when it is searched for"
 
 
 def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
@@ -28,7 +39,7 @@ def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
     for place, one in enumerate(answer["score_trace"], start=1):
         yield from _score(place, one, whose.get(one["entry_id"], ""), width)
     # Last, for it is the longest.
-    yield from words.queries(answer["plan"], width)
+    yield from _queries(answer["plan"], width)
 
 
 def of_plan(plan: dict[str, Any], width: int) -> Iterator[str]:
@@ -43,17 +54,17 @@ def of_plan(plan: dict[str, Any], width: int) -> Iterator[str]:
         ]
         label, column = f"  {one['branch']}", len("  ") + _NAME + len(" ")
         yield from labelled(label, told, width, column=column).split("\n")
-    yield from words.queries(plan, width)
+    yield from _queries(plan, width)
 
 
 def _plan(plan: dict[str, Any], width: int) -> Iterator[str]:
     yield "plan"
     column = _PLAN if width >= _NARROW else _NAME
     for name, value in sorted(plan.items()):
-        if name in words.APART:
+        if name in _APART:
             continue
         yield from labelled(f"  {name}", _told(value), width, column=column).split("\n")
-    yield from words.lines(plan, width)
+    yield from _words(plan, width)
 
 
 def _score(place: int, one: dict[str, Any], whose: str, width: int) -> Iterator[str]:
@@ -111,3 +122,77 @@ def _told(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(str(one) for one in value) or "none"
     return str(value)
+
+
+def _words(plan: dict[str, Any], width: int) -> Iterator[str]:
+    """Yield the time that was read and what each word became, by language."""
+    yield from _fitting(_plan_facts(plan), width)
+
+
+def _queries(plan: dict[str, Any], width: int) -> Iterator[str]:
+    """Yield what both engines were asked, by language; of OpenSearch it is long."""
+    yield from _fitting(_engine_facts(plan), width)
+
+
+def _fitting(told: Iterator[tuple[str, str | None]], width: int) -> Iterator[str]:
+    for label, text in told:
+        if text is None:
+            yield label
+        else:
+            yield from labelled(f"  {label}", text, width, column=_INDENT).split("\n")
+
+
+def _plan_facts(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    time = plan.get("time") or {"applied": []}
+    for one in time["applied"]:
+        whose = "read from" if time["inferred"] else "given as"
+        ends = f"{one['from'] or '...'} to {one['to'] or '...'}"
+        yield "time", f"{whose} {one['expression']}: {one['field']} {ends}"
+    for one in plan.get("entities", ()):
+        yield "names", f"{one['name']} ({one['kind']}) -> {one['canonical']}"
+    if "terms" not in plan:
+        return
+    yield "words", None
+    for one in plan["terms"]:
+        found = _LATER
+        if one["terms"] is not None:
+            found = _first([*dict.fromkeys([*one["terms"], *one["idents"]])])
+        yield _languages(one), f"{_sign(one)}{one['word']} ({one['how']}) -> {found}"
+    if plan["phrases"] is None:
+        yield "", f"phrases -> {_LATER}"
+    for one in plan["phrases"] or ():
+        places = " ".join(_either(place) for place in one["places"])
+        yield _languages(one), f"{_sign(one)}phrase -> {places}"
+
+
+def _engine_facts(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    if "tsquery" not in plan:
+        return
+    yield "tsquery", None
+    if plan["tsquery"] is None:
+        yield "", _LATER
+        return
+    for one in plan["tsquery"]:
+        yield _languages(one), one["query"]
+    if plan["opensearch_query"]:
+        yield "opensearch_query", None
+        for guard in plan["opensearch_query"]["query"]["bool"]["should"]:
+            yield "", json.dumps(guard, ensure_ascii=False)
+
+
+def _languages(one: dict[str, Any]) -> str:
+    return ", ".join(one["languages"])
+
+
+def _sign(one: dict[str, Any]) -> str:
+    return "-" if one["negated"] else ""
+
+
+def _first(terms: list[str]) -> str:
+    more = len(terms) - _MOST_TERMS
+    told = " | ".join(terms[:_MOST_TERMS]) or "nothing"
+    return f"{told} | {more} more" if more > 0 else told
+
+
+def _either(place: list[str]) -> str:
+    return place[0] if len(place) == 1 else f"({_first(place)})"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import html
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,10 +12,13 @@ from zoneinfo import ZoneInfo
 import click
 
 from api.cli.render.terminal import facility_zone, fact_width, local, plain, text_width
-from api.cli.render.text_layout import cells, joined, labelled, wrapped
-from api.cli.search.passages import marked_lines
+from api.cli.render.text_layout import cells, joined, labelled, spans, wrapped
 
 _INDENT = "    "
+_MAX_CHARACTERS = 400
+_TAGS = re.compile("(</?b>)")
+# Stands between the parts of a long passage where words were left out.
+_LEFT_OUT = " ... "
 
 
 @dataclass(frozen=True)
@@ -89,3 +94,50 @@ def _why(result: dict[str, Any], width: int) -> Iterator[str]:
     yield labelled("raw", raw or "none", width)
     moved = [f"{plain(name)} x {one:.4g}" for name, one in result["factors"].items()]
     yield labelled("factors", moved or "none", width)
+
+
+def marked_lines(highlights: Sequence[str], content: str, width: int) -> list[str]:
+    """Return the marked parts, or the beginning of a passage that has none."""
+    if not highlights:
+        return wrapped(_shortened(content), width)
+    pieces = list(_pieces(highlights))
+    text = "".join(piece for piece, _ in pieces)
+    bold = [is_bold for piece, is_bold in pieces for _ in piece]
+    return [
+        _styled(text[start:end], bold[start:end]) for start, end in spans(text, width)
+    ]
+
+
+def _pieces(highlights: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield the text of the parts, piece by piece, each blank as one space."""
+    is_bold = before_is_blank = False
+    for number, part in enumerate(highlights):
+        if number:
+            yield _LEFT_OUT, False
+            before_is_blank = True
+        for piece in _TAGS.split(part):
+            if _TAGS.fullmatch(piece):
+                is_bold = piece == "<b>"
+                continue
+            text = re.sub(r"\s+", " ", plain(html.unescape(piece)))
+            text = text[1:] if before_is_blank and text[:1] == " " else text
+            if text:
+                before_is_blank = text[-1] == " "
+                yield text, is_bold
+
+
+def _styled(line: str, bold: Sequence[bool]) -> str:
+    runs: list[tuple[str, bool]] = []
+    for char, is_bold in zip(line, bold, strict=True):
+        if runs and runs[-1][1] == is_bold:
+            runs[-1] = (runs[-1][0] + char, is_bold)
+        else:
+            runs.append((char, is_bold))
+    return "".join(click.style(t, bold=True) if b else t for t, b in runs)
+
+
+def _shortened(content: str) -> str:
+    text = " ".join(plain(content).split())
+    if len(text) <= _MAX_CHARACTERS:
+        return text
+    return text[:_MAX_CHARACTERS].rsplit(" ", 1)[0] + " ..."

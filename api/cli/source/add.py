@@ -18,7 +18,7 @@ from api.cli import api_client, output
 from api.cli.output import CommandError, UsageError
 from api.cli.render.terminal import plain
 from api.cli.source import advice as source_advice
-from api.cli.source import ages, config_file, given_settings, login
+from api.cli.source import ages, config_file, given_settings
 from shared import suggest
 from shared.error_codes import Category
 from shared.errors import ConfigurationError, LogchordError
@@ -107,7 +107,7 @@ def add(  # noqa: PLR0913 - one for each option
     asks = not yes and sys.stdin.isatty()
     place = _place(address, ca_file)
     name = name or _name_of(address)
-    secret = login.name_secret(user, secret)
+    secret = given_settings.name_secret(user, secret)
     given = _probe(place, user, secret)
     # As every process finds it, whichever folder it runs in.
     found = _found(
@@ -115,10 +115,10 @@ def add(  # noqa: PLR0913 - one for each option
     )
     descriptor = load_adapter.find_adapter_class(found.adapter).descriptor
     if descriptor.place == "none":
-        place = {"args": {"dsn": login.locate(address)}}
+        place = {"args": {"dsn": given_settings.locate(address)}}
     source = {"adapter": found.adapter, **place, **dict(found.found.settings)}
     if user or secret:
-        source |= login.settings_of(source, descriptor, user, secret)
+        source |= given_settings.login_settings(source, descriptor, user, secret)
     said = {
         "logbooks": list(logbooks),
         "map": given_settings.read_map(places),

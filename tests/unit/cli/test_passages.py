@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.cli.render.text_layout import cells, joined
-from api.cli.search.passages import marked_lines
+from api.cli.search.hit import marked_lines
 
 
 def test_what_was_asked_for_is_bold_also_where_a_line_ends() -> None:
