@@ -11,7 +11,7 @@ import queue
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -38,6 +38,10 @@ _WRITE_MS = 2_000
 _STOP_SECONDS = 3.0
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
     """A question that was answered: whose, in which session, and the answer as JSON."""
@@ -45,10 +49,10 @@ class AskedQuestion:
     tenant: str
     query: str
     session_id: str | None
-    answer: str
-    at: datetime
+    answer: str = ""
     # The way out of the answer before it that led here; None: it was asked anew.
     rescue: str | None = None
+    at: datetime = field(default_factory=_now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,11 @@ class PageAction:
 
     tenant: str
     type: search_events.EventType
-    query: str
     session_id: str | None
-    job_id: UUID | None
-    details: Mapping[str, Detail]
-    at: datetime
+    query: str = ""
+    job_id: UUID | None = None
+    details: Mapping[str, Detail] = field(default_factory=dict)
+    at: datetime = field(default_factory=_now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,34 +99,12 @@ class Telemetry:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def note_answer(
-        self,
-        tenant: str,
-        query: str,
-        session_id: str | None,
-        answer: str,
-        rescue: str | None = None,
-    ) -> None:
-        """Queue an answered question to be noted; drop it if the queue is full."""
-        now = datetime.now(UTC)
-        self._note(AskedQuestion(tenant, query, session_id, answer, now, rescue))
-
-    def expect_job(
-        self,
-        job_id: UUID,
-        tenant: str,
-        query: str,
-        session_id: str | None,
-        rescue: str | None,
-    ) -> None:
+    def expect_job(self, job_id: UUID, asked: AskedQuestion) -> None:
         """Remember whose question a job answers, until somebody looks at its end."""
         if not self.is_on:
             return
-        now = datetime.now(UTC)
         with self._lock:
-            self._jobs[job_id] = AskedQuestion(
-                tenant, query, session_id, "", now, rescue
-            )
+            self._jobs[job_id] = asked
             if len(self._jobs) > MOST_JOBS:
                 self._jobs.popitem(last=False)
 
@@ -131,23 +113,10 @@ class Telemetry:
         with self._lock:
             asked = self._jobs.pop(job_id, None)
         if asked is not None:
-            self._note(replace(asked, answer=answer, at=datetime.now(UTC)))
+            self.note(replace(asked, answer=answer, at=_now()))
 
-    def note_action(
-        self,
-        tenant: str,
-        kind: search_events.EventType,
-        session_id: str | None,
-        *,
-        query: str = "",
-        job_id: UUID | None = None,
-        **details: Detail,
-    ) -> None:
-        """Queue what somebody did on a page to be noted."""
-        now = datetime.now(UTC)
-        self._note(PageAction(tenant, kind, query, session_id, job_id, details, now))
-
-    def _note(self, noted: AskedQuestion | PageAction) -> None:
+    def note(self, noted: AskedQuestion | PageAction) -> None:
+        """Queue what happened to be written; drop it if the queue is full."""
         if not self.is_on:
             return
         with self._lock:

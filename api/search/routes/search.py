@@ -13,6 +13,7 @@ from api.context import Caller, Ctx, needs
 from api.search.schemas.jobs import JobAccepted
 from api.search.schemas.plan import QueryPlan
 from api.search.schemas.search import SearchRequest, SearchResponse
+from api.search.telemetry import AskedQuestion
 from api.search.unified_search import require_unified_search
 from api.server.json_response import as_json
 from api.strict_route import described, strict_router
@@ -54,8 +55,8 @@ async def post_query(
     reply = await ctx.searches.ask(plan, caller, body.wait_ms)
     if isinstance(reply, str):
         # Written when it is answered, and by another thread.
-        tenant = caller.scope.tenant
-        ctx.telemetry.note_answer(tenant, plan.query, body.session_id, reply)
+        whose = (caller.scope.tenant, plan.query, body.session_id)
+        ctx.telemetry.note(AskedQuestion(*whose, reply))
         return Response(reply, media_type="application/json")
     return accepted(request, reply)
 

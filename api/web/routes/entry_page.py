@@ -13,6 +13,7 @@ from api.context import Caller, Ctx, needs
 from api.entries.entry_bodies import MAX_REVISION
 from api.entries.routes.permalink import get_permalink, parse_permalink
 from api.entries.routes.threads import get_thread
+from api.search.telemetry import PageAction
 from api.web import page_visit, rendering
 from api.web.entry_view import load_page
 from api.web.page_route import PageBesideData, page_router
@@ -54,7 +55,7 @@ async def get_entry_page(
         )
     if page_visit.comes_from_search(request, ctx):
         visit = page_visit.find_visit(request)
-        ctx.telemetry.note_action(caller.scope.tenant, "click", visit, query=q)
+        ctx.telemetry.note(PageAction(caller.scope.tenant, "click", visit, q))
     template = "_entry_pane.html" if part else "entry.html"
     text = rendering.render(request, template, entry=entry, body=entry.body)
     return HTMLResponse(text, headers=rendering.HEADERS)

@@ -15,6 +15,7 @@ from api.context import ApiContext, Caller, Ctx, needs
 from api.search import own_jobs
 from api.search.routes.search_again import get_why_not, post_replay
 from api.search.routes.search_jobs import cancel_job, get_job, list_jobs
+from api.search.telemetry import PageAction
 from api.web import answer_card, page_visit, rendering
 from api.web.page_route import page_router, read_form
 from api.web.search_form import SearchForm
@@ -118,9 +119,10 @@ def get_why_not_page(
     named = _name_of(entry, ctx.settings.base_path)
     body = rendering.body_of(get_why_not(job, caller, ctx, named))
     if not rendering.is_twin(request):
-        visit = page_visit.find_visit(request)
-        ctx.telemetry.note_action(
-            caller.scope.tenant, "rescue_action", visit, job_id=job, action="why_not"
+        tenant, visit = caller.scope.tenant, page_visit.find_visit(request)
+        how = {"action": "why_not"}
+        ctx.telemetry.note(
+            PageAction(tenant, "rescue_action", visit, job_id=job, details=how)
         )
     return rendering.show(request, "why_not.html", body, asked=entry, job_id=job)
 

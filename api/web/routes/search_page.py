@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -15,6 +15,7 @@ from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import shift_times
 from api.search.routes.search import fault_of, planned
+from api.search.telemetry import AskedQuestion
 from api.search.unified_search import require_unified_search
 from api.server import errors
 from api.server.json_response import as_json
@@ -147,13 +148,13 @@ async def _ask(asked: _Asked) -> dict[str, Any] | str:
     """Return the answer, or the place of a job that outlasts whoever waits."""
     ctx, scope, request = asked.ctx, asked.caller.scope, asked.request
     reply = await ctx.searches.ask(asked.plan, asked.caller, None)
-    asked_as = (scope.tenant, asked.plan.query, asked.visit)
-    rescue = page_visit.find_rescue(request)
+    whose = (scope.tenant, asked.plan.query, asked.visit)
+    noted = AskedQuestion(*whose, rescue=page_visit.find_rescue(request))
     if isinstance(reply, Job):
-        ctx.telemetry.expect_job(reply.job_id, *asked_as, rescue)
+        ctx.telemetry.expect_job(reply.job_id, noted)
         twin = rendering.TWIN if rendering.is_twin(request) else ""
         return f"{ctx.settings.base_path}/jobs/{reply.job_id}{twin}"
-    ctx.telemetry.note_answer(*asked_as, reply, rescue)
+    ctx.telemetry.note(replace(noted, answer=reply))
     found: dict[str, Any] = json.loads(reply)
     return found
 

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from api.search import telemetry
-from api.search.telemetry import MOST_WAITING, Telemetry
+from api.search.telemetry import MOST_WAITING, AskedQuestion, Telemetry
 from shared.settings.settings import Settings
 from shared.text.facility.facility import Facility
 from tests.support.waiting import until
@@ -46,7 +46,7 @@ def noted(secret: Secret) -> Telemetry:
 
 def note(noted: Telemetry) -> None:
     answer: dict[str, Any] = {"job_id": None, "results": [], "context_answer": None}
-    noted.note_answer("t", "rf trips", None, json.dumps(answer))
+    noted.note(AskedQuestion("t", "rf trips", None, json.dumps(answer)))
 
 
 def test_what_nobody_foresaw_costs_one_answer_and_is_told(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from uuid import UUID
 
 import pytest
 
+from api.search.telemetry import AskedQuestion
 from api.web.routes import search_page
 from shared.access.scope import Scope
 from shared.errors import LogchordError, SearchTimeoutError
@@ -38,8 +40,9 @@ class Telemetry:
     is_on = True
     expected: ClassVar[list[Any]] = []
 
-    def expect_job(self, *told: object) -> None:
-        self.expected[:] = told
+    def expect_job(self, job_id: UUID, asked: AskedQuestion) -> None:
+        whose = (asked.tenant, asked.query, asked.session_id, asked.rescue)
+        self.expected[:] = (job_id, *whose)
 
 
 def asked(

@@ -86,7 +86,7 @@ def shown(
         return searches.plan(question, ANNA)
 
     monkeypatch.setattr(search_page, "planned", planned)
-    telemetry = SimpleNamespace(is_on=False, note_answer=lambda *_: None)
+    telemetry = SimpleNamespace(is_on=False, note=lambda *_: None)
     answer = browse(
         "/search?q=beam&mode=hybrid",
         scope=ANNA,
