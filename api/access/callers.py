@@ -6,7 +6,8 @@ import asyncio
 import ipaddress
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+
+from starlette.requests import Request
 
 from api.access import page_sessions
 from shared.access import keys
@@ -14,11 +15,7 @@ from shared.access.limits import Kind, Limiter, refuse
 from shared.access.scope import Scope
 from shared.errors import AccessError
 from shared.postgres.pool import Pool, connection
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from shared.settings.settings import Settings
+from shared.settings.settings import Settings
 
 # A revoked key works on for as long as this, in each API process.
 CACHE_SECONDS = 2.0

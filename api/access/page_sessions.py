@@ -6,12 +6,10 @@ import hashlib
 import hmac
 import re
 import time
-from typing import TYPE_CHECKING
+
+from starlette.requests import Request
 
 from shared.errors import AccessError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 COOKIE = "logchord_session"
 SECONDS = 12 * 3600

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from starlette.datastructures import QueryParams
 
 from api.entries.schemas.entries import EntryOut
 from shared import suggest
+from shared.entries.reading.read_entries import EntryView
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filters, time_range
 from shared.text import door
-
-if TYPE_CHECKING:
-    from starlette.datastructures import QueryParams
-
-    from shared.entries.reading.read_entries import EntryView
-    from shared.times.calendar import Clock
+from shared.times.calendar import Clock
 
 # Characters of text in one answer: with 100 MB of text the API would take 800 MB.
 MAX_CHARS = 4_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from itertools import chain, repeat
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from api.context import ApiContext
 from api.server import thread_pool
 from shared.embedding.vectors import live_models
 from shared.errors import OpenSearchError
@@ -15,9 +15,6 @@ from shared.opensearch import refresh
 from shared.postgres.pool import connection
 from shared.stages import entry_stages
 from shared.work import backlog
-
-if TYPE_CHECKING:
-    from api.context import ApiContext
 
 log = get_logger()
 

@@ -6,25 +6,19 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
 
 from api.search.admission import Admission, Refusal, caller_of
 from shared.log import get_logger
 from shared.postgres.pool import connect
-from shared.search.export.formats import MEDIA_TYPES
+from shared.search.export.formats import MEDIA_TYPES, Format
 from shared.search.export.stream import Export
-from shared.search.retrieval.module_contract import Ask
-
-if TYPE_CHECKING:
-    from starlette.types import Message, Receive, Scope, Send
-
-    from shared.search.export.formats import Format
-    from shared.search.query.plan import Plan
-    from shared.search.retrieval.module_contract import Lexicon
-    from shared.settings.settings import Settings
+from shared.search.query.plan import Plan
+from shared.search.retrieval.module_contract import Ask, Lexicon
+from shared.settings.settings import Settings
 
 log = get_logger()
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
 from shared.errors import LogchordError
 from shared.glossary import glossary_terms
 from shared.log import get_logger
-from shared.postgres.pool import connection
+from shared.postgres.pool import Pool, connection
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
-    from shared.text.facility.facility import Facility
+from shared.text.facility.facility import Facility
 
 log = get_logger()
 

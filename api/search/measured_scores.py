@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.postgres.pool import connection
+from shared.postgres.pool import Pool, connection
 from shared.search.retrieval import score_scale
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 

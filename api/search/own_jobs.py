@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from api.caller_info import CallerInfo
+from api.context import ApiContext
 from shared.access.scope import Scope
 from shared.errors import CapacityError, NotFoundError
 from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import StoredJob
-
-if TYPE_CHECKING:
-    from api.caller_info import CallerInfo
-    from api.context import ApiContext
 
 log = get_logger()
 

@@ -10,19 +10,17 @@ import json
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from api.search.searches import Searches
+from shared.access.scope import Scope
 from shared.answers.evaluate_suggestion import (
     Suggestion,
     evaluate_suggestion,
     find_readiness,
 )
+from shared.search.query.glossary_expansions import Approved
 from shared.search.query.plan import SearchQuery
-
-if TYPE_CHECKING:
-    from api.search.searches import Searches
-    from shared.access.scope import Scope
-    from shared.search.query.glossary_expansions import Approved
 
 KEPT_SECONDS = 300.0
 MOST_KEPT = 10_000

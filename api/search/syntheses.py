@@ -6,9 +6,12 @@ import asyncio
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from api.caller_info import CallerInfo
+from api.context import ApiContext
+from api.search.event_watch import JobWatch
+from api.search.schemas.synthesize import SynthesisRequest
 from shared.ids import uuid7
 from shared.language_models.chosen_model import Purpose
 from shared.messaging import fan_out
@@ -20,12 +23,6 @@ from shared.search.query.modes import Chosen
 from shared.search.query.plan import Plan, SearchQuery
 from shared.search.query.result_detail import Synthesis, Writer
 from shared.text import door
-
-if TYPE_CHECKING:
-    from api.caller_info import CallerInfo
-    from api.context import ApiContext
-    from api.search.event_watch import JobWatch
-    from api.search.schemas.synthesize import SynthesisRequest
 
 
 @dataclass(frozen=True, slots=True)

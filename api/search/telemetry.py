@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
@@ -23,11 +22,9 @@ from shared.postgres.pool import Pool, connection
 from shared.search.quality import search_events, unwritten_words
 from shared.search.quality.search_events import Detail, EventKeys, SearchEvent
 from shared.search.query import entities
+from shared.settings.settings import Settings
 from shared.text.facility.devices import DEVICE
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
-    from shared.text.facility.facility import Facility
+from shared.text.facility.facility import Facility
 
 log = get_logger()
 

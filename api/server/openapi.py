@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from api.server.errors import ErrorBody
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-
-    from shared.settings.settings import Settings
+from shared.settings.settings import Settings
 
 _SCHEMES = {
     "bearer": {

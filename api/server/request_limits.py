@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders, State
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.server import errors, metrics
 from shared.errors import InvalidRequestError, LogchordError
 from shared.ids import uuid7
 from shared.log import get_logger
 from shared.postgres import request_deadline
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from shared.settings.settings import Settings
+from shared.settings.settings import Settings
 
 log = get_logger()
 

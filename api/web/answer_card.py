@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from api.context import ApiContext
 from api.entries.schemas.attachments import attachment_out
 from api.web.entry_text import anchor_of, anchors
+from shared.access.scope import Scope
 from shared.entries.reading import readable_texts
 from shared.entries.saving import attachment_rows
 from shared.postgres.pool import connection
-
-if TYPE_CHECKING:
-    from api.context import ApiContext
-    from shared.access.scope import Scope
 
 _MARK = re.compile(r"\[#([^\[\]\s]{1,140})\]")
 _END = " .!?:;,"

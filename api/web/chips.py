@@ -9,20 +9,18 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from api.caller_info import CallerInfo
+from api.context import ApiContext
 from api.entries import shift_times
 from api.entries.shift_digest import load_states
 from api.search.unified_search import require_unified_search
+from shared.access.scope import Scope
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres.pool import connection
-
-if TYPE_CHECKING:
-    from api.caller_info import CallerInfo
-    from api.context import ApiContext
-    from shared.access.scope import Scope
 
 log = get_logger()
 

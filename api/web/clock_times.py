@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from zoneinfo import ZoneInfo
 
+from shared.settings.settings import Settings
 from shared.times.rfc3339 import on_clock
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 from uuid import UUID
 
+from api.caller_info import CallerInfo
+from api.context import ApiContext
 from api.entries.entry_bodies import answer
 from api.entries.routes import entries, threads
 from api.entries.routes.permalink import REVISION
@@ -19,10 +21,6 @@ from api.web.entry_text import Piece, Stretch, marked_pieces, split_text
 from shared.entries.reading import read_entries, readable_texts
 from shared.errors import LogchordError
 from shared.postgres.pool import connection
-
-if TYPE_CHECKING:
-    from api.caller_info import CallerInfo
-    from api.context import ApiContext
 
 
 @dataclass(frozen=True, slots=True)

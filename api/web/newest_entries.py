@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from api.caller_info import CallerInfo
+from api.context import ApiContext
 from api.entries.entry_bodies import bodies
 from shared.entries.reading import read_entries
 from shared.postgres.pool import connection
-
-if TYPE_CHECKING:
-    from api.caller_info import CallerInfo
-    from api.context import ApiContext
 
 
 def load_newest(ctx: ApiContext, caller: CallerInfo, most: int) -> dict[str, Any]:

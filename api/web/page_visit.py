@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from fastapi import Request, Response
+from fastapi import Request, Response
 
-    from api.context import ApiContext
+from api.context import ApiContext
 
 # It says nothing of anybody, and is kept as a hash with the facility in it.
 COOKIE = "visit"

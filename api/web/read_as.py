@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from api.web.clock_times import ClockTimes
 from api.web.search_form import SearchForm
 from shared.search.query.entities import find_entities_in_words
 from shared.search.query.modes import AUTO
-
-if TYPE_CHECKING:
-    from api.web.clock_times import ClockTimes
-    from shared.search.query.plan import Plan
-    from shared.text.facility.facility import Facility
+from shared.search.query.plan import Plan
+from shared.text.facility.facility import Facility
 
 _KINDS = {
     "lookup": "words to look up",

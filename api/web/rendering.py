@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
@@ -17,17 +17,15 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from api.access.page_sessions import csrf_token
+from api.context import ApiContext
 from api.search.routes import capabilities
 from api.server.json_response import as_json
 from api.web import template_filters
 from api.web.clock_times import ClockTimes
 from api.web.page_visit import VIA
 from shared.search.pipelines.plan_settings import limits_of
+from shared.settings.settings import Settings
 from shared.version import VERSION
-
-if TYPE_CHECKING:
-    from api.context import ApiContext
-    from shared.settings.settings import Settings
 
 TWIN = ".json"
 THEMES, KEYS = frozenset({"dark", "light"}), frozenset({"on", "off"})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+from starlette.datastructures import QueryParams
 
 from api.search.schemas.search import SearchRequest
 from api.web.page_visit import VIA
@@ -18,9 +20,6 @@ from shared.search.retrieval.search_parameters import (
     check_parameters,
 )
 from shared.text import door
-
-if TYPE_CHECKING:
-    from starlette.datastructures import QueryParams
 
 PAGE_HITS = 10
 # The most pages of one ranked list; a list by time goes on behind them.

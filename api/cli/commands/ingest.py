@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
+import httpx2
 
 from api.cli import api_client, output
 from api.cli.output import CommandError
 from api.cli.source import findings
-
-if TYPE_CHECKING:
-    import httpx2
 
 _ENDED = frozenset({"done", "partial", "failed"})
 _LOOK_SECONDS = 0.5

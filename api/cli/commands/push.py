@@ -9,17 +9,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
+import httpx2
 
 from api.cli import api_client, output
 from api.cli.entry_input.entry_file import FileEntry, rows
 from api.cli.output import CommandError, UsageError
 from shared.ids import uuid7
-
-if TYPE_CHECKING:
-    import httpx2
 
 _STATUSES = ("created", "updated", "unchanged", "rejected")
 _ATTEMPTS = 5

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
+import httpx2
 
 from api.cli import api_client, output
 from api.cli.render.terminal import plain
-
-if TYPE_CHECKING:
-    import httpx2
 
 _PATH = "/v1/quarantine"
 

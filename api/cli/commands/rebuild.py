@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
 from api.cli import follow_chore, output
-from api.cli.output import UsageError
+from api.cli.output import Output, UsageError
 from shared.opensearch import rebuild as rebuild_chore
 from shared.opensearch.client import make_client
-from shared.postgres.pool import make_pool
+from shared.postgres.pool import Pool, make_pool
 from shared.settings.settings import Settings
-
-if TYPE_CHECKING:
-    from api.cli.output import Output
-    from shared.postgres.pool import Pool
-    from shared.work.chore_records import Maintenance
+from shared.work.chore_records import Maintenance
 
 # What each phase is to somebody who waits for it.
 _WORDS = {

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from api.cli import follow_chore, output
-from api.cli.output import UsageError
+from api.cli.output import Output, UsageError
 from api.operations.schemas.embed_models import embed_model_out
 from shared.embedding.models import model_names
 from shared.embedding.switch import reembed as reembed_chore
 from shared.embedding.switch import switch_model
 from shared.embedding.vectors import model_registry
-from shared.postgres.pool import connection, make_pool
+from shared.embedding.vectors.model_registry import ModelStatus
+from shared.postgres.pool import Pool, connection, make_pool
 from shared.settings.settings import Settings
-
-if TYPE_CHECKING:
-    from api.cli.output import Output
-    from shared.embedding.vectors.model_registry import ModelStatus
-    from shared.postgres.pool import Pool
-    from shared.work.chore_records import Maintenance
+from shared.work.chore_records import Maintenance
 
 # What each phase is to somebody who waits for it.
 _WORDS = {

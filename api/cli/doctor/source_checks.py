@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from api.cli.doctor.checks import Check
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
+from shared.settings.settings import Settings
 
 _SERVERS = frozenset({"base_url", "either"})
 

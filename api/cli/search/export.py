@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 
 from api.cli import api_client, await_jobs, output
-from api.cli.output import CommandError, UsageError
-
-if TYPE_CHECKING:
-    from api.cli.output import Output
+from api.cli.output import CommandError, Output, UsageError
 
 _WHOLE = (b'{"complete": true,', b"complete,true,")
 # Longer than the last record of any file that is whole.

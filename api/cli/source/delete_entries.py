@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,13 +10,10 @@ from api.cli import output
 from api.cli.output import UsageError
 from shared.access import keys
 from shared.entries.removal import retention
-from shared.postgres.pool import connection, make_pool
+from shared.postgres.pool import Pool, connection, make_pool
 from shared.settings.settings import Settings
 from shared.sources import source_state
 from shared.stages import entry_stages
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 # The entries of one transaction, few enough that searches and pushes do not wait.
 _AT_ONCE = 500

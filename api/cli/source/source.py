@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
+import httpx2
 
 from api.cli import api_client, output
 from api.cli.render.terminal import plain
 from api.cli.source import ages, findings
 from api.cli.source.add import add
 from api.cli.source.delete_entries import delete_entries
-
-if TYPE_CHECKING:
-    import httpx2
 
 _PATH = "/v1/sources"
 _KINDS = ("tail", "reconcile", "backfill", "reparse")

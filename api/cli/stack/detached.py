@@ -9,19 +9,15 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import psutil
 
-from api.cli.output import CommandError, UsageError
+from api.cli.output import CommandError, Output, UsageError
 from api.cli.stack import welcome
 from local import stack
 from local.place import StackFolders
 from shared.settings.settings import Settings
-
-if TYPE_CHECKING:
-    from api.cli.output import Output
 
 _THIS_PROGRAM = (sys.executable, "-m", "api.cli.main")
 _POLL_SECONDS, _STOP_SECONDS = 0.1, 90.0

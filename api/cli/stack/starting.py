@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import httpx2
+from pydantic import SecretStr
 
 from api.cli import api_client
-from api.cli.output import CommandError, UsageError
+from api.cli.output import CommandError, Output, UsageError
 from api.cli.render import log_lines
 from api.cli.stack import first_key, health, welcome
 from api.cli.stack.progress import Steps
@@ -26,11 +27,6 @@ from shared import migrations
 from shared.embedding.vectors import live_models
 from shared.errors import LogchordError
 from shared.settings.settings import Settings
-
-if TYPE_CHECKING:
-    from pydantic import SecretStr
-
-    from api.cli.output import Output
 
 _DEMO_SOURCES = {
     "operations": {"adapter": "push", "timezone": "Europe/Zurich"},
