@@ -33,7 +33,6 @@ from api.operations.routes import (
     embed_models,
     health,
     quarantine,
-    rebuilds,
     status,
 )
 from api.search.exports import Exports
@@ -84,7 +83,7 @@ _ROUTES = (
     *(search, search_again, plain_search, search_jobs, synthesize, capabilities),
     *(classify, filter_options, similar, suggestions, quality, advisory_ai),
     *(glossary, saved_searches, sources, runs, status, quarantine, chores),
-    *(rebuilds, embed_models, me, health),
+    *(embed_models, me, health),
 )
 
 

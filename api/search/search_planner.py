@@ -19,7 +19,7 @@ from shared.search.pipelines.plan_settings import (
 from shared.search.query import plan as planning
 from shared.search.query.context import ranking_context
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
-from shared.search.query.plan import Plan, PlanLimits, SearchQuery
+from shared.search.query.plan import Plan, SearchQuery
 from shared.search.query.plan_parts import PlanRecord
 from shared.search.retrieval.search_context import make_search_context, no_encoder
 from shared.search.retrieval.search_parameters import check_parameters
@@ -49,7 +49,7 @@ class SearchPlanner:
         encoder: Callable[[str], Encoder] = no_encoder,
         cross_encoder: Callable[[], CrossEncoder] | None = None,
     ) -> None:
-        self._limits = limits_of(settings)
+        self.limits = limits_of(settings)
         self._calendar = calendar_of(settings)
         self.facility = facility_of(settings)
         self.context = make_search_context(
@@ -68,11 +68,6 @@ class SearchPlanner:
         )
 
     @property
-    def limits(self) -> PlanLimits:
-        """Return the limits of this installation's plans."""
-        return self._limits
-
-    @property
     def calendar(self) -> Clock:
         """Return the facility's calendar, with the present time."""
         return replace(self._calendar, now=datetime.now(UTC))
@@ -82,9 +77,9 @@ class SearchPlanner:
     ) -> Plan:
         """Return the plan of a question, or refuse it."""
         clock = self.calendar
-        plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
+        plan = planning.make_plan(question, scope, self.limits, clock, self.facility)
         asked = {plan.method, *plan.branches}
-        composed = self._limits.pipelines
+        composed = self.limits.pipelines
         taken = pipelines.list_parameters((plan.method, *plan.branches), composed)
         glossary = approved.asked(plan.tree)
         if not asked.isdisjoint(one.name for one in composed):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from api.web.clock_times import ClockTimes
@@ -12,8 +12,11 @@ from api.web.search_form import SearchForm
 from shared.search.query.entities import find_entities_in_words
 from shared.search.query.modes import AUTO
 from shared.search.query.plan import Plan
+from shared.search.results.visible_expansions import FUZZY
 from shared.text.facility.facility import Facility
 
+# As a search says it; the first of several is what most entries have.
+_TAKEN = re.compile(r"`([^`]+)` as ([^,;.]+)")
 _KINDS = {
     "lookup": "words to look up",
     "exact": "exactly these words",
@@ -108,3 +111,19 @@ def without_words(form: SearchForm, words: str) -> Mapping[str, Any] | None:
         return None
     rest = f"{form.q[: found.start()]} {form.q[found.end() :]}"
     return form.changed(q=" ".join(rest.split()))
+
+
+def find_meant(
+    form: SearchForm, diagnostics: Iterable[Mapping[str, Any]]
+) -> SearchForm | None:
+    """Return the question as a search has read it, whose hits are on the page.
+
+    Words of letters alone are read so, and only as what stands in a hit: a device's
+    name or a number is never another's.
+    """
+    said = "".join(one["message"] for one in diagnostics if one["code"] == FUZZY)
+    query = form.q
+    for typed, meant in _TAKEN.findall(said):
+        whole = rf"(?<!\w){re.escape(typed)}(?!\w)"
+        query = meant.join(re.split(whole, query, flags=re.IGNORECASE))
+    return replace(form, q=query, page=1, open="") if query != form.q else None

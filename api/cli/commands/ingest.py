@@ -13,10 +13,8 @@ from api.cli import api_client, output
 from api.cli.output import CommandError
 from api.cli.source import findings
 
-_ENDED = frozenset({"done", "partial", "failed"})
 _LOOK_SECONDS = 0.5
 _SAY_SECONDS = 5.0
-_COUNTED = ("added", "updated", "unchanged", "deleted", "quarantined", "rejected")
 
 
 @click.command()
@@ -109,7 +107,7 @@ def _follow(
     began = told
     while True:
         run: dict[str, Any] = api_client.call(client, "GET", f"/v1/runs/{run_id}")
-        if run["state"] in _ENDED:
+        if run["state"] in findings.ENDED:
             return run
         if time.monotonic() - told >= _SAY_SECONDS:
             told = time.monotonic()
@@ -145,5 +143,4 @@ def _drain(client: httpx2.Client, out: output.Output) -> None:
 def _told(run: dict[str, Any]) -> str:
     if run.get("waiting"):
         return f"queued, {findings.waits(run['waiting'])}"
-    parts = [f"{name} {run[name]}" for name in _COUNTED if run.get(name)]
-    return ", ".join([f"seen {run['seen']}", *parts])
+    return findings.counts(run)

@@ -24,6 +24,9 @@ _ONCE_A_DAY = {
     "index": "seen by comparing its list of ids, once a day",
     "rescan": "seen by reading it again, once a day",
 }
+# A run that goes on no more.
+ENDED = frozenset({"done", "partial", "failed"})
+_COUNTED = ("added", "updated", "unchanged", "deleted", "quarantined", "rejected")
 _REPLIES = {"none": "not told", "title": "told by titles alone"}
 _FILES = {"none": "it has none"}
 _READERS = {"none": "not told", "entry": "told entry by entry", "book": "told by book"}
@@ -61,6 +64,12 @@ def when(time: str, zone: str | None) -> str:
 def _zone(configured: str | None, guess: str | None) -> str:
     told = configured or "said by its times"
     return f"{told}; its times look like {guess}" if guess else told
+
+
+def counts(run: dict[str, Any]) -> str:
+    """Return how many entries a run has seen, and what became of them."""
+    parts = [f"{name} {run[name]}" for name in _COUNTED if run.get(name)]
+    return ", ".join([f"seen {run['seen']}", *parts])
 
 
 def waits(waiting: dict[str, Any]) -> str:

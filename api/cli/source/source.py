@@ -18,7 +18,6 @@ from api.cli.source.delete_entries import delete_entries
 _PATH = "/v1/sources"
 _KINDS = ("tail", "reconcile", "backfill", "reparse")
 _LACKING = (("quarantined", "quarantined"), ("files_not_fetched", "files not fetched"))
-_ENDED = frozenset({"done", "partial", "failed"})
 
 
 @click.group()
@@ -215,7 +214,7 @@ def _operate(name: str, what: str) -> None:
 def _wait(client: httpx2.Client, out: output.Output, run_id: str) -> dict[str, Any]:
     while True:
         run: dict[str, Any] = api_client.call(client, "GET", f"/v1/runs/{run_id}")
-        if run["state"] in _ENDED:
+        if run["state"] in findings.ENDED:
             return run
         out.say(_counts(run))
         time.sleep(1)
@@ -264,11 +263,9 @@ def _standing(one: dict[str, Any]) -> str:
 
 
 def _counts(run: dict[str, Any]) -> str:
-    named = ("added", "updated", "unchanged", "deleted", "quarantined", "rejected")
-    told = ", ".join(f"{name} {run[name]}" for name in named if run.get(name))
-    if run.get("waiting"):
-        return f"{run['state']}: {findings.waits(run['waiting'])}"
-    return f"{run.get('state')}: seen {run.get('seen')}" + (f", {told}" if told else "")
+    waiting = run.get("waiting")
+    told = findings.waits(waiting) if waiting else findings.counts(run)
+    return f"{run['state']}: {told}"
 
 
 def _ago(seconds: float | None) -> str | None:

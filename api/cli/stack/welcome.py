@@ -128,6 +128,4 @@ def load_sample(settings: Settings, steps: Steps) -> None:
 def _holds(client: httpx2.Client, source: str, count: int) -> bool:
     params = {"source": source, "limit": "1"}
     page = api_client.call(client, "GET", "/v1/entries", params=params)
-    total = page["total"]
-    found = total["value"] if isinstance(total, dict) else total
-    return int(found) >= count
+    return int(page["total"]) >= count

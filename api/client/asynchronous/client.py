@@ -32,7 +32,6 @@ class AsyncClient(AsyncSearches, AsyncOperations):
         await self._link.close()
 
     async def __aenter__(self) -> Self:
-        """Use it, and close it behind."""
         return self
 
     async def __aexit__(
@@ -41,5 +40,4 @@ class AsyncClient(AsyncSearches, AsyncOperations):
         exc: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close it."""
         await self.close()

@@ -32,7 +32,6 @@ class Client(Searches, Operations):
         self._link.close()
 
     def __enter__(self) -> Self:
-        """Use it, and close it behind."""
         return self
 
     def __exit__(
@@ -41,5 +40,4 @@ class Client(Searches, Operations):
         exc: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close it."""
         self.close()

@@ -101,5 +101,4 @@ class Job:
         return (self._link.download(path, format=form)).text
 
     def __repr__(self) -> str:
-        """Name the job."""
         return f"{type(self).__name__}({self.job_id!r})"

@@ -6,7 +6,7 @@ from fastapi import Response
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx
-from api.operations.routes.chores import needs_installation
+from api.operations.routes.chores import log_request, needs_installation
 from api.operations.schemas.chores import QueuedOut
 from api.operations.schemas.embed_models import (
     EmbedModelsOut,
@@ -19,10 +19,7 @@ from api.strict_route import described, strict_router
 from shared.embedding.models import model_names
 from shared.embedding.switch import reembed
 from shared.embedding.vectors import model_registry
-from shared.log import get_logger
 from shared.postgres.pool import connection
-
-log = get_logger()
 
 router = strict_router("/v1/embed-models", "operations", needs_installation)
 
@@ -74,11 +71,6 @@ def _ask(
         maintenance_id = reembed.ask(
             conn, model, batch=body.batch, activate=activate, force=body.force
         )
-    log.info(
-        "reembed_asked_for",
-        maintenance_id=str(maintenance_id),
-        model=model,
-        activate=activate,
-        subject=caller.scope.subject,
-    )
+    told = {"model": model, "activate": activate}
+    log_request("reembed_asked_for", maintenance_id, caller, **told)
     return as_json({"maintenance_id": str(maintenance_id)}, 202)

@@ -21,7 +21,6 @@ from api.server import errors
 from api.server.json_response import as_json
 from api.web import answer_card, entry_view, histogram, page_visit, read_as, rendering
 from api.web.chips import find_follow_ups
-from api.web.nearer_words import find_meant
 from api.web.page_route import PageRoute, page_router, read_form
 from api.web.search_form import MOST_PAGES, PAGE_HITS, SearchForm, is_taken
 from shared.errors import LogchordError
@@ -182,7 +181,7 @@ async def _render(asked: _Asked, body: dict[str, Any]) -> str:
         readings=read_as.list_readings(
             form, asked.plan, ctx.searches.facility, rendering.times_of(request)
         ),
-        meant=find_meant(form, body["diagnostics"]),
+        meant=read_as.find_meant(form, body["diagnostics"]),
         spans=shift_times.quick_spans(ctx.searches.calendar),
         words_at=_place_of_words(asked, body),
         opened=opened,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from api.web.nearer_words import find_meant
+from api.web.read_as import find_meant
 from api.web.search_form import SearchForm
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.results.visible_expansions import FUZZY, Became, Way
