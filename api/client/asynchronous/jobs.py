@@ -25,12 +25,12 @@ class AsyncJob:
     def __init__(self, link: AsyncLink, job_id: str) -> None:
         self._link = link
         self.job_id = job_id
+        self._path = f"/v1/search/jobs/{job_id}"
 
     async def state(self, wait_ms: int = 0) -> models.Job:
         """Return the job as it stands, or as it ends within the wait."""
-        path = f"/v1/search/jobs/{self.job_id}"
         wait_ms = min(wait_ms, self._link.most_wait_ms)
-        return await self._link.get(models.Job, path, wait_ms=wait_ms)
+        return await self._link.get(models.Job, self._path, wait_ms=wait_ms)
 
     async def wait(self) -> models.SearchResponse:
         """Return the answer once the job has ended; raise its error if it has none."""
@@ -64,7 +64,7 @@ class AsyncJob:
 
     async def _events(self, after: str) -> AsyncIterator[Event]:
         lines = EventLines()
-        path = f"/v1/search/jobs/{self.job_id}/events"
+        path = f"{self._path}/events"
         headers = {"Accept": "text/event-stream"}
         if after:
             headers["Last-Event-ID"] = after
@@ -76,29 +76,25 @@ class AsyncJob:
 
     def results(self, limit: int | None = None) -> AsyncIterator[models.SearchHit]:
         """Give every hit of the ranked window, page by page."""
-        path = f"/v1/search/jobs/{self.job_id}/results"
-        return self._link.items(models.JobResults, path, limit=limit)
+        return self._link.items(models.JobResults, f"{self._path}/results", limit=limit)
 
     async def cancel(self) -> models.Job:
         """End it with what is in."""
-        path = f"/v1/search/jobs/{self.job_id}"
-        return await self._link.read(models.Job, "DELETE", path)
+        return await self._link.read(models.Job, "DELETE", self._path)
 
     async def replay(self) -> AsyncJob:
         """Ask it again, as it was planned."""
-        path = f"/v1/search/jobs/{self.job_id}/replay"
+        path = f"{self._path}/replay"
         accepted = await self._link.read(models.JobAccepted, "POST", path)
         return AsyncJob(self._link, accepted.job_id)
 
     async def why_not(self, ref: str) -> models.WhyNot:
         """Return why an entry was not found, or at which place it was."""
-        path = f"/v1/search/jobs/{self.job_id}/why-not"
-        return await self._link.get(models.WhyNot, path, entry=ref)
+        return await self._link.get(models.WhyNot, f"{self._path}/why-not", entry=ref)
 
     async def export(self, form: str = "jsonl") -> str:
         """Return the window as a text: `jsonl`, `csv` or `md`."""
-        path = f"/v1/search/jobs/{self.job_id}/export"
-        return (await self._link.download(path, format=form)).text
+        return (await self._link.download(f"{self._path}/export", format=form)).text
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.job_id!r})"

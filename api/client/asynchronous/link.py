@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import httpx2
 
     from api.client.models.model import Model, Page
-    from shared.errors import LogchordError
 
 M = TypeVar("M", bound="Model")
 T = TypeVar("T")
@@ -90,42 +89,18 @@ class AsyncLink:
         path: str,
         *,
         headers: Mapping[str, str] | None = None,
-        params: Mapping[str, Any] | None = None,
         **given: Any,
     ) -> httpx2.Response:
         """Return an answer that is a success, or raise what it says."""
-        left = self._timeout_seconds
-        ends_at = time.monotonic() + left
         sent = dict(headers or {})
         may_repeat = method != "POST" or path in READING
         if not may_repeat and path.startswith(KEYED):
             may_repeat = True
             sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
-        tries = 0
-        while True:
-            tries += 1
-            error: LogchordError
-            try:
-                answer = await self._http.request(
-                    method,
-                    path,
-                    headers=sent,
-                    params=_told(params),
-                    timeout=self._timeout(left, connect=min(left, _CONNECT_SECONDS)),
-                    **given,
-                )
-                if answer.is_success:
-                    return answer
-                after = answer.headers.get("Retry-After")
-                error = read_error(answer.status_code, answer.content, after)
-            except self._failures as exc:
-                error = _unreachable(self._http, exc)
-            left = ends_at - time.monotonic()
-            pause = find_pause(error, tries, left, may_repeat=may_repeat)
-            if pause is None:
-                raise error
-            await asyncio.sleep(pause)
-            left = max(_LEAST_SECONDS, ends_at - time.monotonic())
+        async with self.stream(
+            method, path, headers=sent, is_whole=True, may_repeat=may_repeat, **given
+        ) as answer:
+            return answer
 
     @asynccontextmanager
     async def stream(
@@ -133,35 +108,45 @@ class AsyncLink:
         method: str,
         path: str,
         *,
-        headers: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
-        json: Any = None,
+        is_whole: bool = False,
+        may_repeat: bool = False,
+        **given: Any,
     ) -> AsyncIterator[httpx2.Response]:
-        """Give an answer as it comes; what breaks off raises `UnreachableError`.
+        """Give an answer as it comes, or whole; one that breaks off raises.
 
-        A server that turns the request away is asked again, as for any answer.
+        A server that turns the request away is asked again; one that does not answer,
+        where twice is as once.
         """
-        ends_at = time.monotonic() + self._timeout_seconds
-        tries = 0
+        left = self._timeout_seconds
+        ends_at = time.monotonic() + left
+        tries, has_begun = 0, False
         while True:
             tries += 1
+            if is_whole:
+                connect = min(left, _CONNECT_SECONDS)
+                given["timeout"] = self._timeout(left, connect=connect)
             try:
                 async with self._http.stream(
-                    method, path, headers=headers, params=_told(params), json=json
+                    method, path, params=_told(params), **given
                 ) as answer:
+                    if is_whole or not answer.is_success:
+                        await answer.aread()
                     if answer.is_success:
+                        has_begun = True
                         yield answer
                         return
-                    body = await answer.aread()
+                after = answer.headers.get("Retry-After")
+                error = read_error(answer.status_code, answer.content, after)
             except self._failures as exc:
-                raise _unreachable(self._http, exc) from exc
-            after = answer.headers.get("Retry-After")
-            error = read_error(answer.status_code, body, after)
+                error = _unreachable(self._http, exc)
+                error.__cause__ = exc
             left = ends_at - time.monotonic()
-            pause = find_pause(error, tries, left, may_repeat=False)
-            if pause is None:
+            pause = find_pause(error, tries, left, may_repeat=may_repeat)
+            if has_begun or pause is None:
                 raise error
             await asyncio.sleep(pause)
+            left = max(_LEAST_SECONDS, ends_at - time.monotonic())
 
     async def items(
         self, kind: type[Page[T]], path: str, /, **params: Any
