@@ -115,6 +115,7 @@ async def answer(
 @described(
     "Tell which questions would be answered with evidence",
     make_camel_model(SuggestionsOut),
+    504,
     scope="search",
 )
 async def evaluate(body: CamelSuggestionsIn, caller: Caller, ctx: Ctx) -> Response:

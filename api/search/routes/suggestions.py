@@ -31,7 +31,7 @@ router = strict_router(
 
 
 @router.post("/evaluate")
-@described("Tell which questions would be answered with evidence", SuggestionsOut)
+@described("Tell which questions would be answered with evidence", SuggestionsOut, 504)
 async def post_suggestions(body: SuggestionsIn, caller: Caller, ctx: Ctx) -> Response:
     """Nothing is recorded of it, and nothing carried into a session."""
     approved = await ctx.searches.glossaries.of(caller.scope.tenant)
