@@ -19,13 +19,19 @@ def shown_by(*examples: JsonDict) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [*examples]})
 
 
-class RequestBody(BaseModel):
+class Body(BaseModel):
+    """A body; what its fields are that needs more room is told below them."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class RequestBody(Body):
     """A body that is sent to us; a field that is not known is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class ResponseBody(BaseModel):
+class ResponseBody(Body):
     """A body that may grow; clients ignore what they do not know."""
 
     model_config = ConfigDict(extra="allow")

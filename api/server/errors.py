@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 
 from api.server import body_place
+from api.server.body_model import Body
 from api.server.json_response import as_json
 from shared import suggest
 from shared.errors import (
@@ -34,16 +35,14 @@ ERROR_SCHEMA = "#/components/schemas/ErrorBody"
 COMMON_STATUSES = (400, 401, 403, 405, 413, 415, 422, 429, 431, 500, 503)
 
 
-class ErrorInfo(BaseModel):
+class ErrorInfo(Body):
     """What went wrong, and whether the same request is worth another try."""
 
     id: str = Field(description="Stands in the log.")
     code: str = Field(examples=["validation_failed"])
     category: str = Field(examples=["request"])
-    severity: str = Field(
-        description="RETRIABLE: send it again, backing off. CRITICAL: do not.",
-        examples=["CRITICAL"],
-    )
+    severity: str = Field(examples=["CRITICAL"])
+    """RETRIABLE: send it again, backing off. CRITICAL: do not."""
     retriable: bool
     message: str
     request_id: str | None

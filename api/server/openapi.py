@@ -48,6 +48,11 @@ def _built(app: FastAPI, settings: Settings) -> dict[str, Any]:
         [(ErrorBody, "serialization")], ref_template="#/components/schemas/{model}"
     )
     schemas |= errors["$defs"]
+    for schema in schemas.values():
+        for field in schema.get("properties", {}).values():
+            if "description" in field:
+                # Told below a field it has lines.
+                field["description"] = " ".join(field["description"].split())
     _tell_limits(schemas["EntryIn"]["properties"], settings)
     entries = schemas["EntriesIn"]["properties"]["entries"]
     entries["maxItems"] = settings.max_batch_entries

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from api.server.body_model import dump_fields
+from api.server.body_model import Body, dump_fields
 from shared.entries.reading.inline_images import Shown
 from shared.entries.saving.attachment_rows import Attached
 
 
-class AttachmentOut(BaseModel):
+class AttachmentOut(Body):
     """A file beside an entry."""
 
     attachment_id: UUID
@@ -24,14 +24,12 @@ class AttachmentOut(BaseModel):
     sha256: str | None
     caption: str | None
     text_extracted: bool
-    state: Literal["due", "stored", "linked", "failed"] = Field(
-        description="`linked`: it lies at its source alone, under `url`."
-    )
+    state: Literal["due", "stored", "linked", "failed"]
+    """`linked`: it lies at its source alone, under `url`."""
     url: str | None
     error: dict[str, Any] | None = Field(description="Why it is not here, or not read.")
-    thumbnail: str | None = Field(
-        description="Where a small JPEG of it is; null: it is no picture that is here."
-    )
+    thumbnail: str | None
+    """Where a small JPEG of it is; null: it is no picture that is here."""
 
 
 class InlinePicture(BaseModel):
@@ -41,13 +39,12 @@ class InlinePicture(BaseModel):
     attachment_id: UUID
 
 
-class AttachmentList(BaseModel):
+class AttachmentList(Body):
     """The files of one entry, in its own order."""
 
     items: list[AttachmentOut]
-    inline: list[InlinePicture] = Field(
-        description="Which pictures of the text are files of it, in the text's order."
-    )
+    inline: list[InlinePicture]
+    """Which pictures of the text are files of it, in the text's order."""
     next_cursor: None = None
 
 

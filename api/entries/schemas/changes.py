@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from api.entries.schemas.entries import EntryOut
+from api.server.body_model import Body
 
 
-class ChangeOut(BaseModel):
+class ChangeOut(Body):
     """An entry that is not as it was; the latest of its changes stands for all."""
 
-    change: Literal["created", "edited", "deleted", "access"] = Field(
-        description="`deleted` too for an entry that the caller may not see any more;"
-        " any other may be the first that is heard of it."
-    )
+    change: Literal["created", "edited", "deleted", "access"]
+    """`deleted` too for an entry that the caller may not see any more; any other may be
+    the first that is heard of it."""
     entry_id: UUID
     source_uri: str
     revision: int
@@ -25,11 +25,10 @@ class ChangeOut(BaseModel):
     entry: EntryOut | None = Field(description="As it is now; null when it is gone.")
 
 
-class ChangePage(BaseModel):
+class ChangePage(Body):
     """Changes in an order without gaps, and where to go on."""
 
     items: list[ChangeOut]
-    next_after: str = Field(
-        description="Send it as `after`; it never expires. A place from before a"
-        " backup was restored begins anew."
-    )
+    next_after: str
+    """Send it as `after`; it never expires. A place from before a backup was restored
+    begins anew."""

@@ -8,8 +8,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.server.body_model import Body
 
-class DigestItem(BaseModel):
+
+class DigestItem(Body):
     """An entry, in words of its own."""
 
     entry_id: UUID
@@ -20,9 +22,8 @@ class DigestItem(BaseModel):
     authors: list[str]
     entry_time: datetime
     text: str = Field(description="Its summary, or how it begins.")
-    state: Literal["open", "monitoring", "resolved", "unknown"] | None = Field(
-        description="Of an incident, as its thread tells; null: it is none."
-    )
+    state: Literal["open", "monitoring", "resolved", "unknown"] | None
+    """Of an incident, as its thread tells; null: it is none."""
 
 
 class NamedDevice(BaseModel):

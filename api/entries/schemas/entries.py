@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from api.entries.schemas.attachments import AttachmentOut, attachment_out
-from api.server.body_model import RequestBody, ResponseBody, dump_fields
+from api.server.body_model import Body, RequestBody, ResponseBody, dump_fields
 from shared.adapter_contract.entry import TextFormat
 from shared.entries.identity import permalink, source_uri
 from shared.entries.reading.findings_shown import Digest
@@ -68,13 +68,12 @@ def _both(one: str, many: str) -> JsonDict:
 class LinkIn(RequestBody):
     """Another entry of the same source that this one names; it may come later."""
 
-    kind: Literal["supersedes", "related"] = Field(
-        description="What is superseded is deleted: it must be there to be edited."
-    )
+    kind: Literal["supersedes", "related"]
+    """What is superseded is deleted: it must be there to be edited."""
     external_id: str = Field(min_length=1, max_length=255)
 
 
-class EntryIn(BaseModel):
+class EntryIn(Body):
     """One entry as a program pushes it; any other field is refused."""
 
     model_config = ConfigDict(
@@ -98,41 +97,37 @@ class EntryIn(BaseModel):
     )
 
     source: str = Field("api", min_length=1, max_length=255)
-    external_id: str | None = Field(
-        None, min_length=1, description="The facility's own id; made here if absent."
-    )
+    external_id: str | None = Field(None, min_length=1)
+    """The facility's own id; made here if absent."""
     title: str = ""
     text: str
     text_format: TextFormat = "plain"
     authors: list[Name] | None = Field(None, max_length=100)
     author: Name | None = Field(None, description="One author, instead of `authors`.")
     logbooks: list[Name] | None = Field(None, max_length=100)
-    logbook: Name | None = Field(
-        None, description="One logbook, instead of `logbooks`."
-    )
-    entry_time: Time | None = Field(
-        None, description="RFC 3339; without an offset, in the source's zone."
-    )
+    logbook: Name | None = None
+    """One logbook, instead of `logbooks`."""
+    entry_time: Time | None = None
+    """RFC 3339; without an offset, in the source's zone."""
     event_time: Time | None = None
     kind: Kind = "logbook"
     shift: Name | None = None
     level: Name | None = None
     category: Name | None = None
-    tags: Names = []
-    metadata: dict[str, Any] = {}
-    reply_to: str | None = Field(
-        None, min_length=1, max_length=255, description="External id of the parent."
-    )
+    tags: Names = Field([])
+    metadata: dict[str, Any] = Field({})
+    reply_to: str | None = Field(None, min_length=1, max_length=255)
+    """External id of the parent."""
     links: Annotated[list[LinkIn], FailFast()] = Field(
         [],
         max_length=100,
-        description="At most one `supersedes`; `reply_to` names the parent.",
         json_schema_extra={
             "contains": {"properties": {"kind": {"const": "supersedes"}}},
             "minContains": 0,
             "maxContains": 1,
         },
     )
+    """At most one `supersedes`; `reply_to` names the parent."""
     url: str | None = Field(None, max_length=4000)
     readers: list[Name] | None = Field(None, max_length=1000)
     visible_from: Time | None = None
@@ -194,7 +189,7 @@ class Entity(ResponseBody):
     canonical: str
 
 
-class EntryOut(BaseModel):
+class EntryOut(Body):
     """One entry, as received, with what was made of it."""
 
     entry_id: UUID
@@ -220,9 +215,8 @@ class EntryOut(BaseModel):
     metadata: dict[str, Any]
     entities: list[Entity]
     thread_id: UUID | None
-    reply_to: str | None = Field(
-        description="Its parent's external id, where the caller may see the parent."
-    )
+    reply_to: str | None
+    """Its parent's external id, where the caller may see the parent."""
     links: list[dict[str, Any]]
     attachments: list[AttachmentOut]
     language: str | None
@@ -233,23 +227,19 @@ class EntryOut(BaseModel):
     deleted: bool
     text_flags: list[str]
     stages: dict[str, Literal["done", "due", "leased", "quarantined", "skipped"]]
-    skipped: dict[str, Literal["language", "machine"]] = Field(
-        {}, description="Why a stage had nothing to do, by stage."
-    )
+    skipped: dict[str, Literal["language", "machine"]] = Field({})
+    """Why a stage had nothing to do, by stage."""
     origin: str
-    source_removed: bool = Field(
-        description="Its source is configured no more, or off: it stays as last read."
-    )
+    source_removed: bool
+    """Its source is configured no more, or off: it stays as last read."""
     readers: list[str] | None
     visible_from: datetime | None
-    flags: list[str] = Field(
-        description="What is odd about it: with `text_cut` words at its end are not"
-        " found, with `plain_split` none is found by another form, with `vectors_cut`"
-        " its meaning is that of its beginning alone."
-    )
-    findings: dict[str, list[dict[str, Any]]] = Field(
-        {}, description="What stages found in it, by stage; lists leave it out."
-    )
+    flags: list[str]
+    """What is odd about it: with `text_cut` words at its end are not found, with
+    `plain_split` none is found by another form, with `vectors_cut` its meaning is that
+    of its beginning alone."""
+    findings: dict[str, list[dict[str, Any]]] = Field({})
+    """What stages found in it, by stage; lists leave it out."""
 
 
 class TextsCut(BaseModel):
@@ -259,12 +249,11 @@ class TextsCut(BaseModel):
     chars: int
 
 
-class EntryPage(BaseModel):
+class EntryPage(Body):
     """One page of entries, and how many there are in all."""
 
-    items: list[EntryOut] = Field(
-        description="Texts are cut to 500 characters; one entry is read whole."
-    )
+    items: list[EntryOut]
+    """Texts are cut to 500 characters; one entry is read whole."""
     cut: TextsCut
     next_cursor: str | None
     total: int

@@ -7,17 +7,18 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from api.server.body_model import Body
 
-class PushedEntry(BaseModel):
+
+class PushedEntry(Body):
     """What became of one entry."""
 
     entry_id: UUID
     source_uri: str = Field(examples=["logchord:default/api/OPS-77"])
     revision: int
     status: Literal["created", "updated", "unchanged"]
-    indexed: bool | None = Field(
-        None, description="With `wait_for=index`: whether it can be found already."
-    )
+    indexed: bool | None = None
+    """With `wait_for=index`: whether it can be found already."""
 
 
 class PushedItem(BaseModel):

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from api.entries.schemas.entries import EntryOut
+from api.server.body_model import Body
 
 
 class ThreadLink(BaseModel):
@@ -18,48 +19,41 @@ class ThreadLink(BaseModel):
     entry_id: UUID
 
 
-class TreeNode(BaseModel):
+class TreeNode(Body):
     """One entry in its place, behind what it answers."""
 
     entry_id: UUID
-    parent_id: UUID | None = Field(
-        description="Of a parent that was superseded, what took its place."
-    )
+    parent_id: UUID | None
+    """Of a parent that was superseded, what took its place."""
     depth: int
     links: list[ThreadLink]
 
 
-class TimelineStep(BaseModel):
+class TimelineStep(Body):
     """One step of an incident, in the words of an entry."""
 
     time: datetime
     step: Literal["trip", "cause", "action", "restored", "note"]
     entry_id: UUID
-    quote: str = Field(
-        description="Part of its text, or of its title; without the markup it came in."
-    )
-    time_from: Literal["quote", "beside", "entry"] = Field(
-        description="A time in the quote, or beside it in the text, or the entry's own."
-    )
+    quote: str
+    """Part of its text, or of its title; without the markup it came in."""
+    time_from: Literal["quote", "beside", "entry"]
+    """A time in the quote, or beside it in the text, or the entry's own."""
 
 
-class ThreadOut(BaseModel):
+class ThreadOut(Body):
     """Entries that belong together, oldest first, and what answers what."""
 
     thread_id: UUID | None = Field(description="Null: it stands alone.")
     title: str
-    state: Literal["open", "monitoring", "resolved", "unknown"] = Field(
-        description="As the newest entry has it that says so; unknown: none does."
-    )
-    entries: list[EntryOut] = Field(
-        description="Texts are cut to 500 characters; one entry is read whole."
-    )
+    state: Literal["open", "monitoring", "resolved", "unknown"]
+    """As the newest entry has it that says so; unknown: none does."""
+    entries: list[EntryOut]
+    """Texts are cut to 500 characters; one entry is read whole."""
     tree: list[TreeNode]
-    timeline: list[TimelineStep] = Field(
-        description="Steps that the texts tell of, oldest first."
-    )
-    timeline_complete: bool = Field(
-        description="False: only the newest entries, or the beginnings of long ones,"
-        " were read for state and timeline."
-    )
+    timeline: list[TimelineStep]
+    """Steps that the texts tell of, oldest first."""
+    timeline_complete: bool
+    """False: only the newest entries, or the beginnings of long ones, were read for
+    state and timeline."""
     complete: bool = Field(description="False: there are more than these.")

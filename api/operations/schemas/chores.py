@@ -17,10 +17,8 @@ _ID = "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"
 class RebuildIn(RequestBody):
     """The parts of the index that a rebuild makes anew."""
 
-    full: bool = Field(
-        default=False,
-        description="Have every text read and every vector made anew first.",
-    )
+    full: bool = False
+    """Have every text read and every vector made anew first."""
 
 
 class QueuedOut(ResponseBody):
@@ -28,9 +26,8 @@ class QueuedOut(ResponseBody):
 
     model_config = shown_by({"maintenance_id": _ID})
 
-    maintenance_id: UUID = Field(
-        description="Look at it, or stop it, with /v1/maintenance/{maintenance_id}."
-    )
+    maintenance_id: UUID
+    """Look at it, or stop it, with /v1/maintenance/{maintenance_id}."""
 
 
 class KnowledgeIn(RequestBody):
@@ -72,18 +69,15 @@ class MaintenanceOut(ResponseBody):
     maintenance_id: UUID
     kind: str = Field(examples=["expire", "reconcile_index"])
     state: Literal["queued", "running", "done", "failed", "cancelled"]
-    phase: str | None = Field(
-        description="What it does just now, where it does one thing after another.",
-        examples=["copy", "compare"],
-    )
+    phase: str | None = Field(examples=["copy", "compare"])
+    """What it does just now, where it does one thing after another."""
     done: int = Field(description="Rows or entries gone through so far.")
     total: int | None = Field(description="Null: not known before the end.")
     per_minute: float | None = Field(description="Since its start, waits included.")
     eta_seconds: float | None = Field(description="Null: not known.")
     attempts: int = Field(description="How often a worker has taken it up.")
-    error: dict[str, Any] | None = Field(
-        description="Why it failed or waits, in the shape of every error."
-    )
+    error: dict[str, Any] | None
+    """Why it failed or waits, in the shape of every error."""
     result: dict[str, Any] | None = Field(description="What it came to, once done.")
     created_at: datetime
     started_at: datetime | None

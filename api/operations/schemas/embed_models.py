@@ -13,15 +13,12 @@ from shared.embedding.vectors.model_registry import ModelStatus
 class ReembedIn(RequestBody):
     """How entries are embedded for another model."""
 
-    batch: int = Field(
-        default=128, ge=1, le=1000, description="Entries looked at in one step."
-    )
-    dry_run: bool = Field(
-        default=False, description="Only say how many entries it would embed."
-    )
-    force: bool = Field(
-        default=False, description="Switch although entries lack a vector."
-    )
+    batch: int = Field(128, ge=1, le=1000)
+    """Entries looked at in one step."""
+    dry_run: bool = False
+    """Only say how many entries it would embed."""
+    force: bool = False
+    """Switch although entries lack a vector."""
 
 
 class PlannedOut(ResponseBody):
@@ -53,22 +50,19 @@ class EmbedModelOut(ResponseBody):
     )
 
     model: str
-    state: Literal["live", "filling", "filled", "kept"] = Field(
-        description="Live: searches read it. Filled: entries are embedded for it, too."
-        " Kept: no longer filled."
-    )
+    state: Literal["live", "filling", "filled", "kept"]
+    """Live: searches read it. Filled: entries are embedded for it, too. Kept: no longer
+    filled."""
     active: bool = Field(description="Whether searches read it.")
     dimension: int
     table: str
     rows: int = Field(description="Vectors in its table.")
     entries: int = Field(description="Entries that have one.")
-    missing: int = Field(
-        description="Entries that have none; a blank one never has, and is one of them."
-    )
+    missing: int
+    """Entries that have none; a blank one never has, and is one of them."""
     similarity_floor: float
-    languages: list[str] = Field(
-        description="What it was trained for; empty: not known, or any."
-    )
+    languages: list[str]
+    """What it was trained for; empty: not known, or any."""
     created_at: str
 
 

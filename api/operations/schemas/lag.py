@@ -25,9 +25,8 @@ class PausedOut(ResponseBody):
 
     code: str = Field(examples=[BUDGET_SPENT, "opensearch_unavailable"])
     since: datetime
-    until: datetime | None = Field(
-        description="When it is tried again; null: once it is released."
-    )
+    until: datetime | None
+    """When it is tried again; null: once it is released."""
     message: str
 
 
@@ -52,12 +51,9 @@ class IndexOut(ResponseBody):
     entries: int
     indexed: int | None = Field(description="Null while there is no search index.")
     watermark: datetime
-    drift: int | None = Field(
-        description=(
-            "Documents that differed from Postgres, or were left over, when last"
-            " compared; they are put right. Null: never compared, or not yours to know."
-        )
-    )
+    drift: int | None
+    """Documents that differed from Postgres, or were left over, when last compared;
+    they are put right. Null: never compared, or not yours to know."""
     compared_at: datetime | None
 
 
@@ -107,10 +103,8 @@ class SemanticOut(ResponseBody):
     provider: Precondition = Field(description="Whoever makes the vectors answers.")
     pgvector: Precondition
     table: Precondition = Field(description="The live model's; it has vectors.")
-    share: float | None = Field(
-        description="Of the facility's entries that have vectors; null: not counted in"
-        " time."
-    )
+    share: float | None
+    """Of the facility's entries that have vectors; null: not counted in time."""
     entries: int | None = Field(description="Of the facility; for admins alone.")
     embedded: int | None = Field(description="Of those; for admins alone.")
 
@@ -129,13 +123,11 @@ class StatusOut(ResponseBody):
     upkeep: list[dict[str, Any]]
     chores: list[ChoreOut]
     paused: list[dict[str, Any]]
-    quarantine_budget_spent: list[str] = Field(
-        description="The stages that wait for a release."
-    )
-    not_embedded: dict[str, int] | None = Field(
-        description="Entries that the live model skips on purpose, by reason; of the"
-        " whole facility, and so for admins alone: null for others."
-    )
+    quarantine_budget_spent: list[str]
+    """The stages that wait for a release."""
+    not_embedded: dict[str, int] | None
+    """Entries that the live model skips on purpose, by reason; of the whole facility,
+    and so for admins alone: null for others."""
     problems: list[str]
 
 

@@ -44,12 +44,10 @@ class RetryIn(RequestBody):
     source: Filter | None = None
     stage: Filter | None = None
     code: Filter | None = None
-    limit: int | None = Field(
-        None, ge=1, le=1_000_000, description="At most so many; none: all."
-    )
-    cursor: str | None = Field(
-        None, max_length=512, description="Goes on where an answer had to end."
-    )
+    limit: int | None = Field(None, ge=1, le=1_000_000)
+    """At most so many; none: all."""
+    cursor: str | None = Field(None, max_length=512)
+    """Goes on where an answer had to end."""
 
 
 class ReleasedOut(ResponseBody):
@@ -57,9 +55,8 @@ class ReleasedOut(ResponseBody):
 
     released: int = Field(description="How many entries are due again.")
     resumed: list[str] = Field(description="Stages that were paused and go on.")
-    still_quarantined: int = Field(
-        description="How many a source sent in a form that still cannot be read."
-    )
+    still_quarantined: int
+    """How many a source sent in a form that still cannot be read."""
     complete: bool = Field(description="Whether all that was named has been tried.")
     next_cursor: str | None = Field(description="Of the rest, where there is one.")
 

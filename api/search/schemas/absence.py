@@ -6,15 +6,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from api.server.body_model import Body
 
-class Domain(BaseModel):
+
+class Domain(Body):
     """One kind of entries that was searched."""
 
     domain: str
-    entries: int | None = Field(
-        description="Entries that you may see; where nothing was found, those that pass"
-        " the filters. Null: not counted in time."
-    )
+    entries: int | None
+    """Entries that you may see; where nothing was found, those that pass the filters.
+    Null: not counted in time."""
     candidates: int = Field(description="Of what was found, so many are of it.")
     ready: bool = Field(description="Whether there is anything of it to be found.")
 
@@ -53,54 +54,47 @@ class NearMiss(BaseModel):
     limit: float | None
 
 
-class Coverage(BaseModel):
+class Coverage(Body):
     """What was searched, over what time, and what of that is unknown."""
 
     domains: list[Domain]
     sources: list[SearchedSource]
-    entries_in_window: int | None = Field(
-        description="Entries that pass the filters; null: not counted in time, or"
-        " beside hits."
-    )
-    counted_seconds_ago: float | None = Field(
-        default=None,
-        description="Of many, the last count serves again; null: not counted.",
-    )
-    waiting: int | None = Field(
-        description="Entries that a stage has yet to read: they may match; 1000: as"
-        " many at least; null: not counted in time."
-    )
+    entries_in_window: int | None
+    """Entries that pass the filters; null: not counted in time, or beside hits."""
+    counted_seconds_ago: float | None = None
+    """Of many, the last count serves again; null: not counted."""
+    waiting: int | None
+    """Entries that a stage has yet to read: they may match; 1000: as many at least;
+    null: not counted in time."""
     unknown: list[UnknownTime]
     nearest: list[NearMiss]
 
 
-class Relaxation(BaseModel):
+class Relaxation(Body):
     """What answers the question and is kept out: by a time among its words alone.
 
     Where no time was read out of the words and nothing was found, by all filters.
     """
 
     count_outside: int = Field(description="1000: as many at least.")
-    widen_to: dict[str, str | None] | None = Field(
-        description="`from`, and before `to`: the nearest of these lies within; null:"
-        " that end stays open."
-    )
+    widen_to: dict[str, str | None] | None
+    """`from`, and before `to`: the nearest of these lies within; null: that end stays
+    open."""
 
 
-class EvidenceSentence(BaseModel):
+class EvidenceSentence(Body):
     """A sentence that an answer rests on, and where it stands."""
 
     entry_id: str
     revision: int
     quote: str = Field(description="Word for word as the entry has it.")
     score: float
-    start: int | None = Field(
-        description="In the entry's text as it is read; null: its title."
-    )
+    start: int | None
+    """In the entry's text as it is read; null: its title."""
     end: int | None
 
 
-class ContextAnswer(BaseModel):
+class ContextAnswer(Body):
     """A verdict on an answer, or on an empty page, in words and codes."""
 
     status: Literal["grounded", "clarify", "insufficient"]
@@ -111,9 +105,7 @@ class ContextAnswer(BaseModel):
     evidence: list[EvidenceSentence]
     citations: list[str]
     questions: list[str] = Field(description="What the entries answer sooner.")
-    unsupported: list[str] = Field(
-        description="Words of the question that stand in no entry."
-    )
-    slots: dict[str, Any] = Field(
-        description="What is asked for, and whether the answer has it."
-    )
+    unsupported: list[str]
+    """Words of the question that stand in no entry."""
+    slots: dict[str, Any]
+    """What is asked for, and whether the answer has it."""

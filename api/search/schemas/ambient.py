@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from api.server.body_model import Body
 from api.server.field_types import Moment
 
 Name = Annotated[str, Field(max_length=200)]
 Address = Annotated[str, Field(max_length=2000)]
 
 
-class _AmbientFields(BaseModel):
+class _AmbientFields(Body):
     # Pages write `queryHint`.
     model_config = ConfigDict(
         extra="forbid", alias_generator=to_camel, validate_by_name=True
@@ -25,13 +26,11 @@ class LastAction(_AmbientFields):
 
     action: Name | None = Field(None, description="Kept, and bears on nothing.")
     source: Name | None = Field(None, description="Kept, and bears on nothing.")
-    query_hint: Annotated[str, Field(max_length=1000)] | None = Field(
-        None, description="Text; what it names counts."
-    )
+    query_hint: Annotated[str, Field(max_length=1000)] | None = None
+    """Text; what it names counts."""
     domain: Name | None = Field(None, description="A kind of entries.")
-    entity_key: Name | None = Field(
-        None, description="A name, or `device:NAME`, `system:NAME`."
-    )
+    entity_key: Name | None = None
+    """A name, or `device:NAME`, `system:NAME`."""
     route: Address | None = Field(None, description="As `route` beside it.")
     occurred_at: Moment | None = Field(None, description="None: just now.")
 
@@ -39,11 +38,9 @@ class LastAction(_AmbientFields):
 class Ambient(_AmbientFields):
     """Where it is asked: a bias, never a filter."""
 
-    route: Address | None = Field(
-        None,
-        description="The page's address: what its parts and parameters name, and the"
-        " kinds, sources and logbooks in it.",
-    )
+    route: Address | None = None
+    """The page's address: what its parts and parameters name, and the kinds, sources
+    and logbooks in it."""
     last_action: LastAction | None = None
 
 

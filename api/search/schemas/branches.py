@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from api.server.body_model import Body
 
 
-class BranchOutcome(BaseModel):
+class BranchOutcome(Body):
     """How one part of a search fared."""
 
     name: str
@@ -18,15 +20,13 @@ class BranchOutcome(BaseModel):
     error_category: str | None
     severity: str | None
     retriable: bool | None
-    queued_ms: float = Field(
-        description="From when the search came until it began, what the search waited"
-        " for a place included."
-    )
+    queued_ms: float
+    """From when the search came until it began, what the search waited for a place
+    included."""
     took_ms: float
     attempts: int
-    candidates: int | None = Field(
-        description="Null where the job was asked by a key with other rights."
-    )
+    candidates: int | None
+    """Null where the job was asked by a key with other rights."""
     kept: int | None = Field(description="Null where `candidates` is.")
     index_watermark: str | None
     as_of: str | None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.server.body_model import Body
+
 
 class FacetValue(BaseModel):
     """One value, and how many of all that match have it."""
@@ -22,14 +24,13 @@ class FacetBucket(BaseModel):
     count: int
 
 
-class Facet(BaseModel):
+class Facet(Body):
     """What all that match are counted by: values, or buckets of time."""
 
     exact: bool = Field(description="As of the `as_of` of the branch `facets`.")
     values: list[FacetValue] = Field([], description="The commonest, 50 at most.")
-    more: bool = Field(
-        default=False, description="Whether there are more values than these."
-    )
+    more: bool = False
+    """Whether there are more values than these."""
     interval: str | None = None
     zone: str | None = None
-    buckets: list[FacetBucket] = []
+    buckets: list[FacetBucket] = Field([])

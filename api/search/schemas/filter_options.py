@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
+from api.server.body_model import Body
 from shared import entry_fields
 
 VALUED = (
@@ -28,11 +29,10 @@ class FilterOption(BaseModel):
     count: int
 
 
-class FilterOptions(BaseModel):
+class FilterOptions(Body):
     """The commonest values of a field."""
 
     field: str
     options: list[FilterOption]
-    exact: bool = Field(
-        description="False: of the newest `facet_max_matches` entries alone."
-    )
+    exact: bool
+    """False: of the newest `facet_max_matches` entries alone."""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.hits import ResultsCut, SearchHit
 from api.search.schemas.search import SearchResponse
+from api.server.body_model import Body
 from shared.agents.agent_trace import TracedTurn
 
 
@@ -70,16 +71,15 @@ class WhyNot(BaseModel):
     branches: list[WhyNotBranch]
 
 
-class Job(BaseModel):
+class Job(Body):
     """A submitted or finished search."""
 
     job_id: str
     state: Literal["queued", "running", "done", "partial", "failed"]
     cancelled: bool
-    queue_position: int | None = Field(
-        description="How many of the facility's were submitted before it and have not "
-        "ended; null once a branch is in, and in lists."
-    )
+    queue_position: int | None
+    """How many of the facility's were submitted before it and have not ended; null once
+    a branch is in, and in lists."""
     created_at: str
     deadline_at: str
     ended_at: str | None

@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
 
+from api.server.body_model import Body
 from api.server.field_types import Limit, Share
 
 
-class PlainRequest(BaseModel):
+class PlainRequest(Body):
     """A question and nothing else: any other field is refused."""
 
     model_config = ConfigDict(
@@ -18,17 +19,14 @@ class PlainRequest(BaseModel):
     )
 
     query: StrictStr
-    method: Literal["vector", "keyword", "hybrid"] | None = Field(
-        None, description="hybrid unless set otherwise."
-    )
+    method: Literal["vector", "keyword", "hybrid"] | None = None
+    """hybrid unless set otherwise."""
     limit: Limit | None = Field(None, description="10 unless set otherwise.")
-    filters: dict[str, Any] = {}
-    min_relevance_score: Share | None = Field(
-        None, description="0.5 unless set otherwise; equal is kept."
-    )
-    include_citations: StrictBool = Field(
-        default=True, description="False: no list, and no marks in the synthesis."
-    )
+    filters: dict[str, Any] = Field({})
+    min_relevance_score: Share | None = None
+    """0.5 unless set otherwise; equal is kept."""
+    include_citations: StrictBool = True
+    """False: no list, and no marks in the synthesis."""
 
 
 class PlainResult(BaseModel):

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from api.server.body_model import RequestBody, shown_by
+from api.server.body_model import Body, RequestBody, shown_by
 from api.server.field_types import Moment
 from shared.search.quality.feedback import Verdict
 from shared.search.quality.search_events import MAX_DETAILS_BYTES, EventType, fits
@@ -36,15 +36,12 @@ class SearchEventIn(RequestBody):
 
     type: EventType
     job_id: UUID | None = Field(None, description="Of the search that it belongs to.")
-    query: Annotated[str, Field(max_length=1000)] | None = Field(
-        None, description="A keyed hash of it is kept, and never its text."
-    )
-    session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="A keyed hash of it is kept, with the facility in it."
-    )
-    occurred_at: Moment | None = Field(
-        None, description="Null: now; an hour ago at the earliest."
-    )
+    query: Annotated[str, Field(max_length=1000)] | None = None
+    """A keyed hash of it is kept, and never its text."""
+    session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """A keyed hash of it is kept, with the facility in it."""
+    occurred_at: Moment | None = None
+    """Null: now; an hour ago at the earliest."""
     details: dict[_DetailName, Token | StrictBool | _Whole | _Number | None] = Field(
         {}, description=f"Up to {MAX_DETAILS_BYTES} bytes, no text of anybody's."
     )
@@ -79,19 +76,17 @@ class FeedbackIn(RequestBody):
     comment: Annotated[str, Field(max_length=1000)] | None = None
 
 
-class QualityMetrics(BaseModel):
+class QualityMetrics(Body):
     """How searches fared in a window; rates from 0 to 1."""
 
-    fallback_answer_rate: float = Field(
-        description="Answers that are not grounded, or cite whatever was found."
-    )
+    fallback_answer_rate: float
+    """Answers that are not grounded, or cite whatever was found."""
     clarify_rate: float
     insufficient_rate: float
     reformulation_count: int
     rescue_action_count: int
-    abandoned_fallback_count: int = Field(
-        description="Sessions that ended with a fallback answer."
-    )
+    abandoned_fallback_count: int
+    """Sessions that ended with a fallback answer."""
     zero_result_rate: float
     queries: int
 
@@ -112,16 +107,15 @@ class QualityAlerts(BaseModel):
     items: Annotated[list[QualityAlertOut], Field(max_length=100)]
 
 
-class UnwrittenWordOut(BaseModel):
+class UnwrittenWordOut(Body):
     """A word that people asked for and no entry has."""
 
     word: str
     device: str | None = Field(description="Which they asked about; null: about none.")
     asked: int
-    instead: list[str] = Field(
-        description="What they said instead, and were answered: often enough, it is"
-        " proposed for the glossary."
-    )
+    instead: list[str]
+    """What they said instead, and were answered: often enough, it is proposed for the
+    glossary."""
     first_at: str
     last_at: str
 

@@ -35,12 +35,10 @@ class AlertIn(RequestBody):
     """Whether its owner is told, where, how often and when not."""
 
     enabled: StrictBool = False
-    webhook_url: Annotated[str, Field(max_length=2000)] | None = Field(
-        None, description="Where alerts are posted; none: they are only listed."
-    )
-    digest: Digest = Field(
-        "none", description="Those of a shift, or of a day, are sent at its end."
-    )
+    webhook_url: Annotated[str, Field(max_length=2000)] | None = None
+    """Where alerts are posted; none: they are only listed."""
+    digest: Digest = "none"
+    """Those of a shift, or of a day, are sent at its end."""
     quiet_hours: QuietHours | None = None
     one_per_thread: StrictBool = True
 
@@ -64,12 +62,10 @@ class SavedSearchIn(RequestBody):
 
     name: Name
     request: SearchRequest = Field(description="`query` and `filters` alone.")
-    semantic: StrictBool = Field(
-        default=True, description="Whether entries are matched by meaning, too."
-    )
-    similarity_threshold: Share | None = Field(
-        None, description="Lowest cosine of a match by meaning."
-    )
+    semantic: StrictBool = True
+    """Whether entries are matched by meaning, too."""
+    similarity_threshold: Share | None = None
+    """Lowest cosine of a match by meaning."""
     alert: AlertIn = AlertIn()
 
     def draft(self) -> SavedSearchDraft:
@@ -105,13 +101,11 @@ class AlertOut(ResponseBody):
     digest: Digest
     quiet_hours: QuietHours | None
     one_per_thread: bool
-    since: str | None = Field(
-        description="Entries written since then are matched; null: alerts are off."
-    )
-    signing_secret: str = Field(
-        description="By which `Logchord-Signature` can be checked: HMAC-SHA256 of"
-        " the time, a dot and the body."
-    )
+    since: str | None
+    """Entries written since then are matched; null: alerts are off."""
+    signing_secret: str
+    """By which `Logchord-Signature` can be checked: HMAC-SHA256 of the time, a dot and
+    the body."""
 
 
 class SavedSearchOut(ResponseBody):

@@ -14,7 +14,7 @@ from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.facets import Facet
 from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit
 from api.search.schemas.times import SearchTime
-from api.server.body_model import RequestBody, body_model, shown_by
+from api.server.body_model import Body, RequestBody, body_model, shown_by
 from api.server.field_types import WHOLE, Limit, Share, Whole
 from shared.errors import InvalidRequestError
 from shared.search.query.fault import Fault
@@ -64,100 +64,65 @@ class SearchRequest(RequestBody):
         # For readers of the description: the plan itself refuses with its own code.
         json_schema_extra={"enum": [*_MODES]},
     )
-    limit: Limit | None = Field(
-        None,
-        description="Results returned, 10 unless set otherwise; alias `max_results`.",
-    )
-    sort: Sort | None = Field(
-        None, description="relevance, or by time over all that match: newest, oldest."
-    )
-    filters: dict[str, Any] = Field(
-        {},
-        description="A value, or {in: [...]} and what else each takes; all hold.",
-        json_schema_extra=filters.SCHEMA,
-    )
+    limit: Limit | None = None
+    """Results returned, 10 unless set otherwise; alias `max_results`."""
+    sort: Sort | None = None
+    """relevance, or by time over all that match: newest, oldest."""
+    filters: dict[str, Any] = Field({}, json_schema_extra=filters.SCHEMA)
+    """A value, or {in: [...]} and what else each takes; all hold."""
     deadline_ms: Whole | None = Field(
         None,
         description="100 to twice the mode's default.",
         # The plan knows the mode, and refuses what is too little with what is too much.
         json_schema_extra={"minimum": MIN_DEADLINE_MS},
     )
-    wait_ms: Annotated[int, Field(ge=0, le=30_000), WHOLE] | None = Field(
-        None, description="Then a job is answered instead: 202."
-    )
-    min_relevance_score: Share | None = Field(
-        None, description="What scores less is left out and counted in `suppressed`."
-    )
-    strict: StrictBool | None = Field(
-        None, description="Leave out what has less than medium confidence."
-    )
-    similarity_threshold: Share | None = Field(
-        None, description="Lowest cosine of the search by meaning."
-    )
-    fuzzy_threshold: Share | None = Field(
-        None,
-        description="How alike a word must be to one that nobody has written, 0.3"
-        " unless set otherwise.",
-    )
-    validates: StrictBool | None = Field(
-        None,
-        alias="validate",
-        description="Of several parts: compare hits with the whole question.",
-    )
-    validation_threshold: Share | None = Field(
-        None, description="Cosine to the whole question that a hit of a part must have."
-    )
-    rerank: Literal["linear", "late", "model"] | StrictBool | None = Field(
-        None,
-        description="False: the fused order stands; `model`: a cross-encoder; `late`: "
-        "piece by piece.",
-    )
-    scope: SearchScope | None = Field(
-        None, description="What the page that asks is about: a bias, never a filter."
-    )
-    ambient: Ambient | None = Field(
-        None, description="The page that asks, and what was done there: a bias, too."
-    )
-    session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="Of questions that belong together: their names are carried."
-    )
-    exhaustive: StrictBool | None = Field(
-        None, description="All that match by words, counted, and no cut anywhere."
-    )
-    facets: Annotated[list[str], Field(max_length=15)] | None = Field(
-        None,
-        description="What all that match are counted by: fields of filters, `date`.",
-    )
-    modules: Annotated[list[str], Field(min_length=1, max_length=20)] | None = Field(
-        None, description="The search modules that are asked, of the mode's own."
-    )
-    parameters: dict[str, Any] = Field(
-        {}, description="What modules of other packages take, by name."
-    )
-    collapse: Literal["entry", "thread"] | None = Field(
-        None, description="`thread`: of each thread its best entry alone; not by time."
-    )
-    detail: Detail | None = Field(
-        None, description="`brief` cuts each text to 500 characters."
-    )
-    fields: Annotated[list[str], Field(max_length=100)] | None = Field(
-        None, description="Of each result these fields alone."
-    )
-    max_chars: Annotated[int, Field(ge=0), WHOLE] | None = Field(
-        None, description="Most text of all results together; see `cut`."
-    )
-    debug: StrictBool | None = Field(
-        None, description="Adds `plan` and `score_trace` to the answer."
-    )
-    synthesize: Literal["deterministic", "llm"] | StrictBool | None = Field(
-        None,
-        description="An answer in sentences of entries: of `auto` and `hybrid` unless"
-        " false, of others where it is asked for; `llm`: worded by a model, as of"
-        " `rag` unless it is false.",
-    )
-    include_citations: StrictBool | None = Field(
-        None, description="False: no list of what is cited, and no marks."
-    )
+    wait_ms: Annotated[int, Field(ge=0, le=30_000), WHOLE] | None = None
+    """Then a job is answered instead: 202."""
+    min_relevance_score: Share | None = None
+    """What scores less is left out and counted in `suppressed`."""
+    strict: StrictBool | None = None
+    """Leave out what has less than medium confidence."""
+    similarity_threshold: Share | None = None
+    """Lowest cosine of the search by meaning."""
+    fuzzy_threshold: Share | None = None
+    """How alike a word must be to one that nobody has written, 0.3 unless set
+    otherwise."""
+    validates: StrictBool | None = Field(None, alias="validate")
+    """Of several parts: compare hits with the whole question."""
+    validation_threshold: Share | None = None
+    """Cosine to the whole question that a hit of a part must have."""
+    rerank: Literal["linear", "late", "model"] | StrictBool | None = None
+    """False: the fused order stands; `model`: a cross-encoder; `late`: piece by
+    piece."""
+    scope: SearchScope | None = None
+    """What the page that asks is about: a bias, never a filter."""
+    ambient: Ambient | None = None
+    """The page that asks, and what was done there: a bias, too."""
+    session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Of questions that belong together: their names are carried."""
+    exhaustive: StrictBool | None = None
+    """All that match by words, counted, and no cut anywhere."""
+    facets: Annotated[list[str], Field(max_length=15)] | None = None
+    """What all that match are counted by: fields of filters, `date`."""
+    modules: Annotated[list[str], Field(min_length=1, max_length=20)] | None = None
+    """The search modules that are asked, of the mode's own."""
+    parameters: dict[str, Any] = Field({})
+    """What modules of other packages take, by name."""
+    collapse: Literal["entry", "thread"] | None = None
+    """`thread`: of each thread its best entry alone; not by time."""
+    detail: Detail | None = None
+    """`brief` cuts each text to 500 characters."""
+    fields: Annotated[list[str], Field(max_length=100)] | None = None
+    """Of each result these fields alone."""
+    max_chars: Annotated[int, Field(ge=0), WHOLE] | None = None
+    """Most text of all results together; see `cut`."""
+    debug: StrictBool | None = None
+    """Adds `plan` and `score_trace` to the answer."""
+    synthesize: Literal["deterministic", "llm"] | StrictBool | None = None
+    """An answer in sentences of entries: of `auto` and `hybrid` unless false, of others
+    where it is asked for; `llm`: worded by a model, as of `rag` unless it is false."""
+    include_citations: StrictBool | None = None
+    """False: no list of what is cited, and no marks."""
     citation_style: Literal["id", "numeric"] | None = Field(
         None, description="`[#label@revision]`, or `[n]` by place among the results."
     )
@@ -267,25 +232,21 @@ def _is_same(name: str, *said: object) -> bool:
     return name == "mode" and len({MODE_ALIASES.get(str(s), str(s)) for s in said}) == 1
 
 
-class OverflowHits(BaseModel):
+class OverflowHits(Body):
     """Hits beside the page: what was asked for, and not quite so."""
 
     items: Annotated[list[SearchHit], Field(max_length=3)]
-    reason: Literal["outside_time", "stronger", "close_band"] = Field(
-        description="At other times; or beyond the `scope`, with a higher score than"
-        " its best, or one that is within the band."
-    )
-    band: float | None = Field(
-        description="How near to the best within the scope they may score, relative to"
-        " it; null: nothing is compared."
-    )
-    nearest: str | None = Field(
-        description="Of these the one that was written nearest to the time asked for."
-    )
-    time: dict[str, str] | None = Field(
-        description="`from`, and before `to`: the same time of an earlier year, in"
-        " which all of these were written; null: a year was named, or none has any."
-    )
+    reason: Literal["outside_time", "stronger", "close_band"]
+    """At other times; or beyond the `scope`, with a higher score than its best, or one
+    that is within the band."""
+    band: float | None
+    """How near to the best within the scope they may score, relative to it; null:
+    nothing is compared."""
+    nearest: str | None
+    """Of these the one that was written nearest to the time asked for."""
+    time: dict[str, str] | None
+    """`from`, and before `to`: the same time of an earlier year, in which all of these
+    were written; null: a year was named, or none has any."""
 
 
 _Fields = body_model(

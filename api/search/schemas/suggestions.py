@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from api.search.schemas.absence import Coverage
 from api.search.schemas.ambient import Ambient
 from api.search.schemas.search import SearchScope
-from api.server.body_model import RequestBody, shown_by
+from api.server.body_model import Body, RequestBody, shown_by
 
 Query = Annotated[str, Field(min_length=1, max_length=1000)]
 
@@ -24,20 +24,18 @@ class SuggestionsIn(RequestBody):
     ambient: Ambient | None = Field(None, description="As of a search.")
 
 
-class SuggestionOut(BaseModel):
+class SuggestionOut(Body):
     """What one question would come to."""
 
     query: str
-    viable: bool = Field(
-        description="Whether it would be answered with evidence; what must be asked"
-        " back is not viable."
-    )
+    viable: bool
+    """Whether it would be answered with evidence; what must be asked back is not
+    viable."""
     viability_state: Literal[
         "grounded", "needs_clarification", "no_match", "scope_unready", "corpus_unready"
     ]
-    scope_ready: bool = Field(
-        description="Whether there is anything of the page's `scope` that you may see."
-    )
+    scope_ready: bool
+    """Whether there is anything of the page's `scope` that you may see."""
     evidence_count: int = Field(description="Sentences that it would be answered with.")
 
 

@@ -20,12 +20,10 @@ class SynthesisRequest(RequestBody):
 
     job_id: UUID | None = Field(None, description="One's own, once it has ended.")
     query: str | None = Field(None, min_length=1, description="With `entry_ids`.")
-    entry_ids: list[UUID] = Field(
-        [], max_length=MOST_ENTRIES, description="What may be read, best first."
-    )
-    synthesize: Literal["llm", "deterministic"] = Field(
-        "llm", description="Whether a model words it behind the answer without one."
-    )
+    entry_ids: list[UUID] = Field([], max_length=MOST_ENTRIES)
+    """What may be read, best first."""
+    synthesize: Literal["llm", "deterministic"] = "llm"
+    """Whether a model words it behind the answer without one."""
     include_citations: StrictBool = Field(default=True, description="False: no marks.")
     citation_style: Literal["id", "numeric"] = Field(
         "id", description="`[#label@revision]`, or `[n]` by place."

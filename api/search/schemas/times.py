@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from api.server.body_model import Body
 
 
-class TimeApplied(BaseModel):
+class TimeApplied(Body):
     """An interval, from and before, in which every hit was written."""
 
     # A name that Python keeps for itself.
@@ -16,22 +18,17 @@ class TimeApplied(BaseModel):
     zone: str = Field(description="The facility's, in which it was read.")
     expression: str
     confidence: float = Field(description="1: nothing of it was assumed.")
-    day_ends: str | None = Field(
-        None,
-        description="A day was named: what was written behind its end, on the next day,"
-        " is likely about it, and stands further down.",
-    )
-    field: Literal["entry_time", "event_time"] = Field(
-        "entry_time",
-        description="Written then; or, for `event_time`, happened then or was written"
-        " then: most entries do not say when it happened.",
-    )
+    day_ends: str | None = None
+    """A day was named: what was written behind its end, on the next day, is likely
+    about it, and stands further down."""
+    field: Literal["entry_time", "event_time"] = "entry_time"
+    """Written then; or, for `event_time`, happened then or was written then: most
+    entries do not say when it happened."""
 
 
-class SearchTime(BaseModel):
+class SearchTime(Body):
     """What the question and the filters say of the time."""
 
-    applied: list[TimeApplied] = []
-    inferred: bool = Field(
-        default=False, description="Read out of the words of the question."
-    )
+    applied: list[TimeApplied] = Field([])
+    inferred: bool = False
+    """Read out of the words of the question."""

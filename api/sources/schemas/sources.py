@@ -29,9 +29,8 @@ class WaitingOut(ResponseBody):
     """What a run that is queued waits for."""
 
     queue: str
-    ahead: int | None = Field(
-        description="Runs that are taken before it; null: it is not due now."
-    )
+    ahead: int | None
+    """Runs that are taken before it; null: it is not due now."""
     workers: int = Field(description="How many of the queue are alive.")
 
 
@@ -55,9 +54,8 @@ class RunOut(ResponseBody):
     rejected: int
     quarantined: int
     error: dict[str, Any] | None
-    waiting: WaitingOut | None = Field(
-        None, description="Of a run that has not begun: what it waits for."
-    )
+    waiting: WaitingOut | None = None
+    """Of a run that has not begun: what it waits for."""
 
 
 class RunPage(ResponseBody):
@@ -80,30 +78,25 @@ class SourceOut(ResponseBody):
     logbooks: list[str]
     last_run: RunOut | None
     next_run_at: datetime | None
-    entries: int = Field(
-        description="Among its newest 50,000, which alone are counted."
-    )
+    entries: int
+    """Among its newest 50,000, which alone are counted."""
     more_entries: bool = Field(description="It may have others, which are not counted.")
-    lag_seconds: float | None = Field(
-        description="Since its newest entry, among the same."
-    )
+    lag_seconds: float | None
+    """Since its newest entry, among the same."""
     since_success_seconds: float | None = Field(description="Since it last answered.")
     complete_from: datetime | None = Field(description="Complete back to this time.")
     complete_to: datetime | None
     degraded: str | None = Field(description="What is wrong, and what to do.")
     quarantined: int = Field(description="Records that could not be read.")
-    files_not_fetched: int = Field(
-        description="Files that it refused, or that could not be had, among 50,000."
-    )
-    shortfalls: list[str] = Field(
-        description="What of it is not here, and why; messages of errors for admins."
-    )
+    files_not_fetched: int
+    """Files that it refused, or that could not be had, among 50,000."""
+    shortfalls: list[str]
+    """What of it is not here, and why; messages of errors for admins."""
     consecutive_failures: int
     last_error: dict[str, Any] | None
-    readers: dict[str, list[str] | None] | None = Field(
-        description="Who may read which of its logbooks, as configured, for admins;"
-        " `*`: those not named. Null for a logbook: whoever may read the source."
-    )
+    readers: dict[str, list[str] | None] | None
+    """Who may read which of its logbooks, as configured, for admins; `*`: those not
+    named. Null for a logbook: whoever may read the source."""
     config_hash: str
 
 
@@ -123,9 +116,8 @@ class TriggerIn(RequestBody):
     end: datetime | None = Field(None, alias="to")
     limit: int | None = Field(None, ge=1, le=10_000_000)
     dry_run: bool = False
-    confirm_prune: bool = Field(
-        default=False, description="Delete although it is more than the safety share."
-    )
+    confirm_prune: bool = False
+    """Delete although it is more than the safety share."""
 
 
 class Triggered(ResponseBody):
@@ -141,17 +133,14 @@ class CheckOut(ResponseBody):
     took_ms: float
     sample: list[dict[str, Any]]
     problems: list[str]
-    timezone: str | None = Field(
-        description="In which its naive times are read; null: in none."
-    )
-    capabilities: dict[str, str] = Field(
-        description="How edits and deletions are seen, and what else it tells."
-    )
-    found: dict[str, Any] | None = Field(
-        description="What it says of itself: its newest entry, how many there are, the"
-        " zone that its times look like, books that not everybody may read there, and"
-        " those that nobody may read here."
-    )
+    timezone: str | None
+    """In which its naive times are read; null: in none."""
+    capabilities: dict[str, str]
+    """How edits and deletions are seen, and what else it tells."""
+    found: dict[str, Any] | None
+    """What it says of itself: its newest entry, how many there are, the zone that its
+    times look like, books that not everybody may read there, and those that nobody may
+    read here."""
 
 
 class ReloadOut(ResponseBody):
