@@ -26,35 +26,35 @@ class ClockTimes:
 
     def full(self, moment: str | datetime | None) -> str:
         """Return date and time with their zone, UTC beside them."""
-        return on_clock(_read(moment), self.zone) if moment else "unknown"
+        return on_clock(read_moment(moment), self.zone) if moment else "unknown"
 
     def short(self, moment: str | datetime) -> str:
         """Return date and time alone."""
-        return f"{_read(moment).astimezone(self.zone):%d %b %Y %H:%M}"
+        return f"{read_moment(moment).astimezone(self.zone):%d %b %Y %H:%M}"
 
     def clock(self, moment: str | datetime) -> str:
         """Return the time of day alone."""
-        return f"{_read(moment).astimezone(self.zone):%H:%M}"
+        return f"{read_moment(moment).astimezone(self.zone):%H:%M}"
 
     def day(self, moment: str | datetime) -> str:
         """Return the day of the week and the date."""
-        return f"{_read(moment).astimezone(self.zone):%a %d %b %Y}"
+        return f"{read_moment(moment).astimezone(self.zone):%a %d %b %Y}"
 
     def date(self, moment: str | datetime) -> str:
         """Return a date as a filter takes it."""
-        return f"{_read(moment).astimezone(self.zone):%Y-%m-%d}"
+        return f"{read_moment(moment).astimezone(self.zone):%Y-%m-%d}"
 
     def machine(self, moment: str | datetime) -> str:
         """Return a time as programs read it."""
-        return _read(moment).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return read_moment(moment).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def ago(self, moment: str | datetime) -> str:
         """Return how long ago a moment was, in words."""
-        return f"{self.span((datetime.now(UTC) - _read(moment)).total_seconds())} ago"
+        return f"{self.span(datetime.now(UTC) - read_moment(moment))} ago"
 
     def later(self, earlier: str | datetime, moment: str | datetime) -> str:
         """Return how long after one moment another came, in words."""
-        return self.span((_read(moment) - _read(earlier)).total_seconds())
+        return self.span((read_moment(moment) - read_moment(earlier)).total_seconds())
 
     @staticmethod
     def span(seconds: float | timedelta) -> str:
@@ -68,5 +68,6 @@ class ClockTimes:
         return f"{seconds:.0f} s"
 
 
-def _read(moment: str | datetime) -> datetime:
+def read_moment(moment: str | datetime) -> datetime:
+    """Return a time that may be written down."""
     return datetime.fromisoformat(moment) if isinstance(moment, str) else moment

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from api.web.clock_times import read_moment
 from api.web.search_form import SearchForm
 from shared.times.rfc3339 import timestamp
 
@@ -65,7 +66,7 @@ def draw(facet: Mapping[str, Any] | None, form: SearchForm) -> Chart | None:
                 query=_between(form, one["from"], one["to"]),
             )
         )
-    first, last = _read(buckets[0]["from"]), _read(buckets[-1]["to"])
+    first, last = read_moment(buckets[0]["from"]), read_moment(buckets[-1]["to"])
     reach = last - first
     return Chart(
         bars=bars,
@@ -80,9 +81,5 @@ def draw(facet: Mapping[str, Any] | None, form: SearchForm) -> Chart | None:
 def _between(
     form: SearchForm, since: str | datetime, until: str | datetime
 ) -> Mapping[str, Any]:
-    ends = timestamp(_read(since)), timestamp(_read(until) - _MOMENT)
+    ends = timestamp(read_moment(since)), timestamp(read_moment(until) - _MOMENT)
     return form.changed(since=ends[0], until=ends[1])
-
-
-def _read(moment: str | datetime) -> datetime:
-    return datetime.fromisoformat(moment) if isinstance(moment, str) else moment

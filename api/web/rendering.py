@@ -17,7 +17,6 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from api.access.page_sessions import csrf_token
-from api.context import ApiContext
 from api.search.routes import capabilities
 from api.server.json_response import as_json
 from api.web import template_filters
@@ -115,7 +114,7 @@ def frame(request: Request, template: str) -> dict[str, Any]:
         "keys": _chosen(request, "keys", KEYS) or "on",
         "nav": _NAV,
         "modes": list_modes(request),
-        "csrf": lambda: csrf_token(_context(request).secret(), request),
+        "csrf": lambda: csrf_token(request.app.state.context.secret(), request),
     }
 
 
@@ -135,8 +134,7 @@ def place_of(request: Request) -> str:
 
 def times_of(request: Request) -> ClockTimes:
     """Return the facility's clock."""
-    settings: Settings = request.app.state.settings
-    return ClockTimes.of(settings)
+    return ClockTimes.of(request.app.state.settings)
 
 
 class Links:
@@ -173,11 +171,6 @@ def file_of(name: str) -> bytes:
 def digest_of(name: str) -> str:
     """Return a short digest of a static file, which changes with the file."""
     return hashlib.sha256(file_of(name)).hexdigest()[:12]
-
-
-def _context(request: Request) -> ApiContext:
-    found: ApiContext = request.app.state.context
-    return found
 
 
 def _chosen(request: Request, name: str, among: frozenset[str]) -> str | None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
 
 from api.client import models
+from api.client.asynchronous.link import AsyncLink
 from api.client.error_answers import UnreachableError, rebuild_error
 from api.client.event_lines import Event, EventLines
 from shared.errors import LogchordError, Severity
-
-if TYPE_CHECKING:
-    from api.client.asynchronous.link import AsyncLink
 
 _LAST = "done"
 # A server that is started anew answers again within that.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from api.client import models
-
-if TYPE_CHECKING:
-    from api.client.asynchronous.link import AsyncLink
+from api.client.asynchronous.link import AsyncLink
 
 
 class AsyncOperations:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 from uuid import UUID
 
 from api.client import models
 from api.client.listed_filters import read_filters
+from api.client.synchronous.link import Link
 from shared.errors import InvalidRequestError, NotFoundError
-
-if TYPE_CHECKING:
-    from api.client.synchronous.link import Link
 
 _BATCH = 500
 _URI = re.compile(r"logchord:[^/]+/([^/]+)/(.+)", re.DOTALL)

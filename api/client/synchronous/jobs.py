@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from api.client import models
 from api.client.error_answers import UnreachableError, rebuild_error
 from api.client.event_lines import Event, EventLines
+from api.client.synchronous.link import Link
 from shared.errors import LogchordError, Severity
-
-if TYPE_CHECKING:
-    from api.client.synchronous.link import Link
 
 _LAST = "done"
 # A server that is started anew answers again within that.

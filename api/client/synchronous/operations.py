@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from api.client import models
-
-if TYPE_CHECKING:
-    from api.client.synchronous.link import Link
+from api.client.synchronous.link import Link
 
 
 class Operations:
