@@ -117,7 +117,7 @@ def described(
     model: Any = None,
     *errors: int,
     scope: str | Callable[..., Any] | None = None,
-    also: Mapping[int | str, dict[str, Any]] | None = None,
+    also: Mapping[Any, Any] | None = None,
     **more: Any,
 ) -> Callable[[F], F]:
     """Describe a handler to the `StrictRouter` that serves it.

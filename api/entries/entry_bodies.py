@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from shared.entries.reading.read_entries import EntryView
 
 MAX_REVISION = 2**31 - 1
+# What `answer` may answer instead of an entry, for the description of its routes.
+NOT_CHANGED = {304: {"description": "Not changed since the revision named."}}
 _TAG = re.compile(r'"r(\d{1,10})(?:\+[a-z_+]{1,200})?"', re.ASCII)
 
 

@@ -51,10 +51,8 @@ class SemanticSearch(ModeSearch):
 class AgenticSearch(ModeSearch):
     """What the search of a question's parts takes."""
 
-    validates: Annotated[
-        bool | None,
-        Field(alias="validate", description="Compare hits with the whole question."),
-    ] = None
+    validates: Annotated[bool | None, Field(alias="validate")] = None
+    """Compare hits with the whole question."""
 
 
 class Changes(Bounded):
@@ -79,7 +77,8 @@ class WhyNot(Bounded):
 class EntryCreate(Arguments):
     """What `entry_create` takes: an entry as REST takes it."""
 
-    entry: Annotated[dict[str, Any], Field(description="text, title, external_id, ...")]
+    entry: dict[str, Any]
+    """text, title, external_id, ..."""
 
 
 _TAKES: dict[str, type[ModeSearch]] = {

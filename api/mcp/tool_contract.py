@@ -20,15 +20,16 @@ Ref = Annotated[str, Field(min_length=1, max_length=1000)]
 class Arguments(BaseModel):
     """What a tool takes; anything else is refused, with the nearest right name."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, use_attribute_docstrings=True
+    )
 
 
 class Bounded(Arguments):
     """What a tool takes whose result may be long."""
 
-    max_chars: Annotated[
-        int, Field(ge=LEAST_CHARS, le=200_000, description="Most of the whole result.")
-    ] = DEFAULT_CHARS
+    max_chars: Annotated[int, Field(ge=LEAST_CHARS, le=200_000)] = DEFAULT_CHARS
+    """Most of the whole result."""
 
 
 Run = Callable[[RestCalls, Any], Awaitable[dict[str, Any]]]

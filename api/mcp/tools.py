@@ -45,18 +45,12 @@ class Search(Bounded):
     """What `search` takes."""
 
     query: Text
-    mode: Annotated[
-        str, Field(description="auto, keyword, semantic, hybrid or a plug-in's")
-    ] = "auto"
+    mode: str = "auto"
+    """auto, keyword, semantic, hybrid or a plug-in's"""
     limit: Annotated[int, Field(ge=1, le=100)] = 10
     sort: Sort = "relevance"
-    filters: Annotated[
-        dict[str, Any],
-        Field(
-            default_factory=dict,
-            description="author, source, logbook, kind, tags, device, metadata.X ...",
-        ),
-    ]
+    filters: Annotated[dict[str, Any], Field(default_factory=dict)]
+    """author, source, logbook, kind, tags, device, metadata.X ..."""
     start_date: str | None = None
     end_date: str | None = None
     detail: Literal["brief", "full"] = "brief"
@@ -67,7 +61,8 @@ class Ask(Bounded):
     """What `ask` takes."""
 
     question: Text
-    llm: Annotated[bool, Field(description="Let a model word the answer.")] = False
+    llm: bool = False
+    """Let a model word the answer."""
 
 
 class GetEntries(Bounded):
@@ -93,9 +88,8 @@ class Browse(Bounded):
 class FilterValues(Arguments):
     """What `filter_values` takes."""
 
-    field: Annotated[
-        str, Field(description="author, logbook, source, tags, device ...")
-    ]
+    field: str
+    """author, logbook, source, tags, device ..."""
     prefix: str | None = None
 
 
@@ -103,9 +97,8 @@ class Explain(Bounded):
     """What `explain` takes."""
 
     job_id: Ref
-    entry: Annotated[
-        str | None, Field(description="A ref: why was it not found, or where?")
-    ] = None
+    entry: str | None = None
+    """A ref: why was it not found, or where?"""
 
 
 async def search(rest: RestCalls, asked: Search, **controls: Any) -> dict[str, Any]:
@@ -120,19 +113,9 @@ async def search(rest: RestCalls, asked: Search, **controls: Any) -> dict[str, A
     }
     # What a call says itself goes before what its filters say.
     said = {name: value for name, value in given.items() if value is not None}
-    found = await rest.search(
-        {
-            "query": asked.query,
-            "mode": asked.mode,
-            "limit": asked.limit,
-            "sort": asked.sort,
-            "filters": {**asked.filters, **said},
-            "detail": asked.detail,
-            "fields": list(HIT_FIELDS),
-            "synthesize": False,
-            **controls,
-        }
-    )
+    body = asked.model_dump(include={"query", "mode", "limit", "sort", "detail"})
+    body |= {"filters": {**asked.filters, **said}, "fields": list(HIT_FIELDS)}
+    found = await rest.search({**body, "synthesize": False, **controls})
     answered = {}
     if found.get("answer") is not None:
         answered = {

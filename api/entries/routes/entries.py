@@ -12,7 +12,7 @@ from fastapi import Header, Query, Request, Response
 
 from api.context import Caller, Ctx, caller, context
 from api.entries import listing, push_stream, pushes, until_indexed
-from api.entries.entry_bodies import MAX_REVISION, answer, bodies, names
+from api.entries.entry_bodies import MAX_REVISION, NOT_CHANGED, answer, bodies, names
 from api.entries.schemas.entries import (
     EntryOut,
     EntryPage,
@@ -20,7 +20,7 @@ from api.entries.schemas.entries import (
     RevisionPage,
     revision_out,
 )
-from api.entries.schemas.pushed import PushedEntries, PushedEntry
+from api.entries.schemas.pushed import IS_NEW, PushedEntries, PushedEntry
 from api.server.json_response import as_json
 from api.server.list_page import ListPage, check_page_size
 from api.server.parameters import IdempotencyKey, PageSize, WaitFor, WaitMs
@@ -101,7 +101,7 @@ router = strict_router("/v1/entries", "entries", route_class=PushRoute)
     scope="ingest",
     also={
         200: {"content": {push_stream.MEDIA_TYPE: push_stream.ANSWER}},
-        201: {"model": PushedEntry, "description": "The entry is new."},
+        **IS_NEW,
     },
     openapi_extra={
         "requestBody": {"content": {push_stream.MEDIA_TYPE: push_stream.BODY}}
@@ -213,13 +213,7 @@ def list_entries(
 
 
 @router.get("/{entry_id}")
-@described(
-    "Read one entry",
-    EntryOut,
-    *(404, 410),
-    scope="read",
-    also={304: {"description": "Not changed since the revision named."}},
-)
+@described("Read one entry", EntryOut, 404, 410, scope="read", also=NOT_CHANGED)
 def get_entry(
     entry_id: UUID,
     caller: Caller,

@@ -14,7 +14,7 @@ from api.entries import entry_edit, until_indexed
 from api.entries.pushes import Verdict
 from api.entries.routes.permalink import parse_permalink
 from api.entries.schemas.entries import EntryIn, EntryPatch
-from api.entries.schemas.pushed import PushedEntry
+from api.entries.schemas.pushed import IS_NEW, PushedEntry
 from api.server.json_response import as_json
 from api.server.parameters import WaitFor, WaitMs
 from api.strict_route import StrictRoute, described, strict_router
@@ -95,7 +95,7 @@ async def patch_entry(
     "Write one entry by its permalink",
     PushedEntry,
     *(404, 409, 410, 412),
-    also={201: {"model": PushedEntry, "description": "The entry is new."}},
+    also=IS_NEW,
 )
 async def put_permalink(
     source: str,

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from fastapi import Header, Request, Response
 
 from api.context import Caller, Ctx, needs
-from api.entries.entry_bodies import MAX_REVISION, answer
+from api.entries.entry_bodies import MAX_REVISION, NOT_CHANGED, answer
 from api.entries.schemas.entries import EntryOut
 from api.strict_route import described, strict_router
 from shared.entries.reading import read_entries
@@ -22,12 +22,7 @@ TWIN = b".json"
 
 
 @router.get("/{source}/{external_id:path}")
-@described(
-    "Read one entry by its permalink",
-    EntryOut,
-    *(404, 410),
-    also={304: {"description": "Not changed since the revision named."}},
-)
+@described("Read one entry by its permalink", EntryOut, 404, 410, also=NOT_CHANGED)
 def get_permalink(
     source: str,
     external_id: str,

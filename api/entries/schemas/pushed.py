@@ -21,6 +21,9 @@ class PushedEntry(Body):
     """With `wait_for=index`: whether it can be found already."""
 
 
+IS_NEW = {201: {"model": PushedEntry, "description": "The entry is new."}}
+
+
 class PushedItem(BaseModel):
     """What became of one entry of many, in input order."""
 
