@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -125,50 +126,42 @@ def _lines(document: dict[str, Any]) -> list[str]:
             f"Stack   process {document['pid']}{took}",
             f"API     {document['api']}",
         ]
-    if document["processes"]:
-        told += ["", "Processes"]
-    told += [_process_line(row) for row in document["processes"]]
-    if document["workers"]:
-        told += ["", "Workers, as they report themselves"]
-    told += [
+    told += _section("Processes", map(_process_line, document["processes"]))
+    workers = map(_worker_line, document["workers"])
+    told += _section("Workers, as they report themselves", workers)
+    told += _section("Upkeep", map(_upkeep_line, document["upkeep"]))
+    told += _section("Chores", map(_chore_line, document["chores"]))
+    told += _section("Work", map(_stage_line, document["stages"]))
+    told += _index_lines(document["index"])
+    told += _section("Problems", (f"  {text}" for text in document["problems"]))
+    return told
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    told = list(lines)
+    return ["", title, *told] if told else []
+
+
+def _worker_line(row: dict[str, Any]) -> str:
+    return (
         f"  {row['kind']:<11} process {row['pid']} on {row['host']}"
         f"  {','.join(row['queues']) or '-'}{'  STALE' if row['stale'] else ''}"
-        for row in document["workers"]
-    ]
-    told += _upkeep_lines(document["upkeep"])
-    told += _chore_lines(document["chores"])
-    if document["stages"]:
-        told += ["", "Work"]
-    told += map(_stage_line, document["stages"])
-    told += _index_lines(document["index"])
-    if document["problems"]:
-        told += ["", "Problems", *(f"  {text}" for text in document["problems"])]
-    return told
+    )
 
 
-def _upkeep_lines(loops: list[dict[str, Any]]) -> list[str]:
-    if not loops:
-        return []
-    told = ["", "Upkeep"]
-    for row in loops:
-        quiet = row["seconds_since_turn"]
-        turned = "has not turned yet" if quiet is None else f"turned {quiet:.0f} s ago"
-        told.append(
-            f"  {row['loop']:<10} {row['holder'] or 'held by nobody'}, {turned}"
-        )
-    return told
+def _upkeep_line(row: dict[str, Any]) -> str:
+    quiet = row["seconds_since_turn"]
+    turned = "has not turned yet" if quiet is None else f"turned {quiet:.0f} s ago"
+    return f"  {row['loop']:<10} {row['holder'] or 'held by nobody'}, {turned}"
 
 
-def _chore_lines(chores: list[dict[str, Any]]) -> list[str]:
-    told = ["", "Chores"] if chores else []
-    for row in chores:
-        total = "" if row["total"] is None else f" of {row['total']}"
-        phase = f" ({row['phase']})" if row.get("phase") else ""
-        state = f"{row['state']}{phase}"
-        left = row.get("eta_seconds") if row["done"] else None
-        rest = f", {left:.0f} s to go" if left else ""
-        told.append(f"  {row['kind']:<16} {state}, {row['done']}{total} done{rest}")
-    return told
+def _chore_line(row: dict[str, Any]) -> str:
+    total = "" if row["total"] is None else f" of {row['total']}"
+    phase = f" ({row['phase']})" if row.get("phase") else ""
+    left = row.get("eta_seconds") if row["done"] else None
+    rest = f", {left:.0f} s to go" if left else ""
+    done = f"{row['done']}{total} done{rest}"
+    return f"  {row['kind']:<16} {row['state']}{phase}, {done}"
 
 
 def _index_lines(index: dict[str, Any] | None) -> list[str]:

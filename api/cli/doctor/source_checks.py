@@ -74,7 +74,6 @@ def _degraded(settings: Settings) -> Iterator[Check]:
             yield Check(f"source {one.name}", "note", one.problem)
     configured = {one.name for one in found}
     for name, sentence in sorted(lacking, key=lambda one: one[0]):
-        if name not in configured:
-            # Nothing more is awaited of a source that was removed.
-            continue
-        yield Check(f"source {name}", "note", sentence)
+        # Nothing more is awaited of a source that was removed.
+        if name in configured:
+            yield Check(f"source {name}", "note", sentence)
