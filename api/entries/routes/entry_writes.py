@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Header, Request, Response
@@ -55,11 +56,8 @@ async def put_entry(
 
     A parent that the caller was not told of stays.
     """
-    return await _written(
-        ctx,
-        lambda: entry_edit.replace(ctx, caller, entry_id, body, if_match),
-        wait_ms if wait_for else None,
-    )
+    write = partial(entry_edit.replace, ctx, caller, entry_id, body, if_match)
+    return await _written(ctx, write, wait_ms if wait_for else None)
 
 
 @router.patch("/v1/entries/{entry_id}")
@@ -83,11 +81,8 @@ async def patch_entry(
     wait_ms: WaitMs = 5000,
 ) -> Response:
     """Merge by RFC 7396: what is not named stays, null takes away."""
-    return await _written(
-        ctx,
-        lambda: entry_edit.merge(ctx, caller, entry_id, body.root, if_match),
-        wait_ms if wait_for else None,
-    )
+    write = partial(entry_edit.merge, ctx, caller, entry_id, body.root, if_match)
+    return await _written(ctx, write, wait_ms if wait_for else None)
 
 
 @router.put("/e/{source}/{external_id:path}")
@@ -114,11 +109,8 @@ async def put_permalink(
     if revision is not None:
         message = "A revision is not written to; an @ of the id itself is sent as %40."
         raise InvalidRequestError.field("external_id", "revision_named", message)
-    return await _written(
-        ctx,
-        lambda: entry_edit.put(ctx, caller, (source, name), body, if_match),
-        wait_ms if wait_for else None,
-    )
+    write = partial(entry_edit.put, ctx, caller, (source, name), body, if_match)
+    return await _written(ctx, write, wait_ms if wait_for else None)
 
 
 async def _written(
@@ -126,7 +118,7 @@ async def _written(
 ) -> Response:
     ctx.backlog.check()
     verdict = await asyncio.to_thread(write)
-    answer: dict[str, Any] = dict(verdict.body)
+    answer = dict(verdict.body)
     if wait_ms is not None:
         answer["indexed"] = await until_indexed.wait(ctx, verdict.entry_ids, wait_ms)
     return as_json(answer, verdict.status, {"ETag": f'"r{answer["revision"]}"'})
