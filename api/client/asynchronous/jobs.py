@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from api.client import models
 from api.client.asynchronous.link import AsyncLink
 from api.client.error_answers import UnreachableError, rebuild_error
-from api.client.event_lines import Event, EventLines
+from api.client.event_lines import Event
 from shared.errors import LogchordError, Severity
 
 _LAST = "done"
@@ -40,10 +40,11 @@ class AsyncJob:
 
     async def events(self, after: str = "") -> AsyncIterator[Event]:
         """Give each event once, up to the last; a stream that breaks is taken up."""
-        last, tries = after, 0
+        path, last, tries = f"{self._path}/events", after, 0
         while True:
+            sent = {"Last-Event-ID": last} if last else {}
             try:
-                async for event in self._events(last):
+                async for event in self._link.events("GET", path, headers=sent):
                     last, tries = event.id, 0
                     yield event
                     if event.name == _LAST:
@@ -58,18 +59,6 @@ class AsyncJob:
                 message = "The stream ends before its job does; look again later."
                 raise UnreachableError(message)
             await asyncio.sleep(pause)
-
-    async def _events(self, after: str) -> AsyncIterator[Event]:
-        lines = EventLines()
-        path = f"{self._path}/events"
-        headers = {"Accept": "text/event-stream"}
-        if after:
-            headers["Last-Event-ID"] = after
-        async with self._link.stream("GET", path, headers=headers) as answer:
-            async for line in answer.aiter_lines():
-                event = lines.hear(line)
-                if event is not None:
-                    yield event
 
     def results(self, limit: int | None = None) -> AsyncIterator[models.SearchHit]:
         """Give every hit of the ranked window, page by page."""

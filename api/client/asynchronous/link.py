@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from api.client.error_answers import UnreachableError, read_error
+from api.client.event_lines import Event, EventLines
 from api.client.retry_pause import find_pause
 
 if TYPE_CHECKING:
@@ -147,6 +148,18 @@ class AsyncLink:
                 raise error
             await asyncio.sleep(pause)
             left = max(_LEAST_SECONDS, ends_at - time.monotonic())
+
+    async def events(
+        self, method: str, path: str, *, headers: Mapping[str, str] = {}, **given: Any
+    ) -> AsyncIterator[Event]:
+        """Give the events of a stream as they come."""
+        lines = EventLines()
+        sent = {**headers, "Accept": "text/event-stream"}
+        async with self.stream(method, path, headers=sent, **given) as answer:
+            async for line in answer.aiter_lines():
+                event = lines.hear(line)
+                if event is not None:
+                    yield event
 
     async def items(
         self, kind: type[Page[T]], path: str, /, **params: Any

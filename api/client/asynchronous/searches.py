@@ -11,7 +11,7 @@ from api.client import models
 from api.client.asynchronous.entries import AsyncEntries
 from api.client.asynchronous.jobs import AsyncJob
 from api.client.error_answers import UnreachableError
-from api.client.event_lines import Event, EventLines
+from api.client.event_lines import Event
 
 # Answered in sentences without being asked to be.
 _ANSWERED = ("rag", "agent")
@@ -107,19 +107,9 @@ class AsyncSearches(AsyncEntries):
         path = f"/v1/filter-options/{quote(field, safe='')}"
         return await self._link.get(models.FilterOptions, path, **params)
 
-    async def synthesize(self, **fields: Any) -> AsyncIterator[Event]:
+    def synthesize(self, **fields: Any) -> AsyncIterator[Event]:
         """Give an answer to known hits as it is made: of a job, or of named entries."""
-        lines = EventLines()
-        async with self._link.stream(
-            "POST",
-            "/v1/search/synthesize",
-            json=fields,
-            headers={"Accept": "text/event-stream"},
-        ) as answer:
-            async for line in answer.aiter_lines():
-                event = lines.hear(line)
-                if event is not None:
-                    yield event
+        return self._link.events("POST", "/v1/search/synthesize", json=fields)
 
     async def evaluate_suggestions(
         self, queries: list[str], **fields: Any

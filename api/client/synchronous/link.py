@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from api.client.error_answers import UnreachableError, read_error
+from api.client.event_lines import Event, EventLines
 from api.client.retry_pause import find_pause
 
 if TYPE_CHECKING:
@@ -146,6 +147,18 @@ class Link:
                 raise error
             time.sleep(pause)
             left = max(_LEAST_SECONDS, ends_at - time.monotonic())
+
+    def events(
+        self, method: str, path: str, *, headers: Mapping[str, str] = {}, **given: Any
+    ) -> Iterator[Event]:
+        """Give the events of a stream as they come."""
+        lines = EventLines()
+        sent = {**headers, "Accept": "text/event-stream"}
+        with self.stream(method, path, headers=sent, **given) as answer:
+            for line in answer.iter_lines():
+                event = lines.hear(line)
+                if event is not None:
+                    yield event
 
     def items(self, kind: type[Page[T]], path: str, /, **params: Any) -> Iterator[T]:
         """Give what stands in a list, one page of it after the other."""

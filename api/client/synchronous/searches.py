@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from api.client import models
 from api.client.error_answers import UnreachableError
-from api.client.event_lines import Event, EventLines
+from api.client.event_lines import Event
 from api.client.synchronous.entries import Entries
 from api.client.synchronous.jobs import Job
 
@@ -107,17 +107,7 @@ class Searches(Entries):
 
     def synthesize(self, **fields: Any) -> Iterator[Event]:
         """Give an answer to known hits as it is made: of a job, or of named entries."""
-        lines = EventLines()
-        with self._link.stream(
-            "POST",
-            "/v1/search/synthesize",
-            json=fields,
-            headers={"Accept": "text/event-stream"},
-        ) as answer:
-            for line in answer.iter_lines():
-                event = lines.hear(line)
-                if event is not None:
-                    yield event
+        return self._link.events("POST", "/v1/search/synthesize", json=fields)
 
     def evaluate_suggestions(
         self, queries: list[str], **fields: Any
