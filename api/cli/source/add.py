@@ -18,7 +18,7 @@ from api.cli import api_client, output
 from api.cli.output import CommandError, UsageError
 from api.cli.render.terminal import plain
 from api.cli.source import advice as source_advice
-from api.cli.source import ages, config_file, given_settings
+from api.cli.source import config_file, findings, given_settings
 from shared import suggest
 from shared.error_codes import Category
 from shared.errors import ConfigurationError, LogchordError
@@ -325,7 +325,7 @@ def _show(out: output.Output, found: AdapterGuess, checked: Checked) -> None:
     out.say(plain(f"This is {found.title}: {found.found.why.rstrip('.')}."))
     for draft in checked.sample:
         time = draft.entry_time
-        when = ages.when(time, checked.timezone) if time else ""
+        when = findings.when(time, checked.timezone) if time else ""
         title = draft.title or draft.text[:60]
         out.say(plain(f"  {when}  {', '.join(draft.authors)}  {title}"))
     for one in checked.problems:

@@ -1,13 +1,13 @@
-"""What a check has found out about a source, in lines for a person."""
+"""What is found out about a source and its runs, in words for a person."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from api.cli.source import ages
-
+_SECONDS_A = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 _SEEN = {
     "cursor": "seen by the next poll",
     "flagged": "seen by the next poll",
@@ -37,7 +37,7 @@ def lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     can, said = found["capabilities"], found["found"] or {}
     newest = said.get("newest")
     if newest is not None:
-        yield "newest entry", when(newest, found["timezone"])
+        yield "newest entry", when(datetime.fromisoformat(newest), found["timezone"])
     if said.get("entries") is not None:
         yield "entries", f"{said['entries']:,}"
     yield "time zone", _zone(found["timezone"], said.get("timezone_guess"))
@@ -56,9 +56,22 @@ def lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "who may read", _READERS[can["readers"]]
 
 
-def when(time: str, zone: str | None) -> str:
-    """Return a time of the API as the logbook itself shows it."""
-    return ages.when(datetime.fromisoformat(time), zone)
+def ago(seconds: float) -> str:
+    """Return an age in the unit in which it is two at least; negative is to come."""
+    amount = abs(seconds)
+    unit = next((one for one, size in _SECONDS_A.items() if amount >= 2 * size), "s")
+    told = f"{amount / _SECONDS_A[unit]:.0f} {unit}"
+    return f"{told} ago" if seconds >= 0 else f"in {told}"
+
+
+def when(time: datetime, zone: str | None) -> str:
+    """Return a time as the logbook itself shows it, and its distance.
+
+    By the one its user knows the entry, by the other a wrong zone shows itself.
+    """
+    distance = ago((datetime.now(UTC) - time).total_seconds())
+    there = time.astimezone(ZoneInfo(zone) if zone else UTC)
+    return f"{there:%Y-%m-%d %H:%M %Z} ({distance})"
 
 
 def _zone(configured: str | None, guess: str | None) -> str:

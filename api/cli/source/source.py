@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ import httpx2
 
 from api.cli import api_client, output
 from api.cli.render.terminal import plain
-from api.cli.source import ages, findings
+from api.cli.source import findings
 from api.cli.source.add import add
 from api.cli.source.delete_entries import delete_entries
 
@@ -91,8 +92,9 @@ def check(*, name: str) -> int:
         out.data(plain(f"  {label:<13} {told}"))
     for one in found["sample"]:
         authors = ", ".join(one["authors"])
-        time_of = one["entry_time"]
-        when = findings.when(time_of, found["timezone"]) if time_of else ""
+        when = ""
+        if time_of := one["entry_time"]:
+            when = findings.when(datetime.fromisoformat(time_of), found["timezone"])
         out.data(plain(f"  {when}  {one['external_id']}  {authors}"))
         out.data(plain(f"    {one['title'] or one['text'][:80]}"))
     for one in found["problems"]:
@@ -269,7 +271,7 @@ def _counts(run: dict[str, Any]) -> str:
 
 
 def _ago(seconds: float | None) -> str | None:
-    return None if seconds is None else ages.ago(seconds)
+    return None if seconds is None else findings.ago(seconds)
 
 
 def _address(name: str) -> str:

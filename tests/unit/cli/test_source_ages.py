@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.cli.source import ages
+from api.cli.source import findings
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from api.cli.source import ages
     ],
 )
 def test_the_unit_is_the_largest_of_which_there_are_two(seconds, told):
-    assert ages.ago(seconds) == told
+    assert findings.ago(seconds) == told
 
 
 def test_a_time_is_told_as_the_logbook_shows_it_with_its_distance():
     time = datetime.now(UTC) - timedelta(minutes=5, seconds=1)
     there = time + timedelta(hours=9)
-    assert ages.when(time, None) == f"{time:%Y-%m-%d %H:%M} UTC (5 min ago)"
-    told = ages.when(time, "Asia/Tokyo")
+    assert findings.when(time, None) == f"{time:%Y-%m-%d %H:%M} UTC (5 min ago)"
+    told = findings.when(time, "Asia/Tokyo")
     assert told == f"{there:%Y-%m-%d %H:%M} JST (5 min ago)"
