@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access.scope import SCOPES, Scope
 from shared.errors import AccessError, InvalidRequestError
+from shared.postgres.fetch_rows import fetch_all, fetch_one
 
 ANY_TENANT = "*"
 DEFAULT_TENANT = "default"
@@ -158,8 +158,7 @@ def find_by_id(conn: Connection, key_id: str) -> Scope:
 
 
 def _load(conn: Connection, key_id: str) -> _StoredKey | None:
-    with conn.cursor(row_factory=class_row(_StoredKey)) as cur:
-        return cur.execute(_FIND, {"key_id": key_id}).fetchone()
+    return fetch_one(conn, _StoredKey, _FIND, {"key_id": key_id})
 
 
 def _scope_of(stored: _StoredKey) -> Scope:
@@ -181,8 +180,7 @@ def _scope_of(stored: _StoredKey) -> Scope:
 
 def list_keys(conn: Connection, tenant: str) -> list[KeyRow]:
     """Return the keys of a tenant, or of all with `*`."""
-    with conn.cursor(row_factory=class_row(KeyRow)) as cur:
-        return cur.execute(_LISTING, {"tenant": tenant}).fetchall()
+    return fetch_all(conn, KeyRow, _LISTING, {"tenant": tenant})
 
 
 def revoke(conn: Connection, tenant: str, key_id: str) -> bool:

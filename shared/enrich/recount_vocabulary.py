@@ -13,13 +13,13 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.enrich import metadata
 from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import Content
 from shared.entries.saving import attachment_rows
 from shared.log import get_logger
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
 from shared.text import plain_text
 from shared.text.analysis.analyser import plain_words, words_of
@@ -73,8 +73,7 @@ def prepare(
         return lambda conn: _settle(conn, walk, what, cursor["after"], done)
     with connection(pool) as conn:
         values = {"after": cursor["after"], "limit": STEP_ENTRIES}
-        with conn.cursor(row_factory=class_row(_VocabularyRow)) as cur:
-            page = cur.execute(_PAGE, values).fetchall()
+        page = fetch_all(conn, _VocabularyRow, _PAGE, values)
         count = _counted(conn, page, facility)
 
     def commit(conn: Connection) -> Progress:

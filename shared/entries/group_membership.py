@@ -11,8 +11,8 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import format_array
 
 # One entry of a tenant at a time, to the end of the transaction.
@@ -56,8 +56,5 @@ def load_memberships(
     conn: Connection, tenant: str, ids: Sequence[UUID]
 ) -> dict[UUID, Alike]:
     """Return the group and series of each entry that does not stand alone."""
-    with conn.cursor(row_factory=class_row(Alike)) as cur:
-        rows = cur.execute(
-            _SHOWN, {"tenant": tenant, "ids": format_array(ids)}
-        ).fetchall()
+    rows = fetch_all(conn, Alike, _SHOWN, {"tenant": tenant, "ids": format_array(ids)})
     return {row.entry_id: row for row in rows}

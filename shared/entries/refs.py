@@ -9,9 +9,9 @@ from urllib.parse import unquote
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.entries import identity
+from shared.postgres.fetch_rows import fetch_all
 
 _PERMALINK = "/e/"
 
@@ -81,5 +81,4 @@ def _without_revision(text: str) -> str:
 def _rows(
     conn: Connection, statement: LiteralString, values: dict[str, object]
 ) -> list[Ref]:
-    with conn.cursor(row_factory=class_row(Ref)) as cur:
-        return cur.execute(statement, values).fetchall()
+    return fetch_all(conn, Ref, statement, values)

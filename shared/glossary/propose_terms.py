@@ -14,9 +14,9 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.glossary import glossary_terms
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
 from shared.text import plain_text
 from shared.text.reading import abbreviations
@@ -131,8 +131,7 @@ def prepare(pool: Pool, cursor: Mapping[str, Any] | None, done: int) -> Effect:
             "limit": STEP_ENTRIES,
             "chars": _MOST_CHARS,
         }
-        with conn.cursor(row_factory=class_row(_ProposalRow)) as cur:
-            page = cur.execute(_PAGE, values).fetchall()
+        page = fetch_all(conn, _ProposalRow, _PAGE, values)
     found = [one for row in page for one in _explained(row)]
 
     def commit(conn: Connection) -> Progress:

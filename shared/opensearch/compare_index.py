@@ -14,13 +14,13 @@ from uuid import UUID
 
 from opensearchpy import OpenSearch
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import OpenSearchError
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import day_buckets, documents
 from shared.opensearch.client import translate_engine_errors
 from shared.opensearch.day_buckets import MILLISECONDS_A_DAY
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
 
 # A step looks at so many days, or at so many entries of one that differs.
@@ -251,14 +251,12 @@ def _look_again(
 def _page(conn: Connection, sides: Sides, first: UUID, last: UUID) -> list[ComparedRow]:
     bounds = {"first": first, "last": last, "limit": STEP_ENTRIES}
     values = {**bounds, **_named(sides)}
-    with conn.cursor(row_factory=class_row(ComparedRow)) as cur:
-        return cur.execute(_PAGE, values).fetchall()
+    return fetch_all(conn, ComparedRow, _PAGE, values)
 
 
 def rows_of(conn: Connection, sides: Sides, ids: Sequence[UUID]) -> list[ComparedRow]:
     """Return the present rows of entries; purged ones are absent."""
-    with conn.cursor(row_factory=class_row(ComparedRow)) as cur:
-        return cur.execute(_THESE, {"ids": list(ids), **_named(sides)}).fetchall()
+    return fetch_all(conn, ComparedRow, _THESE, {"ids": list(ids), **_named(sides)})
 
 
 def _named(sides: Sides) -> dict[str, str | int]:

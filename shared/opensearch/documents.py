@@ -10,7 +10,6 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared import entry_fields
 from shared.entries import group_membership
@@ -19,6 +18,7 @@ from shared.entry_fields import EntryFields
 from shared.errors import InvalidRequestError
 from shared.opensearch import day_buckets
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import format_array
 from shared.text.facts import dated
 from shared.times.rfc3339 import parse_time
@@ -114,8 +114,7 @@ def load(conn: Connection, tenant: str, ids: Sequence[UUID]) -> list[Document]:
     """
     asked = {"tenant": tenant, "ids": format_array(ids)}
     # In the wire's own form lists and times are read in half the time.
-    with conn.cursor(row_factory=class_row(_DocumentRow), binary=True) as cur:
-        rows = cur.execute(_ROWS, asked).fetchall()
+    rows = fetch_all(conn, _DocumentRow, _ROWS, asked, binary=True)
     likes = group_membership.load_memberships(conn, tenant, ids)
     epoch = current_epoch(conn)
     documents = []
@@ -143,8 +142,7 @@ def load(conn: Connection, tenant: str, ids: Sequence[UUID]) -> list[Document]:
 
 def current_epoch(conn: Connection) -> int:
     """Return how often this installation was restored from a backup."""
-    row = conn.execute(_EPOCH).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _EPOCH) or 0)
 
 
 def version_of(epoch: int, doc_version: int) -> int:

@@ -34,6 +34,7 @@ from shared.opensearch import (
 )
 from shared.opensearch.compare_index import Sides
 from shared.opensearch.portions import Sized
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import Pool, connection
 from shared.stages import derived_data
 from shared.work import backlog, chore_records
@@ -323,5 +324,4 @@ def _is_work_left(conn: Connection, site: _Site, stage: str) -> bool:
 
 
 def _is_true(conn: Connection, query: LiteralString, values: dict[str, Any]) -> bool:
-    row = conn.execute(query, values).fetchone()
-    return row is not None and bool(row[0])
+    return bool(fetch_value(conn, query, values))

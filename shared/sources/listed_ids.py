@@ -12,6 +12,7 @@ from psycopg import Connection
 
 from shared.adapter_contract.contract import IdStamp
 from shared.entries.tombstones import FINAL
+from shared.postgres.fetch_rows import fetch_value
 
 _ADD: LiteralString = """
     INSERT INTO source_listing (run_id, external_id, stamp)
@@ -152,5 +153,4 @@ def clear(conn: Connection, run_id: UUID) -> None:
 
 def count(conn: Connection, run_id: UUID) -> int:
     """Return how many ids were listed."""
-    row = conn.execute(_COUNT, {"run_id": run_id}).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _COUNT, {"run_id": run_id}) or 0)

@@ -10,10 +10,10 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import ConflictError, LogchordError
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_all, fetch_one
 
 TAIL, RECONCILE, BACKFILL, REPARSE = "tail", "reconcile", "backfill", "reparse"
 KINDS = (TAIL, RECONCILE, BACKFILL, REPARSE)
@@ -189,8 +189,7 @@ def find_open(
     conn: Connection, tenant: str, source: str, kind: str
 ) -> IngestionRun | None:
     """Return the run of this source and kind that has not ended, locked."""
-    with conn.cursor(row_factory=class_row(IngestionRun)) as cur:
-        return cur.execute(_OPEN, _key(tenant, source, kind)).fetchone()
+    return fetch_one(conn, IngestionRun, _OPEN, _key(tenant, source, kind))
 
 
 def begin(
@@ -253,8 +252,7 @@ def end(
 
 def find_run(conn: Connection, tenant: str, run_id: UUID) -> IngestionRun | None:
     """Return one run of a tenant."""
-    with conn.cursor(row_factory=class_row(IngestionRun)) as cur:
-        return cur.execute(_ONE, {"id": run_id, "tenant": tenant}).fetchone()
+    return fetch_one(conn, IngestionRun, _ONE, {"id": run_id, "tenant": tenant})
 
 
 def list_runs(
@@ -274,8 +272,7 @@ def list_runs(
         "after": after,
         "limit": limit,
     }
-    with conn.cursor(row_factory=class_row(IngestionRun)) as cur:
-        return cur.execute(_LISTING, values).fetchall()
+    return fetch_all(conn, IngestionRun, _LISTING, values)
 
 
 def forget(conn: Connection, *, limit: int) -> int:

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.adapter_contract.contract import Gap
 from shared.errors import LogchordError
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.settings.source_sections import SourceSettings
 
 MAX_GAPS = 100
@@ -146,8 +146,7 @@ def arrange(
 
 def tenant_of(conn: Connection, source: str) -> str | None:
     """Return whose source it is; its name is the installation's alone."""
-    row = conn.execute(_OF_SOURCE, {"source": source}).fetchone()
-    return str(row[0]) if row else None
+    return fetch_value(conn, _OF_SOURCE, {"source": source})
 
 
 def current_settings(
@@ -179,8 +178,7 @@ def load_source_state(conn: Connection, tenant: str, source: str) -> SourceState
 
 def await_config_hash(conn: Connection, tenant: str, source: str) -> str | None:
     """Return the digest of a source's settings, once nobody is changing them."""
-    row = conn.execute(_HASH, {"source": source, "tenant": tenant}).fetchone()
-    return str(row[0]) if row else None
+    return fetch_value(conn, _HASH, {"source": source, "tenant": tenant})
 
 
 def listing(conn: Connection, tenant: str) -> list[SourceState]:
@@ -276,8 +274,7 @@ def note_parsed(conn: Connection, tenant: str, source: str, version: int) -> Non
 
 
 def _read(conn: Connection, tenant: str, source: str | None) -> list[SourceState]:
-    with conn.cursor(row_factory=class_row(SourceState)) as cur:
-        return cur.execute(_READ, {"tenant": tenant, "source": source}).fetchall()
+    return fetch_all(conn, SourceState, _READ, {"tenant": tenant, "source": source})
 
 
 def _key(tenant: str, source: str) -> dict[str, str]:

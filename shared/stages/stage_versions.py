@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.log import get_logger
 from shared.messaging.stage_names import ATTACHMENTS_STAGE, INDEX_STAGE
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
 from shared.stages import installed_stages
 from shared.work import backlog, chore_records
@@ -176,8 +176,7 @@ def _page(pool: Pool, settings: Settings, walk: Mapping[str, Any]) -> list[_Vers
             "until": walk["until"],
             "limit": STEP_ENTRIES,
         }
-        with conn.cursor(row_factory=class_row(_VersionRow)) as cur:
-            return cur.execute(_PAGE, given).fetchall()
+        return fetch_all(conn, _VersionRow, _PAGE, given)
 
 
 def _show_anew(pool: Pool, page: Sequence[_VersionRow]) -> None:

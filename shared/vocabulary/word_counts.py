@@ -13,6 +13,7 @@ from typing import LiteralString
 
 from psycopg import Connection
 
+from shared.postgres.fetch_rows import fetch_value
 from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.learn_words import language_of
@@ -162,8 +163,7 @@ class Count:
 def begin(conn: Connection) -> int:
     """Begin a walk and return its number; waits for who is learning just now."""
     conn.execute(_ALONE)
-    row = conn.execute(_NEXT_WALK).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _NEXT_WALK) or 0)
 
 
 def store_counts(conn: Connection, walk: int, count: Count) -> None:

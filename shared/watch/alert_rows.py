@@ -15,6 +15,7 @@ from psycopg.rows import class_row
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_all
 from shared.watch.saved_searches import SavedSearch
 
 MOST_ATTEMPTS = 8
@@ -218,8 +219,7 @@ def page(
 ) -> list[AlertRow]:
     """Return the alerts of a saved search, newest first, of what its owner may see."""
     given = {**scope.params, "saved_id": saved_id, "limit": limit, "after": after}
-    with conn.cursor(row_factory=class_row(AlertRow)) as cur:
-        return cur.execute(_PAGE, given).fetchall()
+    return fetch_all(conn, AlertRow, _PAGE, given)
 
 
 def _of(alerts: Sequence[AlertRow]) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any, Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_all
 
 # Each of them is asked at every batch of entries.
 MOST_OWN, MOST_OF_TENANT = 100, 1000
@@ -227,8 +227,7 @@ def _values(scope: Scope, draft: SavedSearchDraft) -> dict[str, Any]:
 def _all(
     conn: Connection, statement: LiteralString, given: Mapping[str, Any]
 ) -> list[SavedSearch]:
-    with conn.cursor(row_factory=class_row(SavedSearch)) as cur:
-        return cur.execute(statement, given).fetchall()
+    return fetch_all(conn, SavedSearch, statement, given)
 
 
 def _one(

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from psycopg import Connection
 
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import Pool, connection
 from shared.work import due_work
 
@@ -69,15 +70,13 @@ _EARLIER: LiteralString = """
 
 def is_left(conn: Connection, stage: str, marked_at: datetime) -> bool:
     """Tell whether work that was due at a moment is still to be done."""
-    row = conn.execute(_EARLIER, {"stage": stage, "marked_at": marked_at}).fetchone()
-    return row is not None and bool(row[0])
+    return bool(fetch_value(conn, _EARLIER, {"stage": stage, "marked_at": marked_at}))
 
 
 def any_due(conn: Connection, entry_ids: Sequence[UUID], stages: Sequence[str]) -> bool:
     """Tell whether any of these stages is still to be done for any of these entries."""
     values = {"entry_ids": list(entry_ids), "stages": list(stages)}
-    row = conn.execute(_ANY_DUE, values).fetchone()
-    return row is not None and bool(row[0])
+    return bool(fetch_value(conn, _ANY_DUE, values))
 
 
 def any_live(conn: Connection, stages: Sequence[str]) -> bool:
@@ -85,5 +84,4 @@ def any_live(conn: Connection, stages: Sequence[str]) -> bool:
     with conn.transaction():
         conn.execute(due_work.BY_INDEX)
         values = {"stages": list(stages), "max_strikes": due_work.MAX_STRIKES}
-        row = conn.execute(_ANY_LIVE, values).fetchone()
-    return row is not None and bool(row[0])
+        return bool(fetch_value(conn, _ANY_LIVE, values))

@@ -14,10 +14,10 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import ConflictError, LogchordError, NotFoundError, WorkerLostError
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
 from shared.work.due_work import LEASE_SECONDS, MAX_STRIKES
 
 EXPIRE, RECONCILE_INDEX = "expire", "reconcile_index"
@@ -236,8 +236,7 @@ def open_chore(
     """Make a chore due and return its id; None if one of its kind is unfinished."""
     begins = None if cursor is None else json.dumps(cursor)
     values = {"id": uuid7(), "kind": kind, "cursor": begins}
-    row = conn.execute(_OPEN, values).fetchone()
-    return None if row is None else row[0]
+    return fetch_value(conn, _OPEN, values)
 
 
 def ask(
@@ -277,8 +276,7 @@ def claim(
         "lease": lease_seconds,
         "most": MAX_STRIKES,
     }
-    with conn.cursor(row_factory=class_row(Chore)) as cur:
-        return cur.execute(_CLAIM, values).fetchone()
+    return fetch_one(conn, Chore, _CLAIM, values)
 
 
 def renew(
@@ -349,8 +347,7 @@ def cancel(conn: Connection, maintenance_id: UUID) -> Maintenance:
 
 def find(conn: Connection, maintenance_id: UUID) -> Maintenance:
     """Return a chore, ended or not."""
-    with conn.cursor(row_factory=class_row(Maintenance)) as cur:
-        found = cur.execute(_ONE, {"id": maintenance_id}).fetchone()
+    found = fetch_one(conn, Maintenance, _ONE, {"id": maintenance_id})
     if found is None:
         raise NotFoundError
     return found
@@ -358,20 +355,17 @@ def find(conn: Connection, maintenance_id: UUID) -> Maintenance:
 
 def find_last_done(conn: Connection, *kinds: str) -> Maintenance | None:
     """Return the chore of these kinds that was last done and has a result."""
-    with conn.cursor(row_factory=class_row(Maintenance)) as cur:
-        return cur.execute(_LAST_DONE, {"kinds": list(kinds)}).fetchone()
+    return fetch_one(conn, Maintenance, _LAST_DONE, {"kinds": list(kinds)})
 
 
 def last_of(conn: Connection, kind: str) -> Maintenance | None:
     """Return the chore of this kind that was begun last, ended or not."""
-    with conn.cursor(row_factory=class_row(Maintenance)) as cur:
-        return cur.execute(_LAST_OF, {"kind": kind}).fetchone()
+    return fetch_one(conn, Maintenance, _LAST_OF, {"kind": kind})
 
 
 def list_unfinished(conn: Connection) -> list[Maintenance]:
     """Return every chore that has not ended."""
-    with conn.cursor(row_factory=class_row(Maintenance)) as cur:
-        return cur.execute(_UNFINISHED).fetchall()
+    return fetch_all(conn, Maintenance, _UNFINISHED)
 
 
 def overdue(conn: Connection) -> list[tuple[str, UUID]]:

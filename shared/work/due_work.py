@@ -18,6 +18,7 @@ from psycopg.rows import class_row
 
 from shared.errors import InternalError, LogchordError
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import format_array
 
 LEASE_SECONDS = 15.0
@@ -344,8 +345,7 @@ def finish(conn: Connection, *claims: Claim, all_ours: bool = False) -> int:
     held = conn.execute(_LOCK_OURS, values).rowcount
     if all_ours and held < len(ids):
         raise InternalError(technical="a claim was lost", retriable=True)
-    row = conn.execute(_FINISH, values).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _FINISH, values) or 0)
 
 
 def retry_later(

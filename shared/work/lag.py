@@ -11,6 +11,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.messaging.stage_names import EMBED_PREFIX
+from shared.postgres.fetch_rows import fetch_value
 from shared.work import chore_records, quarantine_budget, stage_pauses
 from shared.work.due_work import KNOWN_STAGES
 from shared.work.stage_pauses import Pause
@@ -181,8 +182,7 @@ def is_run(stage: str, that_run: Collection[str]) -> bool:
 def count_live_due(conn: Connection, that_run: Collection[str], *, most: int) -> int:
     """Return how much live work of these stages is due, at most one above `most`."""
     values = {"that_run": sorted(that_run), "most": most + 1}
-    row = conn.execute(_LIVE_DUE, values).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _LIVE_DUE, values) or 0)
 
 
 def reach(conn: Connection, tenant: str) -> str:

@@ -10,10 +10,10 @@ from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import LogchordError, WorkerLostError
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_all
 from shared.work import due_work, quarantine_budget, stage_pauses
 from shared.work.due_work import Claim
 from shared.work.quarantine_budget import Budget
@@ -164,8 +164,7 @@ def list_quarantined(
 ) -> list[Quarantined]:
     """Return the quarantined work, the newest first."""
     values = {**asdict(which), "after": after, "limit": limit, "messages": messages}
-    with conn.cursor(row_factory=class_row(Quarantined)) as cur:
-        return cur.execute(_MINE, values).fetchall()
+    return fetch_all(conn, Quarantined, _MINE, values)
 
 
 def release(

@@ -14,10 +14,10 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import LogchordError
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_all, fetch_one
 from shared.work.due_work import LEASE_SECONDS
 
 # The source of what the installation does for itself: its chores.
@@ -207,8 +207,7 @@ def arrange_resting(
 
 def load_standings(conn: Connection, source: str) -> dict[str, ScheduleStatus]:
     """Return how every kind of run of a source stands, by kind."""
-    with conn.cursor(row_factory=class_row(ScheduleStatus)) as cur:
-        found = cur.execute(_STANDING, {"source": source}).fetchall()
+    found = fetch_all(conn, ScheduleStatus, _STANDING, {"source": source})
     return {one.kind: one for one in found}
 
 
@@ -222,8 +221,7 @@ def take_due_run(
 ) -> Run | None:
     """Take the run that is due; of many takers one gets it. Commit before any work."""
     values = {"source": source, "kind": kind, "claim": uuid7(), "lease": lease_seconds}
-    with conn.cursor(row_factory=class_row(Run)) as cur:
-        return cur.execute(_TAKE, values).fetchone()
+    return fetch_one(conn, Run, _TAKE, values)
 
 
 def renew(
@@ -262,8 +260,7 @@ def finish(
 
 def list_due_runs(conn: Connection) -> list[DueRun]:
     """Return every run that is due and that nobody has taken, what works first."""
-    with conn.cursor(row_factory=class_row(DueRun)) as cur:
-        return cur.execute(_DUE_OF_SOURCES, {"installation": INSTALLATION}).fetchall()
+    return fetch_all(conn, DueRun, _DUE_OF_SOURCES, {"installation": INSTALLATION})
 
 
 def give_back(conn: Connection, run: Run) -> bool:

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import LogchordError
+from shared.postgres.fetch_rows import fetch_all
 
 BUDGET_SPENT = "quarantine_budget_spent"
 
@@ -86,5 +86,4 @@ def probe_succeeded(conn: Connection, stage: str) -> None:
 
 def list_pauses(conn: Connection) -> list[Pause]:
     """Return every pause, those too that wait for a probe."""
-    with conn.cursor(row_factory=class_row(Pause)) as cur:
-        return cur.execute(_PAUSED).fetchall()
+    return fetch_all(conn, Pause, _PAUSED)

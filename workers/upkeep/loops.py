@@ -13,6 +13,7 @@ from psycopg import Connection
 
 from shared import log as logs
 from shared.errors import LogchordError
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connect, translate_database_errors
 from shared.work.upkeep_loops import LOCK_SPACE
 from workers.runtime.task import attempt
@@ -97,5 +98,4 @@ class Loop:
     def _is_mine(self, conn: Connection) -> bool:
         # The lock goes with the connection: whoever loses it stands by from then on.
         values = {"space": LOCK_SPACE, "name": self._name}
-        row = conn.execute(_LOCK, values).fetchone()
-        return row is not None and bool(row[0])
+        return bool(fetch_value(conn, _LOCK, values))

@@ -12,6 +12,7 @@ from shared.embedding.models.model_names import LANGUAGES
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.entries.reading import entry_counts
+from shared.postgres.fetch_rows import fetch_value
 from shared.work import chore_records
 from shared.work.chore_records import REEMBED_MODEL
 
@@ -69,9 +70,7 @@ def missing(conn: Connection, model: str) -> int:
 
 
 def _skipped(conn: Connection, model: str) -> int:
-    row = conn.execute(_SKIPPED, {"model": model}).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(fetch_value(conn, _SKIPPED, {"model": model}) or 0)
 
 
 def _counts(conn: Connection, table: str) -> tuple[int, int]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared import version
 from shared.embedding.models.model_names import LANGUAGES
@@ -25,6 +24,7 @@ from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
 from shared.settings.text_expectations import find_expectations
 from shared.text.words import languages
@@ -266,8 +266,7 @@ def _page(
         "after": cursor["embedded_to"],
         "limit": STEP_ENTRIES,
     }
-    with conn.cursor(row_factory=class_row(_SkippedRow)) as cur:
-        return cur.execute(_PAGE, given).fetchall()
+    return fetch_all(conn, _SkippedRow, _PAGE, given)
 
 
 def _unspoken(model: str, settings: Settings) -> dict[str, Any]:

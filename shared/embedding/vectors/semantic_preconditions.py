@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
 
 from shared.embedding.vectors import vectors
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.statement_deadline import limit_time
 
 if TYPE_CHECKING:
@@ -75,5 +76,4 @@ def count(
 
 def entries(conn: Connection, tenant: str) -> int:
     """Return how many entries a facility has."""
-    row = conn.execute(_ENTRIES, {"tenant": tenant}).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _ENTRIES, {"tenant": tenant}) or 0)

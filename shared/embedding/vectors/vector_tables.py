@@ -11,6 +11,7 @@ from psycopg.rows import class_row
 
 from shared.embedding.models.model_names import SIMILARITY_FLOORS
 from shared.errors import ConfigurationError
+from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
 
 # pgvector indexes no longer halfvec.
 MAX_DIMENSION = 4_000
@@ -98,26 +99,22 @@ def find_model(conn: Connection, model: str) -> EmbeddingModel | None:
 
 def list_active_models(conn: Connection) -> list[EmbeddingModel]:
     """Return the models in use, oldest first."""
-    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
-        return cursor.execute(_ACTIVE).fetchall()
+    return fetch_all(conn, EmbeddingModel, _ACTIVE)
 
 
 def list_models(conn: Connection) -> list[EmbeddingModel]:
     """Return every model that has a table, oldest first."""
-    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
-        return cursor.execute(_KNOWN).fetchall()
+    return fetch_all(conn, EmbeddingModel, _KNOWN)
 
 
 def find_live_model(conn: Connection) -> EmbeddingModel | None:
     """Return the model that searches read, None before the first vector."""
-    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
-        return cursor.execute(_LIVE).fetchone()
+    return fetch_one(conn, EmbeddingModel, _LIVE)
 
 
 def hold(conn: Connection, model: str) -> str | None:
     """Return a model's table, which stays until the commit; None if it is gone."""
-    row = conn.execute(_HOLD, {"model": model}).fetchone()
-    return None if row is None else str(row[0])
+    return fetch_value(conn, _HOLD, {"model": model})
 
 
 def activate(conn: Connection, model: str) -> None:

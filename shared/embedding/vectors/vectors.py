@@ -12,6 +12,7 @@ from psycopg import Connection, sql
 from shared.embedding.models.encoder_contract import Vectors, check_vectors
 from shared.embedding.vectors.chunks import Chunk
 from shared.errors import EmbeddingGenerationError
+from shared.postgres.fetch_rows import fetch_value
 
 # More in one statement would run into its time limit on a large index.
 STORE_BATCH = 200
@@ -184,8 +185,7 @@ _EMBEDDED: LiteralString = """
 
 def count_embedded_entries(conn: Connection, table: str, tenant: str) -> int:
     """Return how many entries of a tenant have vectors."""
-    row = conn.execute(_on(_EMBEDDED, table), {"tenant": tenant}).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _on(_EMBEDDED, table), {"tenant": tenant}) or 0)
 
 
 def _on(statement: LiteralString, table: str) -> sql.Composed:

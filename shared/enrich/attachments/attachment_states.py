@@ -10,7 +10,7 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -19,6 +19,7 @@ from shared.entries.saving.attachment_rows import COLUMNS, Attached
 from shared.errors import LogchordError
 from shared.ids import uuid7
 from shared.messaging.stage_names import ATTACHMENTS_STAGE
+from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
 
 # What a caller has sent is named by its content: a source's refs never begin so.
 UPLOAD_PREFIX = "upload:"
@@ -161,8 +162,7 @@ class FileContents:
 def list_due_files(conn: Connection, tenant: str, entry_id: UUID) -> list[Due]:
     """Return the files of an entry that are to be fetched; none of a deleted one."""
     values = {"tenant": tenant, "entry_id": entry_id}
-    with conn.cursor(row_factory=class_row(Due)) as cur:
-        return cur.execute(_DUE, values).fetchall()
+    return fetch_all(conn, Due, _DUE, values)
 
 
 def end(
@@ -190,8 +190,7 @@ def end(
 def stored_before(conn: Connection, tenant: str, entry_id: UUID) -> list[Before]:
     """Return the stored files of an entry that were read before its stage was due."""
     values = {"tenant": tenant, "entry_id": entry_id, "stage": ATTACHMENTS_STAGE}
-    with conn.cursor(row_factory=class_row(Before)) as cur:
-        return cur.execute(_STORED_BEFORE, values).fetchall()
+    return fetch_all(conn, Before, _STORED_BEFORE, values)
 
 
 def read_anew(
@@ -253,8 +252,7 @@ def thumbnail(
 
 def count(conn: Connection, tenant: str, entry_id: UUID) -> int:
     """Return how many files an entry has."""
-    row = conn.execute(_COUNT, {"tenant": tenant, "entry_id": entry_id}).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _COUNT, {"tenant": tenant, "entry_id": entry_id}) or 0)
 
 
 def upload_id(sha256: bytes, filename: str) -> str:
@@ -268,8 +266,7 @@ def uploaded(
 ) -> Attached | None:
     """Return the attachment that was uploaded under this id, if there is one."""
     values = {"tenant": tenant, "entry_id": entry_id, "external_id": external_id}
-    with conn.cursor(row_factory=class_row(Attached)) as cur:
-        return cur.execute(_UPLOADED, values).fetchone()
+    return fetch_one(conn, Attached, _UPLOADED, values)
 
 
 def add(
@@ -306,8 +303,7 @@ def lock_content(conn: Connection, sha256: bytes) -> None:
 
 def is_used(conn: Connection, sha256: bytes) -> bool:
     """Tell whether any row of any tenant names this content."""
-    row = conn.execute(_IS_USED, {"sha256": sha256}).fetchone()
-    return row is not None and bool(row[0])
+    return bool(fetch_value(conn, _IS_USED, {"sha256": sha256}))
 
 
 def unused(conn: Connection, stored: Sequence[bytes]) -> list[bytes]:

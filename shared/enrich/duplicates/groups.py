@@ -13,13 +13,13 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.enrich.duplicates import candidates, similarity
 from shared.enrich.duplicates.candidates import KnownShape
 from shared.enrich.duplicates.similarity import Shape
 from shared.ids import uuid7
 from shared.log import get_logger
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import format_array
 
 log = get_logger()
@@ -219,5 +219,4 @@ def _read(
     conn: Connection, query: LiteralString, given: dict[str, Any]
 ) -> list[KnownShape]:
     # In the wire's own form lists of numbers are read in half the time.
-    with conn.cursor(row_factory=class_row(KnownShape), binary=True) as cur:
-        return cur.execute(query, given).fetchall()
+    return fetch_all(conn, KnownShape, query, given, binary=True)

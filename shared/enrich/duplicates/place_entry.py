@@ -8,7 +8,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.enrich.duplicates import group_position, groups, series
 from shared.enrich.duplicates.group_position import GroupPosition
@@ -16,6 +15,7 @@ from shared.enrich.duplicates.series import SeriesPlace
 from shared.enrich.duplicates.similarity import Shape, pattern_of, shape_of
 from shared.entries import group_membership
 from shared.messaging.stage_names import INDEX_STAGE
+from shared.postgres.fetch_rows import fetch_one
 from shared.work import due_work as due
 
 SHOWN_AT_ONCE = 500
@@ -112,8 +112,7 @@ def place(
     Nothing happens as long as its text is not analysed: that makes it due again.
     """
     key = {"entry_id": entry_id, "tenant": tenant}
-    with conn.cursor(row_factory=class_row(_PlacedEntry)) as cur:
-        entry = cur.execute(_LOCK_ENTRY, key).fetchone()
+    entry = fetch_one(conn, _PlacedEntry, _LOCK_ENTRY, key)
     said = _said(conn, tenant, entry_id, entry) if entry else None
     if entry is None or said is None:
         return Placed()

@@ -12,9 +12,9 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_one
 
 GAP = timedelta(days=1)
 
@@ -103,5 +103,4 @@ def leave(conn: Connection, place: SeriesPlace) -> list[UUID]:
 
 def _next(conn: Connection, query: LiteralString, place: SeriesPlace) -> _Next | None:
     given = {**asdict(place), "gap": GAP}
-    with conn.cursor(row_factory=class_row(_Next)) as cur:
-        return cur.execute(query, given).fetchone()
+    return fetch_one(conn, _Next, query, given)

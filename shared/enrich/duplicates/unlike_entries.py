@@ -11,12 +11,12 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.enrich.duplicates import candidates, group_position, groups, similarity
 from shared.enrich.duplicates.candidates import KnownShape
 from shared.enrich.duplicates.similarity import Shape, shape_of
 from shared.entries import group_membership
+from shared.postgres.fetch_rows import fetch_all
 
 # In the order in which everybody locks several.
 _LOCK_ENTRIES: LiteralString = """
@@ -51,8 +51,7 @@ def place(conn: Connection, tenant: str, ids: Sequence[UUID]) -> set[UUID]:
     The others are placed one by one, against each other too.
     """
     named: dict[str, Any] = {"tenant": tenant, "ids": list(ids)}
-    with conn.cursor(row_factory=class_row(_UnlikeEntry)) as cur:
-        entries = cur.execute(_LOCK_ENTRIES, named).fetchall()
+    entries = fetch_all(conn, _UnlikeEntry, _LOCK_ENTRIES, named)
     # What takes time, before others have to wait.
     new = [(one, shape_of(one.stream or "")) for one in entries if one.is_candidate]
     group_membership.lock(conn, tenant)

@@ -13,10 +13,10 @@ from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 
 # So many are looked at in one statement, whoever may see them: a caller who sees one in
 # a million is answered in time, too.
@@ -177,22 +177,19 @@ def list_changes(
 
 def _until(conn: Connection, scope: Scope, place: FeedPosition) -> datetime | None:
     values = {"tenant": scope.tenant, "at": place.at, "looked_at": _LOOKED_AT}
-    row = conn.execute(_UNTIL, values).fetchone()
-    return row[0] if row else None
+    return fetch_value(conn, _UNTIL, values)
 
 
 def _unveiled(
     conn: Connection, scope: Scope, place: FeedPosition, until: datetime, limit: int
 ) -> list[Change]:
     values = {**scope.params, **_params(place), "until": until, "limit": limit}
-    with conn.cursor(row_factory=class_row(Change)) as cur:
-        return cur.execute(_UNVEILED, values).fetchall()
+    return fetch_all(conn, Change, _UNVEILED, values)
 
 
 def _looked_at(conn: Connection, scope: Scope, place: FeedPosition) -> list[Change]:
     values = {**scope.params, **_params(place), "looked_at": _LOOKED_AT}
-    with conn.cursor(row_factory=class_row(Change)) as cur:
-        return cur.execute(_SINCE, values).fetchall()
+    return fetch_all(conn, Change, _SINCE, values)
 
 
 def _params(place: FeedPosition) -> dict[str, Any]:

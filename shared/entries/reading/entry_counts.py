@@ -8,6 +8,7 @@ from psycopg import Connection
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.postgres.fetch_rows import fetch_value
 
 # Up to here entries are counted; above it, what the planner thinks is near enough.
 _COUNTED = 100_000
@@ -19,8 +20,7 @@ _COUNT: LiteralString = """
 
 def estimate_entries(conn: Connection) -> int:
     """Return about how many entries there are, of everybody."""
-    row = conn.execute(_COUNT, {"counted": _COUNTED}).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _COUNT, {"counted": _COUNTED}) or 0)
 
 
 _UNDELETED: LiteralString = "SELECT count(*) FROM entry WHERE deleted_at IS NULL"
@@ -28,8 +28,7 @@ _UNDELETED: LiteralString = "SELECT count(*) FROM entry WHERE deleted_at IS NULL
 
 def count_undeleted(conn: Connection) -> int:
     """Return how many entries there are that nobody has deleted, of everybody."""
-    row = conn.execute(_UNDELETED).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _UNDELETED) or 0)
 
 
 # From what is due and quarantined, so it costs what waits and not what there is.
@@ -46,5 +45,4 @@ _LACKING: LiteralString = f"""
 
 def count_unindexed(conn: Connection, scope: Scope) -> int:
     """Return how many of the caller's entries the index has not, or not as they are."""
-    row = conn.execute(_LACKING, scope.params).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, _LACKING, scope.params) or 0)

@@ -19,6 +19,7 @@ from shared.entries.draft import FUTURE
 from shared.entries.reading.filter_sql import ANYTHING, narrowed_by
 from shared.entry_fields import EntryFields
 from shared.errors import GoneError, NotFoundError
+from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
 from shared.times.rfc3339 import timestamp
 
 Sort = Literal["newest", "oldest", "received"]
@@ -265,8 +266,7 @@ class ListingPosition:
 
 def load_entry(conn: Connection, scope: Scope, entry_id: UUID) -> EntryView | None:
     """Return the newest revision, tombstones too; None when absent or not theirs."""
-    with conn.cursor(row_factory=class_row(EntryView)) as cur:
-        return cur.execute(_ONE, {"entry_id": entry_id, **scope.params}).fetchone()
+    return fetch_one(conn, EntryView, _ONE, {"entry_id": entry_id, **scope.params})
 
 
 def load_present_entry(conn: Connection, scope: Scope, entry_id: UUID) -> EntryView:
@@ -292,8 +292,7 @@ def get_by_external_id(
 ) -> EntryView | None:
     """Return the newest revision of an entry by source and external id, or None."""
     values = {"source": source, "external_id": external_id, **scope.params}
-    with conn.cursor(row_factory=class_row(EntryView)) as cur:
-        return cur.execute(_NAMED, values).fetchone()
+    return fetch_one(conn, EntryView, _NAMED, values)
 
 
 def load_entries(
@@ -311,8 +310,7 @@ def of_thread(
 ) -> list[EntryView]:
     """Return the members of a thread, oldest first, their texts cut."""
     values = {"thread_id": thread_id, "limit": limit, **scope.params}
-    with conn.cursor(row_factory=class_row(EntryView)) as cur:
-        return cur.execute(_OF_THREAD, values).fetchall()
+    return fetch_all(conn, EntryView, _OF_THREAD, values)
 
 
 def list_entries(
@@ -352,8 +350,7 @@ def list_entries(
 def count_entries(conn: Connection, scope: Scope, wanted: ListingFilter) -> int:
     """Return how many entries the listing holds."""
     statement = _TOTAL + narrowed_by(wanted.narrowed)
-    row = conn.execute(statement, {**scope.params, **wanted.params}).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, statement, {**scope.params, **wanted.params}) or 0)
 
 
 def load_contents(

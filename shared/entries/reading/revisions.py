@@ -10,10 +10,10 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared import entry_fields
 from shared.entries.reading.read_entries import EntryView
+from shared.postgres.fetch_rows import fetch_all, fetch_one
 
 # Two long texts that have nothing in common take a time that grows with the square.
 _MAX_DIFF_LINES = 2000
@@ -61,8 +61,7 @@ class Revision:
 def at(conn: Connection, tenant: str, entry_id: UUID, number: int) -> Revision | None:
     """Return one revision of an entry that the caller may read, or None."""
     values = {"tenant": tenant, "entry_id": entry_id, "number": number}
-    with conn.cursor(row_factory=class_row(Revision)) as cur:
-        return cur.execute(_ONE, values).fetchone()
+    return fetch_one(conn, Revision, _ONE, values)
 
 
 def until(
@@ -75,8 +74,7 @@ def until(
         "number": number,
         "limit": limit,
     }
-    with conn.cursor(row_factory=class_row(Revision)) as cur:
-        return cur.execute(_ALL, values).fetchall()
+    return fetch_all(conn, Revision, _ALL, values)
 
 
 def as_it_was(entry: EntryView, revision: Revision) -> EntryView:

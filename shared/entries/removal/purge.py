@@ -15,6 +15,7 @@ from uuid import UUID
 from psycopg import Connection, sql
 
 from shared.entries import entry_links, group_membership, identity, threads
+from shared.postgres.fetch_rows import fetch_value
 from shared.work import chore_records
 
 # Above every version that a worker may still be writing of it.
@@ -212,8 +213,7 @@ def count_traces(
 def _count(
     conn: Connection, query: LiteralString | sql.Composed, values: dict[str, Any]
 ) -> int:
-    row = conn.execute(query, values).fetchone()
-    return int(row[0]) if row else 0
+    return int(fetch_value(conn, query, values) or 0)
 
 
 def _values(

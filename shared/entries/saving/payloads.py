@@ -9,11 +9,11 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.adapter_contract.contract import RawItem
 from shared.adapter_contract.payload_codec import pack, unpack
 from shared.entries.saving.entry_rows import Revised
+from shared.postgres.fetch_rows import fetch_all
 
 _STORE: LiteralString = """
     COPY raw_payload (entry_id, revision, tenant, payload, media_type, charset, url,
@@ -95,8 +95,7 @@ def current(
 ) -> list[StoredPayload]:
     """Return a source's payloads by key range, for a parser that has changed."""
     values = {"tenant": tenant, "source": source, "after": after, "limit": limit}
-    with conn.cursor(row_factory=class_row(StoredPayload)) as cur:
-        return cur.execute(_KEPT, values).fetchall()
+    return fetch_all(conn, StoredPayload, _KEPT, values)
 
 
 def beside(
@@ -106,6 +105,5 @@ def beside(
     # What Postgres would refuse to look for was never stored.
     asked = [one for one in external_ids if one.isprintable()]
     values = {"tenant": tenant, "source": source, "external_ids": asked}
-    with conn.cursor(row_factory=class_row(StoredPayload)) as cur:
-        found = cur.execute(_WITH_FILE, values).fetchall()
+    found = fetch_all(conn, StoredPayload, _WITH_FILE, values)
     return {one.external_id: one.raw() for one in found}

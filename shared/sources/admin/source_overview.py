@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres.count_cache import Sparing
+from shared.postgres.fetch_rows import fetch_one
 from shared.settings.source_sections import SourceSettings
 from shared.sources import newest_entry, run_records, source_state
 from shared.sources.admin import shortfalls
@@ -220,8 +220,7 @@ def _view(
 
 
 def _count_stock(conn: Connection, values: Mapping[str, Any]) -> Stock:
-    with conn.cursor(row_factory=class_row(Stock)) as cur:
-        found = cur.execute(_STOCK, values).fetchone()
+    found = fetch_one(conn, Stock, _STOCK, values)
     assert found is not None
     return found
 

@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 from psycopg import Connection
 
 from shared.adapter_contract.contract import AdapterPage, Window
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connection
 from shared.sources import load_adapter, run_records
 from shared.sources.intake.store_page import Intake, Steps
@@ -59,8 +60,7 @@ def _one_walk(intake: Intake) -> Steps:
 def _oldest(conn: Connection, intake: Intake) -> datetime | None:
     """Return when the oldest entry of a source was written; None: it has none."""
     values = {"tenant": intake.tenant, "source": intake.name}
-    row = conn.execute(_OLDEST, values).fetchone()
-    return None if row is None else row[0]
+    return fetch_value(conn, _OLDEST, values)
 
 
 def _by_windows(intake: Intake) -> Steps:
