@@ -111,6 +111,7 @@ class Source:
     tz_fold: int = 0
     locale: str | None = None
     language: str | None = None
+    # Already within what the descriptor allows.
     page_size: int = 500
     overlap_seconds: float = 120
     history_start: datetime | None = None

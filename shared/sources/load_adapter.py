@@ -129,12 +129,6 @@ class Opened:
         """Return how items are read; read otherwise, one may be another entry."""
         return read_by(self.settings, self.descriptor, self.limit.raised)
 
-    @property
-    def overlap_seconds(self) -> float:
-        """Return how many seconds a poll looks back."""
-        least = self.descriptor.min_overlap_seconds
-        return max(self.settings.overlap_seconds, least)
-
 
 @cache
 def adapters() -> Mapping[str, type[Adapter]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -36,8 +35,8 @@ from workers.adapters.files.first_record import by_keys, first_record
 from workers.adapters.files.json_records import JSONForm
 from workers.adapters.files.utf8_text import most_line_bytes
 from workers.adapters.files.walk import FileWalk
-from workers.adapters.mapping import field_values as values
 from workers.adapters.mapping.field_map import FieldMap
+from workers.adapters.mapping.field_values import hash_id
 from workers.adapters.mapping.map_settings import Selector
 
 _CURSOR_FORMAT = 1
@@ -172,7 +171,7 @@ class Als:
     ) -> Iterator[AdapterPage]:
         began = self._io.now()
         now = _epoch(began)
-        overlap = max(self._source.overlap_seconds, self.descriptor.min_overlap_seconds)
+        overlap = int(self._source.overlap_seconds)
         at = self._lower(since, window, now)
         upper = _epoch(began + _AHEAD)
         if window is not None and window.end is not None:
@@ -190,7 +189,7 @@ class Als:
                 step = span // 2
                 continue
             step = min(most, 2 * step)
-            safe = min(end, now - int(overlap))
+            safe = min(end, now - overlap)
             reached = safe if reached is None else max(reached, safe)
             yield from self._paged(items, at, reached)
             at = end
@@ -223,13 +222,13 @@ class Als:
     def _items(self, start: int, end: int) -> deque[RawItem]:
         reply, records = self._ask(start, end)
         charset = json_records.guessed_charset(reply.body, reply.charset)
-        repeats: dict[str, int] = {}
+        repeats: Counter[str] = Counter()
         found: list[tuple[float, RawItem]] = []
         for record in records:
             own = self._identify(record)
             if own is None:
-                own = _hashed(record)
-                repeats[own] = repeats.get(own, 0) + 1
+                own = hash_id(record, f'"{type(record)}"'.encode())
+                repeats[own] += 1
                 own = own if repeats[own] == 1 else f"{own}#{repeats[own]}"
             item = RawItem(own, record, charset=charset, fetched_at=reply.fetched_at)
             found.append((_order(record), item))
@@ -282,14 +281,6 @@ def _records(reply: Reply) -> list[Any]:
         reason="unexpected_shape",
         technical=text[:_SHOWN],
     )
-
-
-def _hashed(record: Any) -> str:
-    try:
-        return values.hash_id(record)
-    except (RecursionError, ValueError):
-        # Nesting and numbers beyond all bounds have no canonical form.
-        return values.hash_id(json.dumps(str(type(record))).encode())
 
 
 def _order(record: Any) -> float:

@@ -55,8 +55,7 @@ class ElogFiles:
         self._args = source.args if isinstance(source.args, ElogArgs) else ElogArgs()
         self._folder = Folder(source, io, self._args.logbooks)
         self._places: dict[str, LogFile] = {}
-        least = self.descriptor.min_overlap_seconds
-        self._overlap = timedelta(seconds=max(source.overlap_seconds, least))
+        self._overlap = timedelta(seconds=source.overlap_seconds)
 
     def pages(
         self, since: Cursor | None, window: Window | None = None

@@ -90,8 +90,7 @@ class ElogHTTP:
         given = source.args
         self._args = given if isinstance(given, ElogHTTPArgs) else ElogHTTPArgs()
         self._base, self._books = _books(source.base_url or "", self._args.logbooks)
-        least = self.descriptor.min_overlap_seconds
-        self._overlap = timedelta(seconds=max(source.overlap_seconds, least))
+        self._overlap = timedelta(seconds=source.overlap_seconds)
         self._login = Login(io, self._args.user, self._args.password)
         # Logbooks that want a login, and what they say.
         self._unread: dict[str, str] = {}

@@ -286,7 +286,7 @@ class Feed:
         gaps: tuple[Gap, ...],
     ) -> Iterator[AdapterPage]:
         """Yield a document in pages; the last one's cursor leaves it behind."""
-        most = min(self._source.page_size, self.descriptor.max_records_per_page)
+        most = self._source.page_size
         starts = range(0, max(len(items), 1), most)
         # Until then, whoever goes on asks for the same document `again`.
         for start in starts:

@@ -277,11 +277,7 @@ class _FilePass:
         )
 
     def _numbered(self, payload: Any, where: str) -> str:
-        try:
-            own = hash_id(payload)
-        except (RecursionError, ValueError):
-            # Nesting and numbers beyond all bounds have no canonical form.
-            own = hash_id(where.encode("utf-8", "replace"))
+        own = hash_id(payload, where.encode("utf-8", "replace"))
         if self._seen is None:
             self._seen = Duplicates()
         times = self._seen.add(int(own[7:23], 16))

@@ -267,8 +267,7 @@ class JLab:
                 "page": walk.page,
             }
             return {"v": _CURSOR_FORMAT, "at": done, "walk": kept}
-        least = self.descriptor.min_overlap_seconds
-        safe = walk.began - int(max(self._source.overlap_seconds, least))
+        safe = walk.began - int(self._source.overlap_seconds)
         return {
             "v": _CURSOR_FORMAT,
             "at": safe if done is None else max(safe, done),
@@ -304,13 +303,7 @@ class JLab:
             yield jlab_entry.comment_item(record, comment, item)
 
     def _item(self, record: Any, reply: Reply, charset: str | None = None) -> RawItem:
-        own = self._fields.external_id(record)
-        if own is None:
-            try:
-                own = hash_id(record)
-            except (RecursionError, ValueError):
-                # Nesting and numbers beyond all bounds have no canonical form.
-                own = hash_id(reply.body)
+        own = self._fields.external_id(record) or hash_id(record, reply.body)
         return RawItem(own, record, charset=charset, fetched_at=reply.fetched_at)
 
     def _single(self, number: str) -> tuple[dict[str, Any] | None, Reply]:

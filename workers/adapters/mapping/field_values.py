@@ -58,11 +58,19 @@ def plain(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def hash_id(record: Any) -> str:
-    """Return an id for a record without one: a hash of its canonical form (AD-20)."""
+def hash_id(record: Any, otherwise: bytes = b"") -> str:
+    """Return an id for a record without one: a hash of its canonical form (AD-20).
+
+    Nesting and numbers beyond all bounds have none: `otherwise` is hashed instead.
+    """
     if not isinstance(record, bytes):
-        text = json.dumps(record, sort_keys=True, separators=(",", ":"), default=str)
-        record = text.encode()
+        try:
+            text = json.dumps(
+                record, sort_keys=True, separators=(",", ":"), default=str
+            )
+            record = text.encode()
+        except (RecursionError, ValueError):
+            record = otherwise
     return f"sha256:{hashlib.sha256(record).hexdigest()[:32]}"
 
 

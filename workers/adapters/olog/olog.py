@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ _CURSOR_FORMAT = 1
 # What the server clamps to in silence, and what its index can count and skip.
 _MOST_PER_PAGE = 1000
 _MOST_HITS = 10_000
-_RECONCILE = timedelta(days=14)
+_RECONCILE_MS = 14 * 86_400_000
 _LAST_MS = 7_258_118_400_000
 
 
@@ -130,9 +130,8 @@ class Olog:
         self._io = io
         self._args = source.args if isinstance(source.args, OlogArgs) else OlogArgs()
         self._api = _api(source.base_url or "")
-        self._size = max(1, min(source.page_size, _MOST_PER_PAGE))
-        least = self.descriptor.min_overlap_seconds
-        self._overlap_ms = int(1000 * max(source.overlap_seconds, least))
+        self._size = source.page_size
+        self._overlap_ms = int(1000 * source.overlap_seconds)
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
@@ -210,7 +209,7 @@ class Olog:
         walk = _OlogWalk(start, end, now, at, zone=zone)
         if since is not None and window is None:
             # What cannot be read is read again from where reconciling begins.
-            back = now - _ms_of(_RECONCILE) if at is None else at - self._overlap_ms
+            back = now - _RECONCILE_MS if at is None else at - self._overlap_ms
             walk.start = back if start is None else max(start, back)
         return walk
 
@@ -368,10 +367,6 @@ def _within(log: Any, window: Window | None) -> bool:
 
 def _maybe(ms: int | None) -> datetime | None:
     return None if ms is None else log_entry.moment(ms)
-
-
-def _ms_of(span: timedelta) -> int:
-    return span // timedelta(milliseconds=1)
 
 
 def _unexpected(what: str) -> IngestionError:

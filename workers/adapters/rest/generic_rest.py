@@ -88,9 +88,7 @@ class GenericREST:
         self.args: RestArgs = source.args
         self._map = FieldMap.of(source, self.args, self.args.fields())
         self._url = _joined(source.base_url or "", self.args.list_path)
-        self._overlap = timedelta(
-            seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
-        )
+        self._overlap = timedelta(seconds=source.overlap_seconds)
         self._stamp = list_answer.stamps(source, self.args)
 
     @property
@@ -120,7 +118,7 @@ class GenericREST:
         known = RestCursor.of(since)
         place = self._begun(replace(known, answered=None), window, began)
         bounds = self._bounds(place, window)
-        pager = Pager(self.args, self._url, self._page_size)
+        pager = Pager(self.args, self._url, self._source.page_size)
         counted: Counter[str] = Counter()
         is_resumed = place.position is not None
         last: datetime | None = None
@@ -186,7 +184,7 @@ class GenericREST:
     def check(self) -> SourceReport:
         """Read the first page, and report what it holds."""
         place = self._begun(RestCursor(), None, self._io.now())
-        pager = Pager(self.args, self._url, min(self._page_size, 10))
+        pager = Pager(self.args, self._url, min(self._source.page_size, 10))
         ask = pager.ask(None, self._bounds(place, None))
         reply = self._ask(ask, {}, is_resumed=False)
         assert reply is not None
@@ -203,10 +201,6 @@ class GenericREST:
             entries=list_answer.total(self.args, document),
             problems=tuple(dict.fromkeys(problems)),
         )
-
-    @property
-    def _page_size(self) -> int:
-        return min(self._source.page_size, self.descriptor.max_records_per_page)
 
     def _begun(
         self, place: RestCursor, window: Window | None, began: datetime
@@ -280,10 +274,7 @@ class GenericREST:
         return listed
 
     def _numbered(self, item: Any, counted: Counter[str]) -> str:
-        try:
-            own = hash_id(item)
-        except (RecursionError, ValueError):
-            own = hash_id(repr(type(item)).encode())
+        own = hash_id(item, repr(type(item)).encode())
         counted[own] += 1
         return own if counted[own] == 1 else f"{own}#{counted[own]}"
 
@@ -338,7 +329,11 @@ class GenericREST:
     ) -> Iterator[AdapterPage]:
         """Yield the page; one that is larger than asked for comes in several."""
         has_details = self.args.detail
-        most = min(self._page_size, _DETAILS) if has_details else self._page_size
+        most = (
+            min(self._source.page_size, _DETAILS)
+            if has_details
+            else self._source.page_size
+        )
         is_first = True
         while listed or is_first:
             is_first = False

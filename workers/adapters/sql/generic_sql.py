@@ -103,9 +103,7 @@ class GenericSQL:
         self._reader = RowReader(source, self.args, self._map)
         self._query = Statement(self.args.query)
         self._bounds = RowBounds(self.args, source.timezone)
-        self._overlap = timedelta(
-            seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
-        )
+        self._overlap = timedelta(seconds=source.overlap_seconds)
         self._stamps: dict[str, str | None] | None = None
 
     @property
@@ -136,7 +134,7 @@ class GenericSQL:
         lower = self._lower(kept, window)
         upper = (window.end if window else None) or _LAST
         reached = _Reached(None, set())
-        limit = self._page_size + 1
+        limit = self._source.page_size + 1
         while not self._io.is_cancelled():
             rows, is_end = self._read(lower, upper, reached, limit)
             if not rows and not is_end:
@@ -239,10 +237,6 @@ class GenericSQL:
             ),
         )
 
-    @property
-    def _page_size(self) -> int:
-        return min(self._source.page_size, self.descriptor.max_records_per_page)
-
     def _database(self) -> Database:
         limits = StatementLimits(
             self._source.request_timeout_seconds, self.args.rows_per_fetch
@@ -289,7 +283,7 @@ class GenericSQL:
                 last = self._in_order(row, last)
                 if reached.knows(row):
                     continue
-                if len(found) == self._page_size:
+                if len(found) == self._source.page_size:
                     return found, False
                 found.append(row)
         has_limit = "limit" in self._query.parameters
@@ -332,7 +326,7 @@ class GenericSQL:
         values = {
             "since": self._bounds.lower(database.dialect, at),
             "until": self._bounds.upper(database.dialect, upper),
-            "limit": 100 * self._page_size,
+            "limit": 100 * self._source.page_size,
         }
         with database.rows(self._query, values) as answer:
             names = self._reader.names(answer.columns)

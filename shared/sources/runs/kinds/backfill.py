@@ -53,7 +53,7 @@ def _one_walk(intake: Intake) -> Steps:
         start = load_adapter.history_start(intake.opened)
         if intake.opened.capabilities.only_newest:
             start = _oldest(conn, intake) or began
-        overlap = timedelta(seconds=intake.opened.overlap_seconds)
+        overlap = timedelta(seconds=intake.opened.source.overlap_seconds)
         intake.note_complete(conn, start=start, end=began - overlap)
 
 

@@ -25,7 +25,7 @@ def steps(intake: Intake) -> Steps:
         window = None
         if intake.cursor is None and opened.capabilities.windows:
             # What is older comes by the backfill, which does not hold this up.
-            back = max(_LEAST_WINDOW_SECONDS, opened.overlap_seconds)
+            back = max(_LEAST_WINDOW_SECONDS, opened.source.overlap_seconds)
             window = Window(began - timedelta(seconds=back), None)
         found = opened.adapter.pages(intake.cursor, window)
         yield from intake.walk(found, lambda page: page.cursor)
@@ -33,7 +33,7 @@ def steps(intake: Intake) -> Steps:
             return
         compare_listing.note_unread(intake)
     with connection(intake.pool) as conn:
-        end = began - timedelta(seconds=opened.overlap_seconds)
+        end = began - timedelta(seconds=opened.source.overlap_seconds)
         intake.note_complete(conn, end=end)
 
 
