@@ -40,12 +40,7 @@ class AdapterCapabilities:
     # last change, of writing, or by an id that only grows. `none`: there is no such
     # order; the tail compares `list_ids` with what is stored and asks `fetch`.
     order: Literal[
-        "modified_asc",
-        "created_asc",
-        "id_asc",
-        "created_desc",
-        "modified_desc",
-        "none",
+        "modified_asc", "created_asc", "id_asc", "created_desc", "modified_desc", "none"
     ]
     # How an edit shows: behind the cursor; by another stamp in `list_ids`; only when
     # the entry is read again; there are none; they cannot be seen.

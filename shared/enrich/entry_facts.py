@@ -124,11 +124,7 @@ def collect_declared_facts(
 ) -> EntryFacts:
     """Return the facts of an entry that need no look at its text."""
     metadata = tuple(_metadata(content, NOTHING))
-    facts = [
-        *_said(content, language),
-        *_typed(metadata),
-        *_authors(content, facility),
-    ]
+    facts = [*_said(content, language), *_typed(metadata), *_authors(content, facility)]
     return EntryFacts(tuple(dict.fromkeys(facts)), tuple(_sizes(metadata)))
 
 

@@ -76,10 +76,7 @@ class SourceClient:
         with self._of_source():
             where = self._asker.admit(url, params)
         question = HTTPRequest(
-            "GET",
-            where,
-            dict(headers or {}),
-            allow=frozenset({failures.OK, *allow}),
+            "GET", where, dict(headers or {}), allow=frozenset({failures.OK, *allow})
         )
         return self._patiently(lambda ends: self._whole(question, ends))
 

@@ -89,7 +89,5 @@ def _wbits(first: bytes) -> int:
 
 def _broken(why: str) -> SourceUnreachableError:
     return SourceUnreachableError(
-        "The source sent packed data that is broken.",
-        reason="half_body",
-        technical=why,
+        "The source sent packed data that is broken.", reason="half_body", technical=why
     )

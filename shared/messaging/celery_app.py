@@ -61,10 +61,7 @@ class _Control(Control):
 def make_app(settings: Settings) -> Celery:
     """Return the Celery application; importing and making it does no I/O."""
     app = Celery(
-        "logchord",
-        broker=broker_url(settings),
-        control=_Control,
-        set_as_current=True,
+        "logchord", broker=broker_url(settings), control=_Control, set_as_current=True
     )
     backend = f"{ChordBackend.__module__}:{ChordBackend.__name__}"
     app.conf.update(

@@ -310,9 +310,7 @@ def _versions(sides: Sides, ids: Iterable[UUID]) -> dict[UUID, int]:
 def _ask(sides: Sides, body: dict[str, Any]) -> dict[str, Any]:
     with translate_engine_errors():
         answer: dict[str, Any] = sides.client.search(
-            index=sides.index,
-            body=body,
-            params={"request_timeout": _TIMEOUT_SECONDS},
+            index=sides.index, body=body, params={"request_timeout": _TIMEOUT_SECONDS}
         )
     if answer["timed_out"] or answer["_shards"]["failed"]:
         # What a part of the index has not told is not missing.

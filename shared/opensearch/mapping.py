@@ -50,11 +50,7 @@ def make_index_body(how: Mapping[str, str] = LIVE) -> dict[str, Any]:
     """Return settings and mapping of an index; fields not in them are refused."""
     return {
         "settings": {
-            "index": {
-                "number_of_shards": 1,
-                "number_of_replicas": 0,
-                **how,
-            },
+            "index": {"number_of_shards": 1, "number_of_replicas": 0, **how},
             "analysis": {
                 "tokenizer": {
                     # Terms have at most 128 characters; counted in UTF-16 that is 256,

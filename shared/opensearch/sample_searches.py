@@ -100,8 +100,6 @@ def _finds(sides: Sides, entry_id: UUID, word: str) -> bool:
     }
     with translate_engine_errors():
         answer = sides.client.count(
-            index=sides.index,
-            body=body,
-            params={"request_timeout": _TIMEOUT_SECONDS},
+            index=sides.index, body=body, params={"request_timeout": _TIMEOUT_SECONDS}
         )
     return int(answer["count"]) == 1

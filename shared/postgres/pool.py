@@ -280,8 +280,7 @@ def as_logchord_error(exc: Exception) -> LogchordError:
         or _met_the_storage(exc, state)
     ):
         return DatabaseQueryError(
-            technical=f"{state}: {_driver_text(exc)}",
-            out_of_time=state in _OUT_OF_TIME,
+            technical=f"{state}: {_driver_text(exc)}", out_of_time=state in _OUT_OF_TIME
         )
     return _not_retriable(exc, state)
 

@@ -86,10 +86,7 @@ class ReasoningSettings(Section):
         description="One absolute deadline for all turns of an agent, in seconds.",
     )
     max_tool_calls: int = Field(
-        20,
-        ge=1,
-        le=200,
-        description="Tools that an agent may call in all its turns.",
+        20, ge=1, le=200, description="Tools that an agent may call in all its turns."
     )
     max_calls_per_tool: int = Field(
         10, ge=1, le=200, description="How often an agent may call one tool."

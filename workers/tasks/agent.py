@@ -124,19 +124,9 @@ def _end(ctx: Context, one: Ending, process: AgentProcess) -> None:
     ctx.checkpoint("before_answer", one.job.job_id)
     plain: list[Answer] = []
     chosen = choose_model(ctx.settings, "agent")
-    asked = AskedModel(
-        chosen.name if chosen else None,
-        process.excluded,
-        plain.append,
-    )
+    asked = AskedModel(chosen.name if chosen else None, process.excluded, plain.append)
     ended = end_agent.end_agent(
-        ctx.search_context,
-        one.job,
-        one.plan,
-        one.turns,
-        one.reason,
-        make_cards,
-        asked,
+        ctx.search_context, one.job, one.plan, one.turns, one.reason, make_cards, asked
     )
     audience = worded.Audience(
         ctx.redis, one.job.job_id, worded.kept_until(ctx, one.job)

@@ -134,9 +134,7 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
         by = chore.cursor.get(reanalyse.READ_BY)
         second_model.begin_if_needed(ctx.pool, ctx.settings)
         return _then_versions(
-            ctx,
-            not_embedded.prepare(ctx.pool, settings, chore.cursor, chore.done),
-            by,
+            ctx, not_embedded.prepare(ctx.pool, settings, chore.cursor, chore.done), by
         )
     finders = installed_stages.finders(ctx.settings, ctx.facility)
     effect = reanalyse.prepare(

@@ -172,11 +172,7 @@ def find_nearest(
     `filters` are what NARROWED takes; only cosines of at least `floor` are returned.
     Within a transaction: what tunes the index holds until its end.
     """
-    params: dict[str, Any] = {
-        **scope.params,
-        **filters,
-        "vector": HalfVector(vector),
-    }
+    params: dict[str, Any] = {**scope.params, **filters, "vector": HalfVector(vector)}
     short: list[bool] = []
     search = _Search(conn, table, params, how.bound, lambda: short.append(True))
     known = how.sizes or Sizes(time.monotonic)

@@ -104,10 +104,5 @@ def _beside(
 ) -> list[UUID]:
     if part is None:
         return []
-    given = {
-        "tenant": tenant,
-        "entry_id": entry_id,
-        "part": part,
-        "moved": list(moved),
-    }
+    given = {"tenant": tenant, "entry_id": entry_id, "part": part, "moved": list(moved)}
     return [one for (one,) in conn.execute(query, given).fetchall()]

@@ -68,12 +68,7 @@ def until(
     conn: Connection, tenant: str, entry_id: UUID, number: int, *, limit: int
 ) -> list[Revision]:
     """Return revisions from this one back, newest first."""
-    values = {
-        "tenant": tenant,
-        "entry_id": entry_id,
-        "number": number,
-        "limit": limit,
-    }
+    values = {"tenant": tenant, "entry_id": entry_id, "number": number, "limit": limit}
     return fetch_all(conn, Revision, _ALL, values)
 
 

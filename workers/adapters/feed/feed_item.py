@@ -92,10 +92,7 @@ def identify(reading: FeedItem, identity: Identity) -> str:
     """Return the entry's id: its own, its address, or a hash of its text (AD-20)."""
     if reading.is_tombstone:
         return reading.item.element.get("ref", "").strip()
-    candidates = {
-        "guid": reading.text(*_GUID),
-        "link": reading.link(),
-    }
+    candidates = {"guid": reading.text(*_GUID), "link": reading.link()}
     for name, found in candidates.items():
         if found and identity in {"auto", name}:
             return found

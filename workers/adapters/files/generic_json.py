@@ -124,7 +124,5 @@ class GenericJSON(MappedFiles):
         if not isinstance(clock, str):
             malformed("time_unreadable", "The `time` is written as HH:MM:SS.")
         return source_times.parse_source_time(
-            f"{day.isoformat()} {clock}",
-            zone=zone or "UTC",
-            fold=self._source.tz_fold,
+            f"{day.isoformat()} {clock}", zone=zone or "UTC", fold=self._source.tz_fold
         )

@@ -268,10 +268,7 @@ class JLab:
             }
             return {"v": _CURSOR_FORMAT, "at": done, "walk": kept}
         safe = walk.began - int(self._source.overlap_seconds)
-        return {
-            "v": _CURSOR_FORMAT,
-            "at": safe if done is None else max(safe, done),
-        }
+        return {"v": _CURSOR_FORMAT, "at": safe if done is None else max(safe, done)}
 
     def _listed(self, walk: _JlabWalk) -> Iterator[RawItem]:
         """Yield the entries of a walk, without their comments."""

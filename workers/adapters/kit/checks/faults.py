@@ -30,11 +30,7 @@ _FAULTS: dict[FaultMode, frozenset[str]] = {
     "login_page": frozenset({FAILED}),
 }
 # A wrong shape is asked for once more before it is believed.
-_TIMES: Mapping[FaultMode, int] = {
-    "redirect_loop": 4,
-    "html_error": 2,
-    "login_page": 2,
-}
+_TIMES: Mapping[FaultMode, int] = {"redirect_loop": 4, "html_error": 2, "login_page": 2}
 _RECOVERIES = 3
 _RETRY_AFTER_SECONDS = 2.0
 _CAP_BYTES = 4_000_000
