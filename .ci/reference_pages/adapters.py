@@ -63,12 +63,8 @@ def adapters_page() -> str:
         table(
             ("row", "about", *map(as_code, known)),
             (
-                (
-                    row.id,
-                    row.title,
-                    *(matrix.says(row.id, one) for one in known.values()),
-                )
-                for row in matrix.ROWS.values()
+                (row, title, *(matrix.says(row, one) for one in known.values()))
+                for row, title in matrix.ROWS.items()
             ),
         ),
         "## Drivers of databases",

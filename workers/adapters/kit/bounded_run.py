@@ -21,7 +21,7 @@ from shared.sources.runs import run_steps
 from shared.sources.runs.run_steps import Means, RunBudget
 from workers.runtime import memory_limits
 
-_RUN_SECONDS = 60.0
+RUN_SECONDS = 60.0
 
 
 def main(source: str, kinds: Sequence[str]) -> None:
@@ -32,34 +32,35 @@ def main(source: str, kinds: Sequence[str]) -> None:
     importlib.import_module("workers.app")
     memory_limits.bound(settings.worker_memory_mb)
     pool = make_pool(os.environ["DATABASE_URL"], application="kit", size=2)
-    means = Means(settings, pool, Stages(("metadata", "index"), ()), _no_nudge, _io)
+    means = Means(settings, pool, Stages(("metadata", "index"), ()), no_nudge, open_io)
     for kind in kinds:
-        while _goes_on(means, source, kind):
+        while go_on(means, source, kind, time.monotonic() + RUN_SECONDS):
             pass
     pool.close()
 
 
-def _goes_on(means: Means, source: str, kind: str) -> bool:
+def go_on(means: Means, source: str, kind: str, ends: float) -> bool:
+    """Carry a run on for a while, at least by a step; tell whether it is open."""
     run = run_steps.take_due_run(means, source, kind)
-    if run is None:
-        sys.exit(f"the {kind} run of {source} is not to be had")
+    assert run is not None, f"the {kind} run of {source} is not to be had"
     error: LogchordError | None = None
     try:
-        run.take_steps(time.monotonic() + _RUN_SECONDS)
+        run.take_steps(ends)
     except LogchordError as exc:
         error = exc
     run.settle(error)
     return run.goes_on
 
 
-def _io(wanted: RunBudget) -> RealIO:
+def open_io(wanted: RunBudget) -> RealIO:
+    """Open what a run may reach of its source."""
     return make_io(
         wanted.source, wanted.settings, memory=wanted.memory, ends=wanted.ends
     )
 
 
-def _no_nudge(stage: str, entry_ids: Sequence[UUID]) -> None:
-    """Tell nobody: what is due stays due."""
+def no_nudge(stage: str, entry_ids: Sequence[UUID]) -> None:
+    """Tell nobody: that a message may be lost is part of the promise."""
 
 
 if __name__ == "__main__":

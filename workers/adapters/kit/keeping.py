@@ -7,25 +7,24 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 from uuid import UUID
 
-from shared.errors import LogchordError
 from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import run_records, source_state
-from shared.sources.adapter_io import make_io
 from shared.sources.admin import admin_actions
 from shared.sources.intake.store_page import Stages
 from shared.sources.run_records import IngestionRun, RunRequest
 from shared.sources.runs import run_steps, sync_config
-from shared.sources.runs.run_steps import Means, RunBudget, SourceRun
+from shared.sources.runs.run_steps import Means, SourceRun
 from shared.sources.source_state import SourceState
+from workers.adapters.kit import bounded_run
 from workers.adapters.kit.reading import KitReading
 from workers.adapters.kit.stored import Stock
 from workers.adapters.kit.stub import AddsMany, StubEntry
@@ -36,8 +35,6 @@ SECRET_VARIABLE = "KIT_SECRET"  # noqa: S105 - a name
 STAGES = Stages(("metadata", "index"), ("index",))
 # The most parts of one run; none of the kit's runs has as many.
 MAX_PARTS = 10
-_RUN_SECONDS = 60.0
-_BOUNDED_RUN = "workers.adapters.kit.bounded_run"
 _BOUNDED_SECONDS = 120
 # A worker names one at its start, and a run asks none.
 _NO_BROKER = {"BROKER_URL": "redis://127.0.0.1:1"}
@@ -112,7 +109,7 @@ class Keeping(KitReading):
     def finish(self, kind: str) -> None:
         """Carry a run on to its end."""
         for _ in range(MAX_PARTS):
-            if not self.go_on(kind, seconds=_RUN_SECONDS):
+            if not self.go_on(kind, seconds=bounded_run.RUN_SECONDS):
                 return
         message = f"the {kind} run of {self.name} has no end"
         raise AssertionError(message)
@@ -123,7 +120,7 @@ class Keeping(KitReading):
         """Carry runs to their ends in the memory of a worker's child as shipped."""
         ids = [self.trigger(kind) for kind in kinds]
         ended = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", _BOUNDED_RUN, self.name, *kinds],
+            [sys.executable, "-m", bounded_run.__name__, self.name, *kinds],
             env={**os.environ, **_NO_BROKER, "DATABASE_URL": str(self.pool.conninfo)},
             capture_output=True,
             text=True,
@@ -147,15 +144,8 @@ class Keeping(KitReading):
 
     def go_on(self, kind: str, *, seconds: float = 0.0) -> bool:
         """Carry a run on for a while, at least by a step; tell whether it is open."""
-        one = self.take(kind)
-        assert one is not None, f"the {kind} run of {self.name} is not to be had"
-        error: LogchordError | None = None
-        try:
-            one.take_steps(time.monotonic() + seconds if seconds else 0.0)
-        except LogchordError as exc:
-            error = exc
-        one.settle(error)
-        return one.goes_on
+        ends = time.monotonic() + seconds if seconds else 0.0
+        return bounded_run.go_on(self._means(), self.name, kind, ends)
 
     def load(self) -> None:
         """Load everything: the history, then the tail."""
@@ -224,19 +214,13 @@ class Keeping(KitReading):
         return found
 
     def _means(self) -> Means:
-        return Means(
-            Settings(), self.pool, STAGES, _no_nudge, self._make_io, self._is_ending
-        )
+        io, nudge = bounded_run.open_io, bounded_run.no_nudge
+        return Means(Settings(), self.pool, STAGES, nudge, io, self._is_ending)
 
     def _is_ending(self) -> bool:
         if self.on_step is not None:
             self.on_step()
         return False
-
-    def _make_io(self, wanted: RunBudget) -> Any:
-        return make_io(
-            wanted.source, wanted.settings, memory=wanted.memory, ends=wanted.ends
-        )
 
 
 @contextmanager
@@ -248,10 +232,6 @@ def keeping(subject: Subject, pool: Pool) -> Iterator[Keeping]:
             yield one
         finally:
             one.close()
-
-
-def _no_nudge(stage: str, entry_ids: Sequence[UUID]) -> None:
-    """Tell nobody: that a message may be lost is part of the promise."""
 
 
 def _new_name(subject: Subject) -> str:
