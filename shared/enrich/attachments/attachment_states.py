@@ -285,12 +285,8 @@ def add(
         "external_id": upload_id(stored.sha256, filename),
         "filename": filename,
         "declared_type": declared_type,
-        "error": None if stored.error is None else stored.error.as_json(),
-        "media_type": stored.media_type,
         "bytes": stored.bytes,
-        "sha256": stored.sha256,
-        "text": stored.text,
-        "thumbnail": stored.thumbnail,
+        **_found_in(stored, None),
     }
     return conn.execute(_ADD, values).rowcount > 0
 

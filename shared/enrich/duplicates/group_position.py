@@ -23,7 +23,7 @@ _STORE: LiteralString = """
     VALUES (%(entry_id)s, %(tenant)s, %(shape_id)s, %(source)s, %(pattern)s, %(at)s,
             %(series_id)s)"""
 # Two are enough to know whether one was alone.
-_BESIDE_IN_GROUP: LiteralString = """
+BESIDE_IN_GROUP: LiteralString = """
     SELECT l.entry_id
       FROM shape s
       JOIN likeness l ON l.shape_id = s.id
@@ -31,7 +31,7 @@ _BESIDE_IN_GROUP: LiteralString = """
        AND s.group_id = %(part)s AND l.entry_id <> %(entry_id)s
        AND NOT s.id = ANY(%(moved)s)
      LIMIT 2"""
-_BESIDE_IN_SERIES: LiteralString = """
+BESIDE_IN_SERIES: LiteralString = """
     SELECT entry_id FROM likeness
      WHERE tenant = %(tenant)s AND series_id = %(part)s AND entry_id <> %(entry_id)s
        AND NOT entry_id = ANY(%(moved)s)
@@ -72,36 +72,15 @@ def store(conn: Connection, rows: Sequence[dict[str, Any]]) -> None:
         cur.executemany(_STORE, rows)
 
 
-def beside_in_group(
-    conn: Connection,
-    tenant: str,
-    entry_id: UUID,
-    group_id: UUID | None,
-    moved_shapes: Sequence[UUID] = (),
-) -> list[UUID]:
-    """Return up to two others of a group, without those that just came to it."""
-    return _beside(conn, _BESIDE_IN_GROUP, tenant, entry_id, group_id, moved_shapes)
-
-
-def beside_in_series(
-    conn: Connection,
-    tenant: str,
-    entry_id: UUID,
-    series_id: UUID | None,
-    moved: Sequence[UUID] = (),
-) -> list[UUID]:
-    """Return up to two others of a series, without those that just came to it."""
-    return _beside(conn, _BESIDE_IN_SERIES, tenant, entry_id, series_id, moved)
-
-
-def _beside(
+def list_beside(
     conn: Connection,
     query: LiteralString,
     tenant: str,
     entry_id: UUID,
     part: UUID | None,
-    moved: Sequence[UUID],
+    moved: Sequence[UUID] = (),
 ) -> list[UUID]:
+    """Return up to two others of a group or series, but for those just come to it."""
     if part is None:
         return []
     given = {"tenant": tenant, "entry_id": entry_id, "part": part, "moved": list(moved)}

@@ -10,7 +10,12 @@ from uuid import UUID
 from psycopg import Connection
 
 from shared.enrich.duplicates import group_position, groups, series
-from shared.enrich.duplicates.group_position import GroupPosition
+from shared.enrich.duplicates.group_position import (
+    BESIDE_IN_GROUP,
+    BESIDE_IN_SERIES,
+    GroupPosition,
+    list_beside,
+)
 from shared.enrich.duplicates.series import SeriesPlace
 from shared.enrich.duplicates.similarity import Shape, pattern_of, shape_of
 from shared.entries import group_membership
@@ -208,11 +213,9 @@ def _shown(
     moved: _Moved,
 ) -> tuple[UUID | None, UUID | None]:
     """Return group and series as shown: none where no other entry is in them."""
-    group = group_position.beside_in_group(
-        conn, tenant, entry_id, group_id, moved.shapes
-    )
-    line = group_position.beside_in_series(
-        conn, tenant, entry_id, series_id, moved.entries
+    group = list_beside(conn, BESIDE_IN_GROUP, tenant, entry_id, group_id, moved.shapes)
+    line = list_beside(
+        conn, BESIDE_IN_SERIES, tenant, entry_id, series_id, moved.entries
     )
     in_group, in_line = bool(group or moved.shapes), bool(line or moved.entries)
     moved.add_left_alone(group, line)
@@ -227,8 +230,8 @@ def _left(
     if former.shape_id is not None:
         parted = groups.leave(conn, tenant, former.shape_id)
         moved.shapes += parted
-    group = group_position.beside_in_group(conn, tenant, entry_id, former.group_id)
-    line = group_position.beside_in_series(conn, tenant, entry_id, former.series_id)
+    group = list_beside(conn, BESIDE_IN_GROUP, tenant, entry_id, former.group_id)
+    line = list_beside(conn, BESIDE_IN_SERIES, tenant, entry_id, former.series_id)
     moved.add_left_alone(group, line)
     return (
         former.group_id if group or parted else None,

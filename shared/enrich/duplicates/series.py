@@ -44,13 +44,10 @@ _SPLIT_SIZES: LiteralString = """
     SELECT count(*) FILTER (WHERE at < %(at)s), count(*) FILTER (WHERE at >= %(at)s)
       FROM likeness
      WHERE tenant = %(tenant)s AND series_id = %(series_id)s"""
-_MOVE_EARLIER: LiteralString = """
+_MOVE_PART: LiteralString = """
     UPDATE likeness SET series_id = %(new)s
-     WHERE tenant = %(tenant)s AND series_id = %(series_id)s AND at < %(at)s
- RETURNING entry_id"""
-_MOVE_LATER: LiteralString = """
-    UPDATE likeness SET series_id = %(new)s
-     WHERE tenant = %(tenant)s AND series_id = %(series_id)s AND at >= %(at)s
+     WHERE tenant = %(tenant)s AND series_id = %(series_id)s
+       AND (at < %(at)s) = %(earlier)s
  RETURNING entry_id"""
 
 
@@ -89,7 +86,7 @@ def leave(conn: Connection, place: SeriesPlace) -> list[UUID]:
     before, behind = _next(conn, _BEFORE, place), _next(conn, _BEHIND, place)
     if before is None or behind is None or behind.at - before.at < GAP:
         return []
-    given = {
+    given: dict[str, Any] = {
         "tenant": place.tenant,
         "series_id": before.series_id,
         "at": behind.at,
@@ -97,8 +94,8 @@ def leave(conn: Connection, place: SeriesPlace) -> list[UUID]:
     }
     sizes = conn.execute(_SPLIT_SIZES, given).fetchone()
     earlier, later = sizes or (0, 0)
-    moving = _MOVE_EARLIER if earlier < later else _MOVE_LATER
-    return [one for (one,) in conn.execute(moving, given).fetchall()]
+    given["earlier"] = earlier < later
+    return [one for (one,) in conn.execute(_MOVE_PART, given).fetchall()]
 
 
 def _next(conn: Connection, query: LiteralString, place: SeriesPlace) -> _Next | None:
