@@ -15,19 +15,14 @@ from shared.postgres.fetch_rows import fetch_all
 
 _PERMALINK = "/e/"
 
-_BY_ID: LiteralString = """
+_OF_TENANT: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id
       FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s"""
-_BY_NAME: LiteralString = """
-    SELECT e.id AS entry_id, e.source, e.external_id
-      FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.source = %(source)s
-       AND e.external_id = %(external_id)s"""
-_BY_NUMBER: LiteralString = """
-    SELECT e.id AS entry_id, e.source, e.external_id
-      FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.external_id = %(external_id)s
+     WHERE e.tenant = %(tenant)s"""
+_BY_ID: LiteralString = _OF_TENANT + " AND e.id = %(entry_id)s"
+_BY_NAME: LiteralString = f"""{_OF_TENANT}
+       AND e.source = %(source)s AND e.external_id = %(external_id)s"""
+_BY_NUMBER: LiteralString = f"""{_OF_TENANT} AND e.external_id = %(external_id)s
      ORDER BY e.source
      LIMIT 20"""
 
@@ -46,14 +41,14 @@ def find(conn: Connection, tenant: str, ref: str) -> list[Ref]:
     values: dict[str, object] = {"tenant": tenant, "external_id": ref}
     try:
         values["entry_id"] = UUID(ref)
-        found = _rows(conn, _BY_ID, values)
+        found = fetch_all(conn, Ref, _BY_ID, values)
     except ValueError:
         found = []
     for name in names(tenant, ref):
         if not found:
             named = {"source": name.source, "external_id": name.external_id}
-            found = _rows(conn, _BY_NAME, {**values, **named})
-    return found or _rows(conn, _BY_NUMBER, values)
+            found = fetch_all(conn, Ref, _BY_NAME, {**values, **named})
+    return found or fetch_all(conn, Ref, _BY_NUMBER, values)
 
 
 def names(tenant: str, ref: str) -> Iterator[Ref]:
@@ -76,9 +71,3 @@ def names(tenant: str, ref: str) -> Iterator[Ref]:
 def _without_revision(text: str) -> str:
     name, at, revision = text.rpartition("@")
     return name if at and revision.isdigit() else text
-
-
-def _rows(
-    conn: Connection, statement: LiteralString, values: dict[str, object]
-) -> list[Ref]:
-    return fetch_all(conn, Ref, statement, values)

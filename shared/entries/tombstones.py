@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -25,7 +24,7 @@ _TOLD: Mapping[str | None, str] = {
 # The rows are locked already, or one alone.
 _BURY: LiteralString = """
     UPDATE entry
-       SET deleted_at = coalesce(%(at)s, now()), delete_reason = %(reason)s,
+       SET deleted_at = now(), delete_reason = %(reason)s,
            doc_version = doc_version + 1, modified_at = now(), missing_since = NULL,
            change = 'deleted', changed_xid = pg_current_xact_id()
      WHERE id = ANY(%(entry_ids)s) AND tenant = %(tenant)s AND deleted_at IS NULL
@@ -49,22 +48,12 @@ def live(
 
 
 def bury(
-    conn: Connection,
-    tenant: str,
-    entry_ids: Sequence[UUID],
-    *,
-    reason: str | None,
-    at: datetime | None = None,
+    conn: Connection, tenant: str, entry_ids: Sequence[UUID], *, reason: str | None
 ) -> list[UUID]:
     """Mark entries as deleted and return those that were not; makes no work due."""
     if not entry_ids:
         return []
-    values = {
-        "tenant": tenant,
-        "entry_ids": sorted(entry_ids),
-        "reason": reason,
-        "at": at,
-    }
+    values = {"tenant": tenant, "entry_ids": sorted(entry_ids), "reason": reason}
     return sorted(row[0] for row in conn.execute(_BURY, values))
 
 

@@ -144,47 +144,23 @@ def narrows(params: Mapping[str, Any]) -> bool:
     return any(params[name] is not None for name in OPTIONAL)
 
 
-# The parameters of a search without filters.
-ANYTHING: Mapping[str, Any] = {
-    **dict.fromkeys(OPTIONAL),
-    "only_keys": None,
-    "only_least": None,
-    "only_most": None,
-    "only_named": None,
-}
-
 # The types of these values where they stand in a row.
-_COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
-    ("only_sources", "text[]"),
-    ("only_logbooks", "text[]"),
-    ("only_since", "timestamptz"),
-    ("only_until", "timestamptz"),
-    ("only_happened_since", "timestamptz"),
-    ("only_happened_until", "timestamptz"),
-    ("only_ids", "text[]"),
-    ("only_keys", "uuid[]"),
-    ("only_threads", "uuid[]"),
-    ("only_others", "text[]"),
-    ("only_beyond", "uuid"),
-    ("only_facts", "text"),
-    ("only_people", "text[]"),
-    ("only_dimension", "text"),
-    ("only_least", "float8"),
-    ("only_most", "float8"),
-    ("only_named", "text"),
-    ("only_ranges", "text"),
-    ("only_not_people", "text[]"),
-    ("only_not_sources", "text[]"),
-    ("only_not_logbooks", "text[]"),
-    ("only_not_threads", "uuid[]"),
-    ("only_source_part", "text[]"),
-    ("only_logbook_part", "text[]"),
-    ("only_parts", "text"),
-)
+_COLUMNS: Mapping[LiteralString, LiteralString] = {
+    **{
+        name: "text" if kind in {"tsquery", "jsonb"} else kind
+        for name, (kind, _) in _CONDITIONS.items()
+    },
+    "only_keys": "uuid[]",
+    "only_least": "float8",
+    "only_most": "float8",
+    "only_named": "text",
+}
+# The parameters of a search without filters.
+ANYTHING: Mapping[str, Any] = dict.fromkeys(_COLUMNS)
 
 
 def _in_rows(condition: LiteralString) -> LiteralString:
-    for name, _ in _COLUMNS:
+    for name in _COLUMNS:
         condition = condition.replace("%(" + name + ")s", "field." + name)
     return condition
 
@@ -196,7 +172,7 @@ MARKS: LiteralString = (
             SELECT array_to_tsvector(array_agg(field.mark))
               FROM jsonb_to_recordset(%(fields)s::jsonb)
                    AS field (mark text, """
-    + ", ".join([name + " " + kind for name, kind in _COLUMNS])
+    + ", ".join([name + " " + kind for name, kind in _COLUMNS.items()])
     + ") WHERE true"
     + _in_rows(NARROWED)
     + "), '')"

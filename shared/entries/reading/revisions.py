@@ -18,17 +18,13 @@ from shared.postgres.fetch_rows import fetch_all, fetch_one
 # Two long texts that have nothing in common take a time that grows with the square.
 _MAX_DIFF_LINES = 2000
 
-_ONE: LiteralString = """
+_OF_ENTRY: LiteralString = """
     SELECT r.number, r.title, r.text, r.text_format, r.fields, r.content_hash,
            r.editor, r.seen_at
       FROM revision r
-     WHERE r.tenant = %(tenant)s AND r.entry_id = %(entry_id)s
-       AND r.number = %(number)s"""
-_ALL: LiteralString = """
-    SELECT r.number, r.title, r.text, r.text_format, r.fields, r.content_hash,
-           r.editor, r.seen_at
-      FROM revision r
-     WHERE r.tenant = %(tenant)s AND r.entry_id = %(entry_id)s
+     WHERE r.tenant = %(tenant)s AND r.entry_id = %(entry_id)s"""
+_ONE: LiteralString = _OF_ENTRY + " AND r.number = %(number)s"
+_ALL: LiteralString = f"""{_OF_ENTRY}
        AND r.number <= %(number)s
      ORDER BY r.number DESC
      LIMIT %(limit)s"""

@@ -203,17 +203,11 @@ def count_traces(
 ) -> dict[str, int]:
     """Return how many rows of each table are of an entry, or name it."""
     values = _values(tenant, source, external_id, entry_id)
-    found = {name: _count(conn, query, values) for name, query in _COUNTS.items()}
+    counts = {name: fetch_value(conn, one, values) for name, one in _COUNTS.items()}
     for (table,) in conn.execute(_TABLES).fetchall():
         query = sql.SQL(_COUNT_IN_TABLE).format(table=sql.Identifier(table))
-        found[table] = _count(conn, query, values)
-    return found
-
-
-def _count(
-    conn: Connection, query: LiteralString | sql.Composed, values: dict[str, Any]
-) -> int:
-    return int(fetch_value(conn, query, values) or 0)
+        counts[table] = fetch_value(conn, query, values)
+    return {name: int(count or 0) for name, count in counts.items()}
 
 
 def _values(

@@ -20,21 +20,18 @@ Identity = tuple[str, str]
 # A number of more digits is a hash that happens to have no letter.
 _MAX_DIGITS = 18
 
-_KNOWN: LiteralString = """
+_COLUMNS: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.revision, e.content_hash, e.access_hash,
            e.entry_time, e.deleted_at IS NOT NULL, e.delete_reason, e.version,
            e.source_modified_at, e.stamp, e.parsed_by, e.missing_since IS NOT NULL,
-           e.thread_id, e.thread_key, e.readers, e.visible_from, e.logbooks
+           e.thread_id, e.thread_key, e.readers, e.visible_from, e.logbooks"""
+_KNOWN: LiteralString = f"""{_COLUMNS}
       FROM json_array_elements(%(identities)s::json) AS asked
       JOIN entry e ON e.source = asked ->> 0 AND e.external_id = asked ->> 1
      WHERE e.tenant = %(tenant)s"""
 # No key is changed, and a stronger lock would wait for whoever refers to the entry
 # while they wait for its due work, which comes after it.
-_LOCKED: LiteralString = """
-    SELECT e.id, e.source, e.external_id, e.revision, e.content_hash, e.access_hash,
-           e.entry_time, e.deleted_at IS NOT NULL, e.delete_reason, e.version,
-           e.source_modified_at, e.stamp, e.parsed_by, e.missing_since IS NOT NULL,
-           e.thread_id, e.thread_key, e.readers, e.visible_from, e.logbooks
+_LOCKED: LiteralString = f"""{_COLUMNS}
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
      ORDER BY e.id
@@ -105,7 +102,7 @@ class News:
         """Return how much is changed by it; an older delivery changes nothing."""
         if row.deleted and row.delete_reason in tombstones.FINAL:
             return Step.NOTHING
-        if _is_older(self.draft, row):
+        if _compare_age(self.draft, row) < 0:
             return Step.NOTHING
         if row.deleted or self.content_hash != row.content_hash:
             return Step.REVISION
@@ -147,22 +144,21 @@ def lock(
 
 def is_newer(draft: EntryDraft, row: EntryFingerprint) -> bool:
     """Tell whether the source itself says that a draft is newer than what is here."""
-    ours, theirs = _number(row.version), _number(draft.version)
-    if ours is not None and theirs is not None:
-        return theirs > ours
-    if draft.modified_at is None or row.modified_at is None:
-        return False
-    return draft.modified_at > row.modified_at
+    return _compare_age(draft, row) > 0
 
 
-def _is_older(draft: EntryDraft, row: EntryFingerprint) -> bool:
-    """Tell by the source's own count, else by its clock; else the later fetch wins."""
+def _compare_age(draft: EntryDraft, row: EntryFingerprint) -> int:
+    """Return 1 if the source says by its count, else its clock, that a draft is newer.
+
+    -1: it is older; 0: the source does not say, or they are of one age.
+    """
     ours, theirs = _number(row.version), _number(draft.version)
     if ours is not None and theirs is not None:
-        return theirs < ours
-    if draft.modified_at is None or row.modified_at is None:
-        return False
-    return draft.modified_at < row.modified_at
+        return (theirs > ours) - (theirs < ours)
+    before, now = row.modified_at, draft.modified_at
+    if before is None or now is None:
+        return 0
+    return (now > before) - (now < before)
 
 
 def _number(version: str | None) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from uuid import UUID
 
 from psycopg import Connection
@@ -69,8 +68,6 @@ def tombstone_many(
     *,
     reason: str,
     stages: Sequence[str],
-    at: datetime | None = None,
-    work_class: int = due.LIVE,
 ) -> list[UUID]:
     """Delete entries that the source lacks by now; return those that were there.
 
@@ -78,6 +75,6 @@ def tombstone_many(
     """
     entry_links.share(conn, tenant, source)
     found = tombstones.live(conn, tenant, source, sorted(set(external_ids)))
-    gone = tombstones.bury(conn, tenant, found, reason=reason, at=at)
-    reply_updates.add_work_of_gone(conn, tenant, gone, stages, work_class=work_class)
+    gone = tombstones.bury(conn, tenant, found, reason=reason)
+    reply_updates.add_work_of_gone(conn, tenant, gone, stages)
     return gone
