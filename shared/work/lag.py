@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import LiteralString
 
@@ -104,14 +104,19 @@ _IS_ALONE: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class StageLag:
-    """A stage's due work, its pause, and the time up to which all is done."""
-
+class _StageCount:
     stage: str
     due: int
     bulk: int
     overdue: int
     leased: int
+    oldest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StageLag(_StageCount):
+    """A stage's due work, its pause, and the time up to which all is done."""
+
     quarantined: int
     oldest_seconds: float
     per_minute: int
@@ -125,16 +130,6 @@ class Lag:
 
     as_of: datetime
     stages: tuple[StageLag, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _StageCount:
-    stage: str
-    due: int
-    bulk: int
-    overdue: int
-    leased: int
-    oldest: datetime
 
 
 def measure_lag(
@@ -154,18 +149,19 @@ def measure_lag(
     named = sorted({*known, *counted, *aside, *resting})
     marks = _watermarks(conn, named)
     as_of = chore_records.read_clock(conn)
-    found = tuple(
-        _lag(
-            counted.get(stage) or _StageCount(stage, 0, 0, 0, 0, as_of),
-            as_of,
+    found = []
+    for stage in named:
+        row = counted.get(stage) or _StageCount(stage, 0, 0, 0, 0, as_of)
+        lag = StageLag(
+            **asdict(row),
             quarantined=aside.get(stage, 0),
+            oldest_seconds=max(0.0, (as_of - row.oldest).total_seconds()),
             per_minute=rates.get(stage, 0),
             watermark=marks[stage],
             paused=resting.get(stage),
         )
-        for stage in named
-    )
-    return Lag(as_of, found)
+        found.append(lag)
+    return Lag(as_of, tuple(found))
 
 
 def find_watermark(conn: Connection, of_stages: Sequence[str]) -> datetime:
@@ -191,29 +187,6 @@ def reach(conn: Connection, tenant: str) -> str:
         return ANY_TENANT
     row = conn.execute(_IS_ALONE, {"tenant": tenant}).fetchone()
     return ANY_TENANT if row is not None and row[0] else tenant
-
-
-def _lag(
-    row: _StageCount,
-    as_of: datetime,
-    *,
-    quarantined: int,
-    per_minute: int,
-    watermark: datetime,
-    paused: Pause | None,
-) -> StageLag:
-    return StageLag(
-        stage=row.stage,
-        due=row.due,
-        bulk=row.bulk,
-        overdue=row.overdue,
-        leased=row.leased,
-        quarantined=quarantined,
-        oldest_seconds=max(0.0, (as_of - row.oldest).total_seconds()),
-        per_minute=per_minute,
-        watermark=watermark,
-        paused=paused,
-    )
 
 
 def _watermarks(conn: Connection, of_stages: Sequence[str]) -> dict[str, datetime]:
