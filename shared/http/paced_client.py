@@ -22,7 +22,7 @@ from shared.http.request import Answer, Asker, HTTPRequest
 from shared.settings.source_sections import SourceSettings
 
 # One request and its retries: less than a task's soft time limit.
-BUDGET_SECONDS = 40.0
+_BUDGET_SECONDS = 40.0
 _MOST_WAIT_SECONDS = 60.0
 _RETRY_JITTER = 0.5
 
@@ -36,7 +36,6 @@ class Run:
 
     clock: Callable[[], datetime]
     is_cancelled: Callable[[], bool]
-    budget_seconds: float = BUDGET_SECONDS
     # By the monotonic clock.
     ends: float = float("inf")
     # Asked before a request is tried again: the wait may be in somebody's way.
@@ -75,9 +74,8 @@ class SourceClient:
         """Ask; `allow` names statuses besides 200 that are answers, NO_STATUS too."""
         with self._of_source():
             where = self._asker.admit(url, params)
-        question = HTTPRequest(
-            "GET", where, dict(headers or {}), allow=frozenset({failures.OK, *allow})
-        )
+        allowed = frozenset({failures.OK, *allow})
+        question = HTTPRequest("GET", where, dict(headers or {}), allow=allowed)
         return self._patiently(lambda ends: self._whole(question, ends))
 
     def post(
@@ -92,13 +90,9 @@ class SourceClient:
         """Ask a question whose form is a POST; nothing is ever written by it."""
         with self._of_source():
             where = self._asker.admit(url)
-        question = HTTPRequest(
-            "POST",
-            where,
-            {"Content-Type": media_type, **(headers or {})},
-            body,
-            frozenset({failures.OK, *allow}),
-        )
+        allowed = frozenset({failures.OK, *allow})
+        sent = {"Content-Type": media_type, **(headers or {})}
+        question = HTTPRequest("POST", where, sent, body, allowed)
         return self._patiently(lambda ends: self._whole(question, ends))
 
     @contextmanager
@@ -137,7 +131,7 @@ class SourceClient:
     def _patiently(self, ask: Callable[[float], T]) -> T:
         """Ask again what may succeed later, within one budget."""
         now = time.monotonic()
-        ends = min(now + self._run.budget_seconds, self._run.ends)
+        ends = min(now + _BUDGET_SECONDS, self._run.ends)
         attempts = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._is_tried_again),
             stop=tenacity.stop_any(
@@ -152,7 +146,9 @@ class SourceClient:
             return attempts(_remembering(ask), ends)
 
     def _is_tried_again(self, error: BaseException) -> bool:
-        return _may_succeed_later(error) and self._run.may_try_again()
+        if not isinstance(error, SourceUnreachableError) or error.reason in OUR_OWN:
+            return False
+        return self._run.may_try_again()
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         """Wait as long as the source asks for; else longer every time."""
@@ -240,10 +236,6 @@ class SourceClient:
             exc.source = self._source
             self.failure = exc
             raise
-
-
-def _may_succeed_later(error: BaseException) -> bool:
-    return isinstance(error, SourceUnreachableError) and error.reason not in OUR_OWN
 
 
 def _remembering(ask: Callable[[float], T]) -> Callable[[float], T]:

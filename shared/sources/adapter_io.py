@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from shared.adapter_contract.contract import Memory
 from shared.http.addresses import AllowList, Lookup
 from shared.http.pace import LocalPace, Pace
-from shared.http.paced_client import BUDGET_SECONDS, Run, SourceClient
+from shared.http.paced_client import Run, SourceClient
 from shared.http.request import Asker
 from shared.http.secrets import Secrets
 from shared.settings.source_sections import SourceSettings
@@ -22,7 +22,7 @@ _HURRIED_RATE = 20.0
 
 
 @dataclass(slots=True)
-class RealIO:
+class RealIO(AbstractContextManager["RealIO"]):
     """One source's server, files, memory, clock and secrets; closed after use."""
 
     http: SourceClient
@@ -48,15 +48,7 @@ class RealIO:
         """Close the connections to the source."""
         self.http.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -78,19 +70,18 @@ def make_io(  # noqa: PLR0913 - what a run has, a check and a test leave out
     cancelled: Callable[[], bool] | None = None,
     pace: Pace | None = None,
     environ: Mapping[str, str] | None = None,
-    budget_seconds: float = BUDGET_SECONDS,
     ends: float = float("inf"),
     may_try_again: Callable[[], bool] | None = None,
     lookup: Lookup | None = None,
 ) -> RealIO:
     """Return the server, files, memory and clock of a source, for use in one thread.
 
-    No request is waited for past `ends`, by the monotonic clock; one request and its
-    retries take at most `budget_seconds`, and there are none unless `may_try_again`.
+    No request is waited for past `ends`, by the monotonic clock, and none is tried
+    again unless `may_try_again`.
     """
     memory = memory or StoredMemory()
-    clock = clock or _now
-    cancelled = cancelled or _never
+    clock = clock or (lambda: datetime.now(UTC))
+    cancelled = cancelled or (lambda: False)
     secrets = Secrets(source_name, environ)
     allowed = AllowList(
         source_name,
@@ -107,19 +98,7 @@ def make_io(  # noqa: PLR0913 - what a run has, a check and a test leave out
             source_name, settings, allowed=allowed, secrets=secrets, clock=clock
         ),
         pace=pace or LocalPace(settings.rate_per_second, settings.concurrency),
-        run=Run(clock, cancelled, budget_seconds, ends, may_try_again or _always),
+        run=Run(clock, cancelled, ends, may_try_again or (lambda: True)),
     )
     files = PathFiles(source_name, settings.path)
     return RealIO(client, files, memory, secrets, clock, cancelled)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _never() -> bool:
-    return False
-
-
-def _always() -> bool:
-    return True

@@ -167,14 +167,7 @@ def ask_for(
 ) -> UUID:
     """Queue a run and return its id; one that is open already is a conflict."""
     run_id = uuid7()
-    values = {
-        **_key(tenant, source, kind),
-        "id": run_id,
-        "asked": json.dumps(asked.as_json()),
-        "from": asked.start,
-        "to": asked.end,
-    }
-    if conn.execute(_INSERT, values).rowcount:
+    if _insert(conn, run_id, _key(tenant, source, kind), asked):
         return run_id
     is_open = find_open(conn, tenant, source, kind)
     message = f"A run of kind {kind} of {source} has not ended yet."
@@ -200,16 +193,7 @@ def begin(
     cursor: Mapping[str, Any] | None,
 ) -> IngestionRun | None:
     """Return the open run, or a new one, as running; None if it ended meanwhile."""
-    conn.execute(
-        _INSERT,
-        {
-            **_key(tenant, source, kind),
-            "id": uuid7(),
-            "asked": "{}",
-            "from": None,
-            "to": None,
-        },
-    )
+    _insert(conn, uuid7(), _key(tenant, source, kind), RunRequest())
     run = find_open(conn, tenant, source, kind)
     if run is None:
         # Whoever cancelled it had it locked: it was in the way, and is no more.
@@ -278,6 +262,14 @@ def list_runs(
 def forget(conn: Connection, *, limit: int) -> int:
     """Forget at most so many runs that ended long ago; return how many."""
     return conn.execute(_FORGET, {"days": KEPT_DAYS, "limit": limit}).rowcount
+
+
+def _insert(
+    conn: Connection, run_id: UUID, key: Mapping[str, str], asked: RunRequest
+) -> bool:
+    values = {"id": run_id, "from": asked.start, "to": asked.end}
+    options = json.dumps(asked.as_json())
+    return conn.execute(_INSERT, {**key, **values, "asked": options}).rowcount > 0
 
 
 def _key(tenant: str, source: str, kind: str) -> dict[str, str]:

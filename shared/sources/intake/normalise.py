@@ -29,19 +29,9 @@ _FORMATS = frozenset({"plain", "html", "markdown", "elcode", "textile"})
 
 # The fields of an entry that are texts, and those that hold several.
 _SINGLE = (
-    "external_id",
-    "title",
-    "text",
-    "text_format",
-    "version",
-    "editor",
-    *entry_fields.NAMES,
-    "kind",
-    "language",
-    "reply_to",
-    "supersedes",
-    "thread_key",
-    "url",
+    *("external_id", "title", "text", "text_format", "version", "editor"),
+    *(*entry_fields.NAMES, "kind", "language"),
+    *("reply_to", "supersedes", "thread_key", "url"),
 )
 _SEVERAL = ("authors", "logbooks", "tags", "readers", "related", "flags")
 _singles, _severals = attrgetter(*_SINGLE), attrgetter(*_SEVERAL)
