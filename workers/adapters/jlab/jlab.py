@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -260,13 +260,7 @@ class JLab:
 
     def _cursor(self, walk: _JlabWalk, done: int | None, *, is_last: bool) -> Cursor:
         if not is_last:
-            kept = {
-                "lower": walk.lower,
-                "upper": walk.upper,
-                "began": walk.began,
-                "page": walk.page,
-            }
-            return {"v": _CURSOR_FORMAT, "at": done, "walk": kept}
+            return {"v": _CURSOR_FORMAT, "at": done, "walk": asdict(walk)}
         safe = walk.began - int(self._source.overlap_seconds)
         return {"v": _CURSOR_FORMAT, "at": safe if done is None else max(safe, done)}
 
