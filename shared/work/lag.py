@@ -114,9 +114,14 @@ class _StageCount:
 
 
 @dataclass(frozen=True, slots=True)
-class StageLag(_StageCount):
+class StageLag:
     """A stage's due work, its pause, and the time up to which all is done."""
 
+    stage: str
+    due: int
+    bulk: int
+    overdue: int
+    leased: int
     quarantined: int
     oldest_seconds: float
     per_minute: int
@@ -151,11 +156,12 @@ def measure_lag(
     as_of = chore_records.read_clock(conn)
     found = []
     for stage in named:
-        row = counted.get(stage) or _StageCount(stage, 0, 0, 0, 0, as_of)
+        row = asdict(counted.get(stage) or _StageCount(stage, 0, 0, 0, 0, as_of))
+        oldest: datetime = row.pop("oldest")
         lag = StageLag(
-            **asdict(row),
+            **row,
             quarantined=aside.get(stage, 0),
-            oldest_seconds=max(0.0, (as_of - row.oldest).total_seconds()),
+            oldest_seconds=max(0.0, (as_of - oldest).total_seconds()),
             per_minute=rates.get(stage, 0),
             watermark=marks[stage],
             paused=resting.get(stage),
