@@ -23,6 +23,9 @@ from shared.http.pace import (
     pause,
 )
 from shared.postgres import pool
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter
 
 _OPTIONS = "-c statement_timeout=4000 -c lock_timeout=2000"
 
@@ -55,6 +58,21 @@ _REST: LiteralString = """
        SET next_request_at = greatest(
                next_request_at, clock_timestamp() + make_interval(secs => %(rest)s))
      WHERE source = %(source)s AND tenant = %(tenant)s"""
+
+
+def make_shared_pace(
+    settings: Settings, name: str, source: SourceSettings, *, is_urgent: bool
+) -> SharedPace:
+    """Return the pace of a source, of as many at once as its adapter allows."""
+    most = load_adapter.find_adapter_class(source.adapter).descriptor.max_concurrency
+    return SharedPace(
+        settings.require_database_url(),
+        source=name,
+        tenant=source.tenant,
+        rate_per_second=source.rate_per_second,
+        concurrency=min(source.concurrency, most),
+        is_urgent=is_urgent,
+    )
 
 
 class SharedPace:

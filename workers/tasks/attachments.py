@@ -25,7 +25,7 @@ from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, source_state
 from shared.sources.adapter_io import make_io
 from shared.sources.intake import attachment_file
-from shared.sources.shared_pace import SharedPace
+from shared.sources.shared_pace import make_shared_pace
 from shared.sources.source_state import SourceState
 from shared.work import batches
 from shared.work import due_work as work
@@ -207,7 +207,7 @@ def _store(ctx: Context) -> FileStore:
         store.sweep()
         return store
 
-    return ctx.kept("attachments", make)  # type: ignore[no-any-return]
+    return ctx.kept("attachments", make)
 
 
 def _max_bytes(ctx: Context, source: SourceSettings | None) -> int:
@@ -223,25 +223,11 @@ def _opened(
     if source is None or source.attachments != "fetch":
         yield None
         return
-    descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
+    # What is new in the logbook comes before what hangs on it.
     with (
-        closing(_pace(ctx, name, source, descriptor.max_concurrency)) as pace,
+        closing(make_shared_pace(ctx.settings, name, source, is_urgent=False)) as pace,
         make_io(name, source, cancelled=batches.is_ending, pace=pace, ends=ends) as io,
     ):
         most = ctx.settings.max_entry_bytes
         opened = load_adapter.open_source(name, source, io, max_entry_bytes=most)
         yield functools.partial(attachment_file.open_attachment, opened.adapter, io)
-
-
-def _pace(
-    ctx: Context, name: str, source: SourceSettings, most_at_once: int
-) -> SharedPace:
-    return SharedPace(
-        ctx.settings.require_database_url(),
-        source=name,
-        tenant=source.tenant,
-        rate_per_second=source.rate_per_second,
-        concurrency=min(source.concurrency, most_at_once),
-        # What is new in the logbook comes before what hangs on it.
-        is_urgent=False,
-    )

@@ -15,12 +15,12 @@ from uuid import UUID
 from shared.adapter_contract.contract import SourceIO
 from shared.messaging import task_names
 from shared.postgres.pool import connection
-from shared.sources import load_adapter, run_records
+from shared.sources import run_records
 from shared.sources.adapter_io import make_io
 from shared.sources.intake.store_page import Stages
 from shared.sources.runs import run_steps
 from shared.sources.runs.run_steps import Means, RunBudget
-from shared.sources.shared_pace import SharedPace
+from shared.sources.shared_pace import make_shared_pace
 from shared.stages import entry_stages
 from shared.work import batches, schedule
 from shared.work.batches import Lease
@@ -127,7 +127,7 @@ def _take(ctx: Context, source: str, kind: str, ends: float) -> bool:
     with Lease(ctx.pool, run.claim, ctx.timing, renew=schedule.renew):
         error = attempt(run.take_steps, ends)
     run.settle(error)
-    worker_metrics.run_done(source, kind, error)
+    worker_metrics.RUNS.labels(source, kind, error.error_code if error else "ok").inc()
     return True
 
 
@@ -146,21 +146,14 @@ def _means(ctx: Context) -> Means:
             worker_metrics.ingested,
         )
 
-    return ctx.kept("ingest", make)  # type: ignore[no-any-return]
+    return ctx.kept("ingest", make)
 
 
 @contextmanager
 def _open_io(ctx: Context, wanted: RunBudget) -> Iterator[SourceIO]:
     source = wanted.settings
-    descriptor = load_adapter.find_adapter_class(source.adapter).descriptor
-    pace = SharedPace(
-        ctx.settings.require_database_url(),
-        source=wanted.source,
-        tenant=source.tenant,
-        rate_per_second=source.rate_per_second,
-        concurrency=min(source.concurrency, descriptor.max_concurrency),
-        is_urgent=wanted.kind == run_records.TAIL,
-    )
+    is_tail = wanted.kind == run_records.TAIL
+    pace = make_shared_pace(ctx.settings, wanted.source, source, is_urgent=is_tail)
     with (
         closing(pace),
         make_io(
