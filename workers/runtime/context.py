@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from shared.access.cursors import Signer
@@ -27,6 +27,8 @@ from shared.text.facility.facility import load as load_facility
 from shared.vocabulary.learn_words import SeenWords
 from shared.work.batches import GivesWay, Timing, claim_batches
 from shared.work.due_work import Claim
+
+T = TypeVar("T")
 
 # Due work waits for a database that is just being started: shorter than a lease holds,
 # so that a batch in hand goes on where it was. Whoever asks a question cannot wait.
@@ -54,9 +56,9 @@ class Resources:
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
 
-    def once(self, name: str, make: Callable[[], Any]) -> Any:
+    def once(self, name: str, make: Callable[[], T]) -> T:
         """Make a client once per process, whichever thread asks first."""
-        made = self._made.get(name)
+        made: T | None = self._made.get(name)
         if made is None:
             with self._lock:
                 made = self._made.get(name)
@@ -64,10 +66,10 @@ class Resources:
                     made = self._made[name] = make()
         return made
 
-    def model(self, name: str, make: Callable[[], Any]) -> Any:
+    def model(self, name: str, make: Callable[[], T]) -> T:
         """Make a model once per process; it is as large as it is."""
 
-        def make_allowed() -> Any:
+        def make_allowed() -> T:
             with self.allow():
                 return make()
 
@@ -78,7 +80,7 @@ class Resources:
         path = self.settings.analyser.facility_file
         zone = self.settings.facility_timezone
         make = functools.partial(load_facility, path, zone)
-        return self.once("facility", make)  # type: ignore[no-any-return]
+        return self.once("facility", make)
 
     def close(self) -> None:
         """Publish what waits and let go of every connection."""
@@ -126,43 +128,42 @@ class Context:
                 wait_seconds=_WAIT_SECONDS.get(resources.kind, _OUTLAST_SECONDS),
             )
 
-        return resources.once("pool", make)  # type: ignore[no-any-return]
+        return resources.once("pool", make)
 
     def current_settings(self, conn: Connection) -> Settings:
         """Return the settings with every source as it is by now."""
         make = functools.partial(CurrentSettings, self.settings)
-        known: CurrentSettings = self._resources.once("current_settings", make)
-        return known.read(conn)
+        return self._resources.once("current_settings", make).read(conn)
 
     @property
     def redis(self) -> redis.Redis:
         """The client of searches in flight."""
         make = functools.partial(redis_clients.jobs_redis, self.settings)
-        return self._resources.once("redis", make)  # type: ignore[no-any-return]
+        return self._resources.once("redis", make)
 
     @property
     def clock(self) -> BrokerClock:
         """The broker's time, by which deadlines are judged."""
         client = self.redis
-        return self._resources.once("clock", lambda: BrokerClock(client))  # type: ignore[no-any-return]
+        return self._resources.once("clock", lambda: BrokerClock(client))
 
     @property
     def known(self) -> SeenWords:
         """The words and names that this process knows the vocabulary to have."""
-        return self._resources.once("known", SeenWords)  # type: ignore[no-any-return]
+        return self._resources.once("known", SeenWords)
 
     @property
     def opensearch(self) -> OpenSearch | None:
         """The OpenSearch client, or None where the system runs on Postgres alone."""
         make = functools.partial(make_client, self.settings)
-        return self._resources.once("opensearch", lambda: (make(),))[0]  # type: ignore[no-any-return]
+        return self._resources.once("opensearch", lambda: (make(),))[0]
 
     def encoder(self, model: str) -> Encoder:
         """Return an embedding model; the first caller of a process loads it."""
         settings = self.settings
         providers = settings.api.providers
         make = functools.partial(load_encoder, model, settings.cache, providers)
-        return self._resources.model(f"encoder:{model}", make)  # type: ignore[no-any-return]
+        return self._resources.model(f"encoder:{model}", make)
 
     @property
     def cross_encoder(self) -> CrossEncoder:
@@ -174,7 +175,7 @@ class Context:
             settings.api.providers,
             settings.cache,
         )
-        return self._resources.model("cross_encoder", make)  # type: ignore[no-any-return]
+        return self._resources.model("cross_encoder", make)
 
     @property
     def facility(self) -> Facility:
@@ -189,7 +190,7 @@ class Context:
                 secret = installation_secret(conn)
             return Signer(secret, self.settings.cursor_ttl_minutes * 60)
 
-        return self._resources.once("signer", make)  # type: ignore[no-any-return]
+        return self._resources.once("signer", make)
 
     @property
     def search_context(self) -> SearchContext:
@@ -207,7 +208,7 @@ class Context:
                 cross_encoder=lambda: self.cross_encoder,
             )
 
-        return self._resources.once("search_context", make)  # type: ignore[no-any-return]
+        return self._resources.once("search_context", make)
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
         """Queue a nudge for a thread to send; never blocks, and may be lost."""
@@ -215,9 +216,9 @@ class Context:
 
     @property
     def _nudger(self) -> Nudger:
-        return self._resources.once("nudger", lambda: Nudger(self.app))  # type: ignore[no-any-return]
+        return self._resources.once("nudger", lambda: Nudger(self.app))
 
-    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+    def kept(self, name: str, make: Callable[[], T]) -> T:
         """Return an object kept under a name as long as the process lives."""
         return self._resources.once(f"kept:{name}", make)
 

@@ -44,7 +44,9 @@ class Warm:
         model = reranking.model
         is_ours = model == load_model.LATE or load_model.is_folder(model)
         if reranking.enabled and is_ours:
-            error = attempt(self._read_once)
+            error = attempt(
+                lambda: self._ctx.cross_encoder.logits("warm", ["warm"], _READ_SECONDS)
+            )
             if error is not None:
                 log.warning("cross_encoder_not_loaded", code=error.error_code)
 
@@ -71,9 +73,6 @@ class Warm:
                     code=error.error_code,
                     reason=error.message,
                 )
-
-    def _read_once(self) -> None:
-        self._ctx.cross_encoder.logits("warm", ["warm"], _READ_SECONDS)
 
     def _prove(self, model: str) -> None:
         self._ctx.encoder(model).encode(["warm"])

@@ -34,7 +34,7 @@ def count_refusal(queue: object, task: object, message_id: object, reason: str) 
             name, reason = "others", "is one of too many kinds"
         _times[where, name, reason] += 1
         times = _times[where, name, reason]
-    worker_metrics.message_refused(where)
+    worker_metrics.REFUSED.labels(where).inc()
     if times & (times - 1) == 0:
         log.warning(
             "message_rejected",

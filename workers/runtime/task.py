@@ -124,6 +124,20 @@ def each_in_time(
         each(ctx, [claim], step)
 
 
+def settle_batch(
+    ctx: Context,
+    claims: Sequence[Claim],
+    error: LogchordError,
+    step: Callable[[Claim], object],
+) -> None:
+    """Settle a batch that failed; one entry's own fault costs only itself, alone."""
+    if len(claims) > 1 and not error.retriable and not is_outage(error):
+        each_in_time(ctx, claims, step)
+        return
+    for claim in claims:
+        retry_or_quarantine(ctx, claim, error)
+
+
 def is_outage(error: LogchordError) -> bool:
     """Tell whether the next entry would fail likewise, so that it is no strike."""
     return (

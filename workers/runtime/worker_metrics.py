@@ -21,6 +21,7 @@ from workers.runtime.worker_kinds import METRICS_VARIABLE
 if TYPE_CHECKING:
     from shared.errors import LogchordError
     from shared.search.response.answer import ModelShare
+    from shared.search.response.end_search import EndedSearch
     from shared.sources.run_records import Counts
 
 log = get_logger()
@@ -96,35 +97,10 @@ def ingested(source: str, counts: Counts) -> None:
     INGESTED_BYTES.labels(source).inc(counts.bytes)
 
 
-def run_done(source: str, kind: str, error: LogchordError | None) -> None:
-    """Count a turn of a run by how it ended."""
-    RUNS.labels(source, kind, error.error_code if error else "ok").inc()
-
-
 def task_done(name: str, error: LogchordError | None, seconds: float) -> None:
     """Count one task by how it ended."""
     TASKS.labels(name, error.error_code if error else "ok").inc()
     TASK_SECONDS.labels(name).observe(seconds)
-
-
-def message_refused(queue: str) -> None:
-    """Count a message that no task can be made of."""
-    REFUSED.labels(queue).inc()
-
-
-def agent_turn_done(state: str) -> None:
-    """Count one turn of an agent."""
-    AGENT_TURNS.labels(state).inc()
-
-
-def agent_called(tool: str, status: str) -> None:
-    """Count one call of a tool by its outcome."""
-    AGENT_CALLS.labels(tool, status).inc()
-
-
-def agent_ended(exit_reason: str) -> None:
-    """Count one agent by what ended it."""
-    AGENT_ENDS.labels(exit_reason).inc()
 
 
 def branch_done(branch: str, status: str, seconds: float) -> None:
@@ -132,9 +108,11 @@ def branch_done(branch: str, status: str, seconds: float) -> None:
     BRANCH_SECONDS.labels(branch, status).observe(seconds)
 
 
-def job_ended(state: str) -> None:
-    """Count a search that ended here, by how."""
-    JOBS.labels(state).inc()
+def search_ended(ended: EndedSearch) -> None:
+    """Count a search that ended here, and its answer by what that is worth."""
+    JOBS.labels(ended.state).inc()
+    if ended.sentences is not None:
+        answered(ended.sentences.context.status, ended.sentences.context.grade)
 
 
 def answered(status: str, grade: str) -> None:

@@ -65,7 +65,7 @@ def carry_out(ctx: Context, job: Job, plan: Plan, call_no: int) -> None:
     name, outcomes = done
     for one in outcomes:
         worker_metrics.branch_done(one.name, one.status, one.took_ms / 1000)
-    worker_metrics.agent_called(name, outcomes[-1].status)
+    worker_metrics.AGENT_CALLS.labels(name, outcomes[-1].status).inc()
 
 
 def _process(ctx: Context) -> AgentProcess:
@@ -82,8 +82,7 @@ def _process(ctx: Context) -> AgentProcess:
             circuit = circuit_of(ctx.search_context.circuits, chosen.provider)
             return GuardedModel(make_client(settings, chosen), circuit)
 
-        client: ChatModel = ctx.kept("agent_model", make)
-        return client
+        return ctx.kept("agent_model", make)
 
     return AgentProcess(
         pool=ctx.pool,
@@ -110,12 +109,9 @@ class _Sender:
 
     def calls(self, job: Job, numbers: Sequence[int], turn_no: int) -> None:
         """Send calls as a chord, whose body takes a turn."""
+        given = self._ctx.headers
         kept = ("mailbox", "request_id", "traceparent")
-        known = {
-            name: self._ctx.headers[name]
-            for name in kept
-            if self._ctx.headers.get(name)
-        }
+        known = {name: given[name] for name in kept if given.get(name)}
         headers = {**known, "deadline": job.deadline, fan_out.WATCHED: True}
         fan_out.send_agent_calls(self._ctx.app, job.job_id, numbers, turn_no, headers)
 
@@ -140,13 +136,10 @@ def _end(ctx: Context, one: Ending, process: AgentProcess) -> None:
     if mailbox:
         ending.tell(ctx.redis, mailbox, one.job, ended)
     if is_first:
-        worker_metrics.job_ended(ended.state)
-        worker_metrics.agent_ended(one.reason)
-        if ended.sentences is not None:
-            worth = ended.sentences.context
-            worker_metrics.answered(worth.status, worth.grade)
-            if share := ended.sentences.model:
-                worker_metrics.model_asked(share)
+        worker_metrics.search_ended(ended)
+        worker_metrics.AGENT_ENDS.labels(one.reason).inc()
+        if ended.sentences is not None and (share := ended.sentences.model):
+            worker_metrics.model_asked(share)
     audience.tell(progress.ENDED, {"answered": is_told})
 
 
@@ -185,4 +178,4 @@ def _tell_turns(ctx: Context, job_id: UUID, first: int, ended: Ending | None) ->
             told = agent_trace.tell_turn(one)
             until = worded.kept_until(ctx, job)
             progress.tell_event(ctx.redis, job_id, "agent_turn", told, until=until)
-            worker_metrics.agent_turn_done(one.state)
+            worker_metrics.AGENT_TURNS.labels(one.state).inc()

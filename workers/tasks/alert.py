@@ -16,15 +16,7 @@ from shared.watch.saved_plans import SavedPlanner
 from shared.work import batches, due_work
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
-from workers.runtime.task import (
-    BATCH_SECONDS,
-    Ids,
-    attempt,
-    each_in_time,
-    is_outage,
-    retry_or_quarantine,
-    task,
-)
+from workers.runtime.task import BATCH_SECONDS, Ids, attempt, settle_batch, task
 
 log = get_logger()
 
@@ -35,7 +27,7 @@ MATCH_BATCH = 128
 def match_entries(ctx: Context, entry_ids: Ids = ()) -> None:
     """Find whom what came is to be told to; twice equals once."""
     ctx.checkpoint("before_claim", *entry_ids)
-    error = attempt(_make_vectors, ctx)
+    error = attempt(find_alerts.make_vectors, ctx.search_context, _planner(ctx))
     if error is not None:
         # What needs one stays due, and says so.
         log.warning("saved_searches_not_embedded", code=error.error_code)
@@ -66,14 +58,8 @@ def deliver(ctx: Context) -> None:
 
 def _match_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
     error = attempt(_match, ctx, claims)
-    if error is None:
-        return
-    if len(claims) > 1 and not error.retriable and not is_outage(error):
-        # It is one entry's: alone, that one costs only itself.
-        each_in_time(ctx, claims, lambda claim: _match(ctx, [claim]))
-        return
-    for claim in claims:
-        retry_or_quarantine(ctx, claim, error)
+    if error is not None:
+        settle_batch(ctx, claims, error, lambda claim: _match(ctx, [claim]))
 
 
 def _match(ctx: Context, claims: Sequence[Claim]) -> None:
@@ -94,10 +80,6 @@ def _match(ctx: Context, claims: Sequence[Claim]) -> None:
         log.info("alerts_fired", alerts=fired, saved_searches=len(found))
 
 
-def _make_vectors(ctx: Context) -> None:
-    find_alerts.make_vectors(ctx.search_context, _planner(ctx))
-
-
 def _planner(ctx: Context) -> SavedPlanner:
     make = functools.partial(SavedPlanner, ctx.settings, ctx.search_context)
-    return ctx.kept("saved_planner", make)  # type: ignore[no-any-return]
+    return ctx.kept("saved_planner", make)

@@ -52,10 +52,7 @@ def end_job(
         ending.tell(ctx.redis, mailbox, job, ended)
     ctx.checkpoint("before_store")
     if ending.store(ctx.pool, job, ended):
-        worker_metrics.job_ended(ended.state)
-        if ended.sentences is not None:
-            worth = ended.sentences.context
-            worker_metrics.answered(worth.status, worth.grade)
+        worker_metrics.search_ended(ended)
     if until is not None:
         said = {"answered": is_worded}
         progress.tell_event(ctx.redis, job.job_id, progress.ENDED, said, until=until)

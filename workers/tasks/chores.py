@@ -48,71 +48,28 @@ Effect = Callable[[Connection], Progress]
 Prepare = Callable[[Context, Chore], Effect]
 
 
-@task(task_names.EXPIRE)
-def expire(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Forget what is past its time, in steps; what is forgotten stays forgotten."""
-    _carry_out(ctx, chore_records.EXPIRE, maintenance_id, _prepare_expiry)
+def _chore(kind: str) -> Callable[[Prepare], Callable[..., None]]:
+    """Make a function that prepares the steps of a chore the body of its task."""
+
+    def keep(prepare: Prepare) -> Callable[..., None]:
+        def carry_out(ctx: Context, maintenance_id: UUID | None = None) -> None:
+            _carry_out(ctx, kind, maintenance_id, prepare)
+
+        carry_out.__name__, carry_out.__doc__ = prepare.__name__, prepare.__doc__
+        return task(task_names.chore_task(kind))(carry_out)
+
+    return keep
 
 
-@task(task_names.RECONCILE_INDEX)
-def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Compare every document with its entry; what differs is due, not doubled."""
-    _carry_out(ctx, chore_records.RECONCILE_INDEX, maintenance_id, _prepare_reconcile)
-
-
-@task(task_names.REBUILD_INDEX)
-def rebuild_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Make the index anew beside the old one, and put it in its place once equal."""
-    _carry_out(ctx, chore_records.REBUILD_INDEX, maintenance_id, _prepare_rebuild)
-
-
-@task(task_names.REBUILD_KNOWLEDGE)
-def rebuild_knowledge(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Have every text read and every vector made anew, in steps, and wait for it."""
-    _carry_out(ctx, chore_records.REBUILD_KNOWLEDGE, maintenance_id, _prepare_knowledge)
-
-
-@task(task_names.REEMBED_MODEL)
-def reembed_model(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Fill the vectors of another model beside those in use, and switch if asked to."""
-    _carry_out(ctx, chore_records.REEMBED_MODEL, maintenance_id, _prepare_reembed)
-
-
-@task(task_names.REMOVE_FILES)
-def remove_files(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Remove stored files that no entry names any more; the others stay."""
-    _carry_out(ctx, chore_records.REMOVE_FILES, maintenance_id, _prepare_removal)
-
-
-@task(task_names.RETIRE_ENTRIES)
-def retire_entries(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Delete what is older than its source may be kept, and forget old runs."""
-    _carry_out(ctx, chore_records.RETIRE_ENTRIES, maintenance_id, _prepare_retirement)
-
-
-@task(task_names.RENEW_TEXTS)
-def renew_texts(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Have read anew what another analyser read; what waits for it is left alone."""
-    _carry_out(ctx, chore_records.RENEW_TEXTS, maintenance_id, _prepare_renewal)
-
-
-@task(task_names.COUNT_WORDS)
-def count_words(ctx: Context, maintenance_id: UUID | None = None) -> None:
-    """Count the entries of each word and name; those of no entry go. Twice is once."""
-    _carry_out(ctx, chore_records.COUNT_WORDS, maintenance_id, _prepare_count)
-
-
-@task(task_names.MINE_GLOSSARY)
-def mine_glossary(ctx: Context, maintenance_id: UUID | None = None) -> None:
+@_chore(chore_records.MINE_GLOSSARY)
+def mine_glossary(ctx: Context, chore: Chore) -> Effect:
     """Propose the terms that entries explain; those read before are not read again."""
-    _carry_out(ctx, chore_records.MINE_GLOSSARY, maintenance_id, _prepare_mining)
-
-
-def _prepare_mining(ctx: Context, chore: Chore) -> Effect:
     return propose_terms.prepare(ctx.pool, chore.cursor, chore.done)
 
 
-def _prepare_count(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.COUNT_WORDS)
+def count_words(ctx: Context, chore: Chore) -> Effect:
+    """Count the entries of each word and name; those of no entry go. Twice is once."""
     return recount_vocabulary.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility)
 
 
@@ -122,7 +79,9 @@ _READ_TO_THE_END = {"after": _END, "made_due": 0}
 _EMBEDDED_TO_THE_END = {"embedded_to": _END, "anew": []}
 
 
-def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.RENEW_TEXTS)
+def renew_texts(ctx: Context, chore: Chore) -> Effect:
+    """Have read anew what another analyser read; what waits for it is left alone."""
     with connection(ctx.pool) as conn:
         settings = ctx.current_settings(conn)
     if chore.cursor is not None and stage_versions.is_begun(chore.cursor):
@@ -173,7 +132,9 @@ def _then_versions(ctx: Context, effect: Effect, read_by: str | None) -> Effect:
     return commit
 
 
-def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.EXPIRE)
+def expire(ctx: Context, chore: Chore) -> Effect:
+    """Forget what is past its time, in steps; what is forgotten stays forgotten."""
     return functools.partial(
         expiry.forget,
         cursor=chore.cursor,
@@ -182,7 +143,9 @@ def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
     )
 
 
-def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.RECONCILE_INDEX)
+def reconcile_index(ctx: Context, chore: Chore) -> Effect:
+    """Compare every document with its entry; what differs is due, not doubled."""
     client, base = ctx.opensearch, ctx.settings.opensearch_index
     if client is None:
         effect: Effect = _nothing_to_compare
@@ -203,7 +166,9 @@ def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
     return with_scale
 
 
-def _prepare_rebuild(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.REBUILD_INDEX)
+def rebuild_index(ctx: Context, chore: Chore) -> Effect:
+    """Make the index anew beside the old one, and put it in its place once equal."""
     client, base = ctx.opensearch, ctx.settings.opensearch_index
     if client is None:
         return _nothing_to_compare
@@ -215,16 +180,22 @@ def _prepare_rebuild(ctx: Context, chore: Chore) -> Effect:
     )
 
 
-def _prepare_knowledge(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.REBUILD_KNOWLEDGE)
+def rebuild_knowledge(ctx: Context, chore: Chore) -> Effect:
+    """Have every text read and every vector made anew, in steps, and wait for it."""
     return derived_data.prepare(ctx.pool, ctx.settings, chore)
 
 
-def _prepare_reembed(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.REEMBED_MODEL)
+def reembed_model(ctx: Context, chore: Chore) -> Effect:
+    """Fill the vectors of another model beside those in use, and switch if asked to."""
     prefix = ctx.settings.vector_table_prefix
     return reembed.prepare(ctx.pool, prefix, ctx.encoder, chore)
 
 
-def _prepare_removal(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.REMOVE_FILES)
+def remove_files(ctx: Context, chore: Chore) -> Effect:
+    """Remove stored files that no entry names any more; the others stay."""
     store = open_store(ctx.settings)
     place = int((chore.cursor or {}).get("next", 0))
     if place == 0:
@@ -235,7 +206,9 @@ def _prepare_removal(ctx: Context, chore: Chore) -> Effect:
     return lambda _: Progress(cursor, done)
 
 
-def _prepare_retirement(ctx: Context, chore: Chore) -> Effect:
+@_chore(chore_records.RETIRE_ENTRIES)
+def retire_entries(ctx: Context, chore: Chore) -> Effect:
+    """Delete what is older than its source may be kept, and forget old runs."""
     with connection(ctx.pool) as conn:
         sources = source_state.current_settings(conn, ctx.settings.sources)
     limited = {

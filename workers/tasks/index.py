@@ -20,9 +20,8 @@ from workers.runtime.task import (
     BATCH_SECONDS,
     Ids,
     attempt,
-    each_in_time,
-    is_outage,
     retry_or_quarantine,
+    settle_batch,
     task,
 )
 
@@ -39,14 +38,9 @@ def index_entries(ctx: Context, entry_ids: Ids = ()) -> None:
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         left = {claim.entry_id: claim for claim in claims}
         error = attempt(_index, ctx, left)
-        if error is None:
-            continue
-        if len(claims) > 1 and not error.retriable and not is_outage(error):
-            # It is one entry's: alone, that one costs only itself.
-            each_in_time(ctx, list(left.values()), functools.partial(_index_alone, ctx))
-            continue
-        for claim in left.values():
-            retry_or_quarantine(ctx, claim, error)
+        if error is not None:
+            failed, step = list(left.values()), functools.partial(_index_alone, ctx)
+            settle_batch(ctx, failed, error, step)
 
 
 def _index_alone(ctx: Context, claim: Claim) -> None:

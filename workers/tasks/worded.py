@@ -125,4 +125,4 @@ def quota_of(ctx: Context) -> Callable[[str], Quota]:
 def _tier(ctx: Context) -> ModelTier:
     settings, take = ctx.settings, quota_of(ctx)
     circuits = ctx.search_context.circuits
-    return ctx.kept("model_tier", lambda: ModelTier(settings, take, circuits))  # type: ignore[no-any-return]
+    return ctx.kept("model_tier", lambda: ModelTier(settings, take, circuits))

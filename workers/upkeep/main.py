@@ -47,6 +47,7 @@ from shared.work import (
     quarantine,
     quarantine_budget,
     schedule,
+    work_overview,
 )
 from shared.work.due_work import Claim
 from shared.work.live_processes import Identity, Reporter
@@ -87,9 +88,8 @@ def sweep_due_work(conn: Connection, app: Any) -> None:
     late = due_work.list_overdue_stages(conn, grace_seconds=SWEEP_GRACE_SECONDS)
     if not late:
         return
-    alive = [one for one in live_processes.list_processes(conn) if not one.stale]
     try:
-        _nudge(app, late, alive)
+        _nudge(conn, app, late)
     except CapacityError as exc:
         # The rows stay due; the next turn tries again.
         log.warning("sweep_without_broker", technical=exc.technical)
@@ -115,11 +115,11 @@ def quarantine_spent(
         )
 
 
-def _nudge(app: Any, late: list[str], alive: list[live_processes.Process]) -> None:
+def _nudge(conn: Connection, app: Any, late: list[str]) -> None:
     queue_of = {
         stage: task_names.QUEUE_OF[task_names.task_of(stage)[0]] for stage in late
     }
-    room = _room(app, set(queue_of.values()), alive)
+    room = _room(conn, app, set(queue_of.values()))
     # In turn and in no fixed order: a stage that nobody can work on, such as that of
     # an older model, must not take the room of those it shares a queue with.
     shuffled = random.sample(late, len(late))
@@ -129,14 +129,12 @@ def _nudge(app: Any, late: list[str], alive: list[live_processes.Process]) -> No
             room[queue_of[stage]] -= 1
 
 
-def _room(
-    app: Any, queues: set[str], alive: list[live_processes.Process]
-) -> dict[str, int]:
+def _room(conn: Connection, app: Any, queues: set[str]) -> dict[str, int]:
     """Return how many more nudges each queue may hold: two for each process of it."""
+    standing = work_overview.by_queue(live_processes.list_processes(conn), queues)
+    alive = {one.queue: max(1, one.alive) for one in standing}
     return {
-        name: nudges.NUDGES_PER_PROCESS
-        * max(1, sum(name in one.queues for one in alive))
-        - length
+        name: nudges.NUDGES_PER_PROCESS * alive[name] - length
         for name, length in count_messages(app, sorted(queues)).items()
     }
 
@@ -186,9 +184,8 @@ def nudge_chores(conn: Connection, app: Any) -> None:
     ]
     if not late:
         return
-    alive = [one for one in live_processes.list_processes(conn) if not one.stale]
     try:
-        room = _room(app, {CHORES_QUEUE}, alive)[CHORES_QUEUE]
+        room = _room(conn, app, {CHORES_QUEUE})[CHORES_QUEUE]
         for kind, maintenance_id in random.sample(late, len(late))[: max(0, room)]:
             nudges.send_chore(app, kind, maintenance_id)
     except CapacityError as exc:
@@ -201,12 +198,11 @@ def nudge_sources(conn: Connection, app: Any) -> None:
     late = schedule.list_due_runs(conn)
     if not late:
         return
-    alive = [one for one in live_processes.list_processes(conn) if not one.stale]
     queue_of = {
         run.kind: task_names.QUEUE_OF[task_names.run_task(run.kind)] for run in late
     }
     try:
-        room = _room(app, set(queue_of.values()), alive)
+        room = _room(conn, app, set(queue_of.values()))
         for run in late:
             if room[queue_of[run.kind]] > 0:
                 nudges.send_run(app, run.source, run.kind)
@@ -239,13 +235,8 @@ def sweep_agent_turns(conn: Connection, app: Any) -> None:
     """Nudge for the turns of agents whose workers are gone."""
     for job_id, turn_no in turn_rows.list_left_alone(conn):
         try:
-            fan_out.send_agent_turn(
-                app,
-                job_id,
-                turn_no,
-                {fan_out.WATCHED: True},
-                expires=turn_rows.LEASE_SECONDS,
-            )
+            watched, lease = {fan_out.WATCHED: True}, turn_rows.LEASE_SECONDS
+            fan_out.send_agent_turn(app, job_id, turn_no, watched, expires=lease)
         except CapacityError as exc:
             # The rows stay as they are; the next turn of this loop tries again.
             log.warning("agents_without_broker", technical=exc.technical)
@@ -256,9 +247,8 @@ def nudge_alerts(conn: Connection, app: Any) -> None:
     """Nudge for the alerts that are due, and for no more than workers take."""
     if not alert_rows.are_due(conn):
         return
-    alive = [one for one in live_processes.list_processes(conn) if not one.stale]
     try:
-        if _room(app, {ALERT_QUEUE}, alive)[ALERT_QUEUE] > 0:
+        if _room(conn, app, {ALERT_QUEUE})[ALERT_QUEUE] > 0:
             nudges.send_delivery(app)
     except CapacityError as exc:
         # The rows stay due; the next turn tries again.
@@ -268,7 +258,7 @@ def nudge_alerts(conn: Connection, app: Any) -> None:
 def end_overdue_jobs(conn: Connection, client: redis.Redis) -> None:
     """End the jobs that nobody has ended in time, and count them."""
     for one in close_job.finish_overdue_jobs(conn, client):
-        worker_metrics.job_ended(one.state)
+        worker_metrics.JOBS.labels(one.state).inc()
         for name in one.unheard:
             worker_metrics.branch_done(name, "timeout", one.deadline_seconds)
 

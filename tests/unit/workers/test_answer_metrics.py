@@ -87,7 +87,7 @@ def test_an_agents_turns_calls_and_ends_are_counted() -> None:
         ]
 
     before = counts()
-    worker_metrics.agent_turn_done("done")
-    worker_metrics.agent_called("keyword_search", "ok")
-    worker_metrics.agent_ended("max_turns")
+    worker_metrics.AGENT_TURNS.labels("done").inc()
+    worker_metrics.AGENT_CALLS.labels("keyword_search", "ok").inc()
+    worker_metrics.AGENT_ENDS.labels("max_turns").inc()
     assert counts() == [one + 1 for one in before]
