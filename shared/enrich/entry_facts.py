@@ -99,6 +99,7 @@ def find(
     # Places are those of the text, and what stands there is shown.
     written = normalise_hyphens(text)
     things = _things(written, names, facility)
+    title = normalise_hyphens(content.title)
     facts = [
         *_said(content, language),
         *_typed(metadata),
@@ -106,7 +107,8 @@ def find(
         *_shift(content, text, facility),
         *_placed_event(content, text, happened),
         *_authors(content, facility),
-        *_titled(content, facility),
+        # The things of the facility's list that the title names.
+        *(replace(one, start=None, end=None) for one in facility.things.found(title)),
         *_placed(content, text, things),
     ]
     numbers = tuple(quantities.find_quantities(written, language, decimal_mark))
@@ -262,12 +264,6 @@ def _authors(content: Content, facility: Facility) -> Iterator[Fact]:
         fact = facility.people.author(signed)
         if fact is not None:
             yield fact
-
-
-def _titled(content: Content, facility: Facility) -> Iterator[Fact]:
-    """Return the things of the facility's list that the title names."""
-    for fact in facility.things.found(normalise_hyphens(content.title)):
-        yield replace(fact, start=None, end=None)
 
 
 def _things(text: str, names: tuple[Token, ...], facility: Facility) -> list[Fact]:

@@ -16,7 +16,6 @@ from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import class_row
-from pydantic import BaseModel
 
 from shared.enrich import findings
 from shared.enrich.findings import StageFindings
@@ -99,7 +98,9 @@ def find(stage: Stage, content: Content, before: Last | None) -> Finding:
         if one.finds is None or not isinstance(item, one.finds):
             told = f"{one.name} found a {type(item).__name__}, which it does not name"
             raise InternalError(technical=told)
-        found.append(_checked(item))
+        # Made in a way that skipped its model, it is checked.
+        checked = type(item).model_validate(item.model_dump())
+        found.append(checked.model_dump(mode="json"))
     if len(json.dumps(found)) > stage.max_bytes:
         told = f"{one.name} found more than {stage.max_bytes} bytes in one entry"
         raise InternalError(technical=told)
@@ -188,8 +189,3 @@ def _digest(fields: Mapping[str, Any]) -> bytes:
 
     said = json.dumps(fields, sort_keys=True, default=plain)
     return hashlib.sha256(said.encode()).digest()
-
-
-def _checked(item: BaseModel) -> dict[str, Any]:
-    """Return a finding as JSON; made in a way that skipped its model, it is checked."""
-    return type(item).model_validate(item.model_dump()).model_dump(mode="json")

@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from shared.enrich.source_positions import locate_names
 from shared.messaging.stage_names import LINKS_STAGE
 from shared.stages.stage_contract import StageDescriptor, StageInput
-from shared.text.facility.facility import Facility
 from shared.text.words.identifiers import normalise_hyphens
 
 # Raised with every change of what is found in an entry.
@@ -117,9 +116,12 @@ def _apart(text: str, reading: StageInput) -> Iterator[_FoundLink]:
     """Yield the links in order; none overlap, and an address comes before others."""
     taken = list(islice(_urls(text), MAX_LINKS))
     text = normalise_hyphens(text)
-    taken = _merged(taken, _tickets(text, reading.facility))
-    taken = _merged(taken, _entries(text, reading["source"], reading["external_id"]))
-    yield from taken
+    tickets = (
+        _FoundLink(start, end, "ticket", {"ticket": kind, "url": url})
+        for start, end, kind, url in reading.facility.named_tickets(text)
+    )
+    taken = _merged(taken, tickets)
+    yield from _merged(taken, _entries(text, reading["source"], reading["external_id"]))
 
 
 def _merged(taken: list[_FoundLink], others: Iterator[_FoundLink]) -> list[_FoundLink]:
@@ -163,11 +165,6 @@ def _urls(text: str) -> Iterator[_FoundLink]:
 def _closes_nothing(url: str) -> bool:
     opening = _BRACKETS.get(url[-1])
     return opening is not None and url.count(opening) < url.count(url[-1])
-
-
-def _tickets(text: str, facility: Facility) -> Iterator[_FoundLink]:
-    for start, end, kind, url in facility.named_tickets(text):
-        yield _FoundLink(start, end, "ticket", {"ticket": kind, "url": url})
 
 
 def _entries(text: str, source: str, own: str) -> Iterator[_FoundLink]:

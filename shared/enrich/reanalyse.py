@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.enrich import entry_facts, plain_fallback
 from shared.log import get_logger
@@ -26,6 +25,7 @@ from shared.messaging.stage_names import (
     DUPLICATES_STAGE,
     METADATA_STAGE,
 )
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import Pool, connection
 from shared.settings.text_expectations import find_expectations
 from shared.stages import entry_stages
@@ -136,11 +136,8 @@ def prepare(
         "after": came["after"],
         "limit": STEP_ENTRIES,
     }
-    with (
-        connection(pool) as conn,
-        conn.cursor(row_factory=class_row(_AnalysedRow)) as cur,
-    ):
-        page = cur.execute(_PAGE, given).fetchall()
+    with connection(pool) as conn:
+        page = fetch_all(conn, _AnalysedRow, _PAGE, given)
         read = [row.entry_id for row in page if row.has_words]
         lacking = _lacking(conn, read, finders)
     for row in page:
@@ -176,7 +173,7 @@ def _stand_in(
     given = {"entry_id": row.entry_id, "tenant": row.tenant, "readers": _READERS}
     with connection(pool) as conn:
         plain_fallback.lock(conn, row.tenant, row.entry_id)
-        if conn.execute(_IS_READ, given).fetchone() != (False,):
+        if fetch_value(conn, _IS_READ, given) is not False:
             return
         plain_fallback.stand_in(
             conn,

@@ -12,6 +12,7 @@ from psycopg import Connection
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
+from shared.postgres.fetch_rows import fetch_value
 
 # A link of this kind makes no thread.
 RELATED = "related"
@@ -153,8 +154,7 @@ def lock_page(
     values = {"tenant": tenant, "source": source, "external_ids": asked}
     with conn.transaction() as shared:
         share(conn, tenant, source)
-        row = conn.execute(_POINTED_AT, values).fetchone()
-        pointed_at = row is not None and bool(row[0])
+        pointed_at = bool(fetch_value(conn, _POINTED_AT, values))
         shared.force_rollback = pointed_at
     if pointed_at:
         lock(conn, tenant, source)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Literal, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.glossary.synonyms import Pairs
+from shared.postgres.fetch_rows import fetch_all
 from shared.text.words.folding import fold
 
 State = Literal["proposed", "approved", "rejected"]
@@ -121,8 +121,7 @@ def decide(
     """
     key = key_of(term)
     values = {**scope.params, "term_key": key, "state": state}
-    with conn.cursor(row_factory=class_row(_Held)) as cur:
-        held = {one.form_key: one for one in cur.execute(_OF_TERM, values)}
+    held = {one.form_key: one for one in fetch_all(conn, _Held, _OF_TERM, values)}
     if not held:
         raise NotFoundError
     chosen = _chosen(held, state, forms)

@@ -193,10 +193,8 @@ def delete(client: OpenSearch, name: str) -> None:
 def _move(client: OpenSearch, old: str | None, added: dict[str, Any]) -> None:
     if old == added["index"]:
         return
-    actions: list[dict[str, Any]] = [{"add": added}]
-    if old is not None:
-        gone = {"index": old, "alias": added["alias"]}
-        actions.insert(0, {"remove": gone})
+    gone = {"index": old, "alias": added["alias"]}
+    actions = [{"remove": gone}, {"add": added}] if old else [{"add": added}]
     with translate_engine_errors():
         client.indices.update_aliases(body={"actions": actions}, params=_PATIENT)
 

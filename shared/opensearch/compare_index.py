@@ -20,7 +20,7 @@ from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import day_buckets, documents
 from shared.opensearch.client import translate_engine_errors
 from shared.opensearch.day_buckets import MILLISECONDS_A_DAY
-from shared.postgres.fetch_rows import fetch_all
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import Pool, connection
 
 # A step looks at so many days, or at so many entries of one that differs.
@@ -139,7 +139,7 @@ def _look_at_days(sides: Sides, day: int) -> Differences:
 def _next_day(sides: Sides, day: int) -> int | None:
     """Return the next day that either side has anything of."""
     with connection(sides.pool) as conn:
-        row = conn.execute(_NEXT, {"first": day_buckets.first_id(day)}).fetchone()
+        entry_id = fetch_value(conn, _NEXT, {"first": day_buckets.first_id(day)})
     body = {
         "size": 0,
         "query": {"range": {"day": {"gte": day}}},
@@ -147,8 +147,8 @@ def _next_day(sides: Sides, day: int) -> int | None:
     }
     found = _ask(sides, body)["aggregations"]["first"]["value"]
     days = [int(found)] if found is not None else []
-    if row is not None:
-        days.append(day_buckets.day_of(row[0]))
+    if entry_id is not None:
+        days.append(day_buckets.day_of(entry_id))
     return min(days, default=None)
 
 

@@ -25,6 +25,7 @@ from shared.opensearch import aliases, bulk, documents, mapping, portions
 from shared.opensearch.aliases import Indices
 from shared.opensearch.documents import Document
 from shared.opensearch.portions import Sized
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import Pool, connection, format_array
 from shared.work import backlog, chore_records
 from shared.work.chore_records import RECONCILE_INDEX
@@ -160,7 +161,6 @@ def _reconcile(pool: Pool, base: str) -> bool:
     log.warning("index_made", index=mapping.write_alias(base))
     with connection(pool) as conn:
         chore_records.start_over(conn, RECONCILE_INDEX)
-        row = conn.execute(_WAS_INDEXED).fetchone()
-    # One that was lost holds nothing of what was in it: searched before it is filled,
-    # it would say that there is nothing.
-    return row is not None and not row[0]
+        # One that was lost holds nothing of what was in it: searched before it is
+        # filled, it would say that there is nothing.
+        return not fetch_value(conn, _WAS_INDEXED)

@@ -43,27 +43,19 @@ def prepare(
     remove(sides, found)
     make_last_due = make_due_but_last(pool, found)
     made_due = came["made_due"] + len(found.differ)
-    removed = came["removed"] + len(found.extra)
-    purged = came["purged"] + len(found.past)
+    gone = {
+        "removed": came["removed"] + len(found.extra),
+        "purged": came["purged"] + len(found.past),
+    }
     seen = chore.done + found.seen
 
     def commit(conn: Connection) -> Progress:
         make_last_due(conn)
         if found.goes_on is None:
-            came_to = {
-                "entries": seen,
-                "differing": made_due,
-                "removed": removed,
-                "purged": purged,
-            }
+            came_to = {"entries": seen, "differing": made_due, **gone}
             log.info("index_reconciled", **came_to)
             return Progress(None, seen, total=seen, result=came_to)
-        went = {
-            "walk": found.goes_on,
-            "made_due": made_due,
-            "removed": removed,
-            "purged": purged,
-        }
+        went = {"walk": found.goes_on, "made_due": made_due, **gone}
         return Progress(went, seen, max(total, seen))
 
     return commit

@@ -16,7 +16,6 @@ from uuid import UUID
 
 from opensearchpy import OpenSearch
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import InternalError
 from shared.log import get_logger
@@ -34,7 +33,7 @@ from shared.opensearch import (
 )
 from shared.opensearch.compare_index import Sides
 from shared.opensearch.portions import Sized
-from shared.postgres.fetch_rows import fetch_value
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import Pool, connection
 from shared.stages import derived_data
 from shared.work import backlog, chore_records
@@ -178,10 +177,10 @@ def _wait(site: _Site) -> Effect:
     def commit(conn: Connection) -> Progress:
         moved_at = datetime.fromisoformat(site.came["moved_at"])
         values = {"stage": INDEX_STAGE, "moved_at": moved_at}
-        if _is_true(conn, _EARLIER_CLAIMS, values):
+        if fetch_value(conn, _EARLIER_CLAIMS, values):
             return site.waits()
-        last = conn.execute(_LAST).fetchone()
-        until = str(last[0]) if last else None
+        last = fetch_value(conn, _LAST)
+        until = last and str(last)
         return site.goes_on("copy" if until else "settle", after=None, until=until)
 
     return commit
@@ -202,15 +201,13 @@ def _copy(site: _Site) -> Effect:
     for entry_id in refused:
         # Its own stage quarantines it, alone and with the reason.
         with connection(site.pool) as conn:
-            one = [INDEX_STAGE]
-            due.add(conn, tenants[entry_id], [entry_id], one, work_class=due.BULK)
+            tenant = tenants[entry_id]
+            due.add(conn, tenant, [entry_id], [INDEX_STAGE], work_class=due.BULK)
     done = site.chore.done + len(page)
     total = max(site.chore.total or 0, done)
-    if len(page) < STEP_ENTRIES:
-        cursor = {**site.came, "phase": "settle"}
-    else:
-        cursor = {**site.came, "after": str(page[-1].id)}
-    return lambda _: Progress(cursor, done, total)
+    is_last = len(page) < STEP_ENTRIES
+    went = {"phase": "settle"} if is_last else {"after": str(page[-1].id)}
+    return lambda _: Progress({**site.came, **went}, done, total)
 
 
 def _settle(site: _Site) -> Effect:
@@ -243,9 +240,10 @@ def _compare(site: _Site) -> Effect:
 
 def _drain(site: _Site) -> Effect:
     """Wait until the due entries are written to both indices, then compare again."""
+    marked_at = datetime.fromisoformat(site.came["marked_at"])
     return lambda conn: (
         site.waits()
-        if _is_work_left(conn, site, INDEX_STAGE)
+        if backlog.is_left(conn, INDEX_STAGE, marked_at)
         else site.goes_on("compare", walk=None, differing=0)
     )
 
@@ -264,9 +262,7 @@ def _swap(site: _Site) -> Effect:
     aliases.write_to(site.client, found, site.name)
     aliases.search_in(site.client, found, site.name)
     log.warning("index_swapped", index=site.name, old=found.read)
-    progress = site.goes_on("drop")
-    cursor, done, total = progress.cursor, progress.done, progress.total
-    return lambda _: Progress(cursor, done, total, wait_seconds=DRAIN_SECONDS)
+    return lambda _: replace(site.goes_on("drop"), wait_seconds=DRAIN_SECONDS)
 
 
 def _drop(site: _Site) -> Effect:
@@ -312,16 +308,5 @@ def _page(site: _Site) -> list[Sized]:
         "limit": STEP_ENTRIES,
         "tombstone_days": site.tombstone_days,
     }
-    of_page = class_row(Sized)
-    with connection(site.pool) as conn, conn.cursor(row_factory=of_page) as cur:
-        return cur.execute(_PAGE, values).fetchall()
-
-
-def _is_work_left(conn: Connection, site: _Site, stage: str) -> bool:
-    """Tell whether work that was due when the phase began is still to be done."""
-    marked_at = datetime.fromisoformat(site.came["marked_at"])
-    return backlog.is_left(conn, stage, marked_at)
-
-
-def _is_true(conn: Connection, query: LiteralString, values: dict[str, Any]) -> bool:
-    return bool(fetch_value(conn, query, values))
+    with connection(site.pool) as conn:
+        return fetch_all(conn, Sized, _PAGE, values)

@@ -11,6 +11,7 @@ from psycopg import Connection
 from shared.opensearch import compare_index
 from shared.opensearch.client import translate_engine_errors
 from shared.opensearch.compare_index import Sides
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connection
 from shared.text.analysis.analyser import FILLER
 
@@ -69,8 +70,8 @@ def _some(conn: Connection, chance: Random) -> list[UUID]:
     found: set[UUID] = set()
     for _ in range(SAMPLES):
         place = UUID(int=chance.randint(first.int, last.int))
-        row = conn.execute(_FROM, {"place": place}).fetchone()
-        found |= {row[0]} if row is not None else set()
+        if entry_id := fetch_value(conn, _FROM, {"place": place}):
+            found.add(entry_id)
     return sorted(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import timedelta
 
 from opensearchpy import OpenSearch
 
@@ -11,11 +11,11 @@ from shared.opensearch import aliases, fill_index, rebuild
 from shared.opensearch.aliases import Indices
 from shared.postgres.pool import Pool, connection
 from shared.work import chore_records
-from shared.work.chore_records import REBUILD_INDEX, RECONCILE_INDEX, Maintenance
+from shared.work.chore_records import REBUILD_INDEX, RECONCILE_INDEX
 
 log = get_logger()
 
-_AGAIN_SECONDS = 3600.0
+_AGAIN = timedelta(hours=1)
 
 
 def tidy(client: OpenSearch, base: str, pool: Pool) -> None:
@@ -29,7 +29,9 @@ def tidy(client: OpenSearch, base: str, pool: Pool) -> None:
             return
         last = chore_records.last_of(conn, REBUILD_INDEX)
         # One that was given up is not begun again and again.
-        if found.older and _is_long_ago(last, chore_records.read_clock(conn)):
+        now = chore_records.read_clock(conn)
+        is_long_ago = last is None or now - last.created_at > _AGAIN
+        if found.older and is_long_ago:
             log.warning("index_is_older", index=found.write)
             chore_records.open_chore(conn, REBUILD_INDEX)
             return
@@ -41,10 +43,6 @@ def tidy(client: OpenSearch, base: str, pool: Pool) -> None:
                 # What it lacks, being half a copy, is found by a comparison.
                 chore_records.start_over(conn, RECONCILE_INDEX)
     _take_back(client, found)
-
-
-def _is_long_ago(last: Maintenance | None, now: datetime) -> bool:
-    return last is None or (now - last.created_at).total_seconds() > _AGAIN_SECONDS
 
 
 def _is_untidy(found: Indices) -> bool:

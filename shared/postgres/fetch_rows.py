@@ -15,7 +15,7 @@ Row = TypeVar("Row")
 def fetch_all(
     conn: Connection,
     kind: type[Row],
-    statement: LiteralString,
+    statement: LiteralString | Composed,
     values: Mapping[str, Any] | None = None,
     *,
     binary: bool = False,

@@ -10,12 +10,11 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.ids import uuid7
-from shared.postgres.fetch_rows import fetch_all
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.watch.saved_searches import SavedSearch
 
 MOST_ATTEMPTS = 8
@@ -155,8 +154,8 @@ def fire(
     if not matches:
         return []
     key = {"tenant": saved.tenant, "saved_id": saved.id}
-    row = conn.execute(_LOCK, key).fetchone()
-    if row is None:
+    since = fetch_value(conn, _LOCK, key)
+    if since is None:
         return []
     listed = [
         {"alert_id": str(uuid7()), "entry_id": str(one), "matched_by": [*ways]}
@@ -165,7 +164,7 @@ def fire(
     given = {
         **key,
         "matches": json.dumps(listed),
-        "since": row[0],
+        "since": since,
         "by_thread": saved.rule.one_per_thread,
         "due_at": due_at,
     }
@@ -174,15 +173,13 @@ def fire(
 
 def are_due(conn: Connection) -> bool:
     """Tell whether alerts are to be sent that nobody is sending."""
-    row = conn.execute(_ARE_DUE).fetchone()
-    return bool(row and row[0])
+    return bool(fetch_value(conn, _ARE_DUE))
 
 
 def claim(conn: Connection, most: int) -> list[AlertRow]:
     """Take due alerts of one saved search: one, or those of a digest; then commit."""
-    with conn.cursor(row_factory=class_row(AlertRow)) as cur:
-        given = {"most": most, "lease": LEASE_SECONDS}
-        return sorted(cur.execute(_CLAIM, given).fetchall(), key=lambda row: row.id)
+    given = {"most": most, "lease": LEASE_SECONDS}
+    return sorted(fetch_all(conn, AlertRow, _CLAIM, given), key=lambda row: row.id)
 
 
 def note_delivered(conn: Connection, alerts: Sequence[AlertRow]) -> None:

@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, LiteralString
 from uuid import UUID
 
-from psycopg.rows import class_row
-
 from shared.errors import LogchordError, SearchTimeoutError
 from shared.postgres import statement_deadline
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import connection
 from shared.search.retrieval.module_contract import Ask
 from shared.watch import match_entries
@@ -89,12 +88,9 @@ def _pages(
     given = {"tenant": ask.plan.scope.tenant, "limit": ENTRIES_AT_ONCE}
     place = {"since": since, "after": UUID(int=0)}
     while True:
-        with (
-            connection(context.pool) as conn,
-            conn.cursor(row_factory=class_row(WrittenEntry)) as cur,
-        ):
+        with connection(context.pool) as conn:
             statement_deadline.limit_time(conn, ask.budget_ms)
-            page = cur.execute(_WRITTEN_SINCE, {**given, **place}).fetchall()
+            page = fetch_all(conn, WrittenEntry, _WRITTEN_SINCE, {**given, **place})
         if page:
             yield page
         if len(page) < ENTRIES_AT_ONCE:

@@ -169,7 +169,10 @@ def claim_batches(
                 # What came with an earlier due time meanwhile is found once a batch is
                 # not full any more, or by the next task.
                 is_full = len(taken) == size or taken[0].attempts > 1
-                size = _next_size(size, len(taken), limit, most)
+                # More where many wait, and few where few do.
+                size = (
+                    limit if most is None or len(taken) < size else min(most, 2 * size)
+                )
                 bound = (
                     bound.after(taken) if named is None and is_full else ClaimCursor()
                 )
@@ -185,13 +188,6 @@ def claim_batches(
                 return
             else:
                 named, bound = None, ClaimCursor()
-
-
-def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:
-    """Return how many to claim next: more where many wait, and few where few do."""
-    if most is None or taken < size:
-        return limit
-    return min(most, 2 * size)
 
 
 def claim_no_more() -> None:

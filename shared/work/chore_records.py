@@ -375,10 +375,9 @@ def overdue(conn: Connection) -> list[tuple[str, UUID]]:
 
 def read_clock(conn: Connection) -> datetime:
     """Return the moment by the clock that leases go by."""
-    row = conn.execute(_NOW).fetchone()
-    assert row is not None
-    found: datetime = row[0]
-    return found
+    now: datetime | None = fetch_value(conn, _NOW)
+    assert now is not None
+    return now
 
 
 def forget(conn: Connection, *, limit: int) -> int:

@@ -14,11 +14,10 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import InternalError, LogchordError
 from shared.ids import uuid7
-from shared.postgres.fetch_rows import fetch_value
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import format_array
 
 LEASE_SECONDS = 15.0
@@ -317,9 +316,8 @@ def claim(
         "entry_ids": None if entry_ids is None else sorted(entry_ids),
     }
     conn.execute(BY_INDEX)
-    with conn.cursor(row_factory=class_row(Claim), binary=True) as cur:
-        statement = _CLAIM if entry_ids is None else _CLAIM_NAMED
-        taken = cur.execute(statement, values).fetchall()
+    statement = _CLAIM if entry_ids is None else _CLAIM_NAMED
+    taken = fetch_all(conn, Claim, statement, values, binary=True)
     # As numbers, for ids are compared ten times as slowly.
     return sorted(taken, key=lambda row: (row.work_class, row.entry_id.int))
 
@@ -400,7 +398,6 @@ def lock_rows_out_of_strikes(conn: Connection, *, limit: int) -> list[Claim]:
     # Ordered by the database, they would be looked for in the order of the key. Only a
     # plan that knows the number of strikes can use their index.
     conn.execute(BY_INDEX)
-    with conn.cursor(row_factory=class_row(Claim)) as cur:
-        values = {"limit": limit, "max_strikes": MAX_STRIKES}
-        found = cur.execute(_SPENT, values).fetchall()
+    values = {"limit": limit, "max_strikes": MAX_STRIKES}
+    found = fetch_all(conn, Claim, _SPENT, values)
     return sorted(found, key=lambda row: (row.entry_id, row.stage))

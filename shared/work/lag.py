@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.messaging.stage_names import EMBED_PREFIX
-from shared.postgres.fetch_rows import fetch_value
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.work import chore_records, quarantine_budget, stage_pauses
 from shared.work.due_work import KNOWN_STAGES
 from shared.work.stage_pauses import Pause
@@ -145,9 +144,8 @@ def measure_lag(
     What is counted is the tenant's own; pause, rate and watermark are of all.
     """
     values = {"tenant": tenant}
-    with conn.cursor(row_factory=class_row(_StageCount)) as cur:
-        query = _OF_ALL if tenant == ANY_TENANT else _OF_TENANT
-        counted = {row.stage: row for row in cur.execute(query, values).fetchall()}
+    query = _OF_ALL if tenant == ANY_TENANT else _OF_TENANT
+    counted = {row.stage: row for row in fetch_all(conn, _StageCount, query, values)}
     aside: dict[str, int] = dict(conn.execute(_ASIDE, values).fetchall())
     resting = {one.stage: one for one in stage_pauses.list_pauses(conn)}
     rates = quarantine_budget.per_minute(conn)
@@ -191,8 +189,7 @@ def reach(conn: Connection, tenant: str) -> str:
     """Return whose work a tenant may see: everybody's if it is the only tenant."""
     if tenant == ANY_TENANT:
         return ANY_TENANT
-    row = conn.execute(_IS_ALONE, {"tenant": tenant}).fetchone()
-    return ANY_TENANT if row is not None and row[0] else tenant
+    return ANY_TENANT if fetch_value(conn, _IS_ALONE, {"tenant": tenant}) else tenant
 
 
 def _watermarks(conn: Connection, of_stages: Sequence[str]) -> dict[str, datetime]:

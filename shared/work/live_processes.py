@@ -10,11 +10,11 @@ from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.ids import uuid7
 from shared.log import get_logger
+from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import connect, translate_database_errors
 
 log = get_logger()
@@ -71,9 +71,8 @@ class Identity:
 
 def list_processes(conn: Connection) -> list[Process]:
     """Return every process that has reported within the hour."""
-    with conn.cursor(row_factory=class_row(Process)) as cur:
-        values = {"stale": STALE_SECONDS, "forget": _FORGET_SECONDS}
-        return cur.execute(_LISTING, values).fetchall()
+    values = {"stale": STALE_SECONDS, "forget": _FORGET_SECONDS}
+    return fetch_all(conn, Process, _LISTING, values)
 
 
 def missing(known: Sequence[Process]) -> list[Process]:

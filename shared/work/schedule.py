@@ -17,7 +17,7 @@ from psycopg import Connection
 
 from shared.errors import LogchordError
 from shared.ids import uuid7
-from shared.postgres.fetch_rows import fetch_all, fetch_one
+from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
 from shared.work.due_work import LEASE_SECONDS
 
 # The source of what the installation does for itself: its chores.
@@ -288,8 +288,7 @@ def take_back(
         "wait": wait_seconds,
         "error": None if error is None else error.as_json(),
     }
-    row = conn.execute(_TAKE_BACK, values).fetchone()
-    cursor: dict[str, Any] | None = row[0] if row else None
+    cursor: dict[str, Any] | None = fetch_value(conn, _TAKE_BACK, values)
     return cursor
 
 

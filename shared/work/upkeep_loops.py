@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, LiteralString
 
 from psycopg import Connection
-from psycopg.rows import class_row
+
+from shared.postgres.fetch_rows import fetch_all
 
 # The first key of upkeep's advisory locks; the second is the hash of the loop's name.
 LOCK_SPACE = 0x10C0
@@ -58,6 +59,5 @@ class LoopState:
 
 def listing(conn: Connection) -> list[LoopState]:
     """Return every loop that has a holder, or ever turned."""
-    with conn.cursor(row_factory=class_row(LoopState)) as cur:
-        values = {"space": LOCK_SPACE, "names": list(NAMES)}
-        return cur.execute(_LOOPS, values).fetchall()
+    values = {"space": LOCK_SPACE, "names": list(NAMES)}
+    return fetch_all(conn, LoopState, _LOOPS, values)

@@ -34,7 +34,10 @@ def match_entries(ctx: Context, entry_ids: Ids = ()) -> None:
     for claims in ctx.batches(ALERT_STAGE, entry_ids, limit=MATCH_BATCH):
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         for tenant in sorted({claim.tenant for claim in claims}):
-            _match_in_time(ctx, [one for one in claims if one.tenant == tenant])
+            ours = [one for one in claims if one.tenant == tenant]
+            error = attempt(_match, ctx, ours)
+            if error is not None:
+                settle_batch(ctx, ours, error, lambda claim: _match(ctx, [claim]))
 
 
 @task(DELIVER_ALERTS)
@@ -54,12 +57,6 @@ def deliver(ctx: Context) -> None:
             deliver_alerts.deliver(ctx.pool, ctx.settings, alerts, batches.is_ending)
     finally:
         turn.release()
-
-
-def _match_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
-    error = attempt(_match, ctx, claims)
-    if error is not None:
-        settle_batch(ctx, claims, error, lambda claim: _match(ctx, [claim]))
 
 
 def _match(ctx: Context, claims: Sequence[Claim]) -> None:

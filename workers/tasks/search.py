@@ -54,7 +54,10 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         part = plan.part_of(branch_no)
         progress.branch_started(ctx.redis, job_id, name, part, until=events_until)
     outcomes = _carry_out(ctx, job, plan, branch_no)
-    if ctx.clock.now() <= _missed_after(job, plan):
+    answer_end = deadline_shares.answer_end(job.deadline, plan.deadline_ms)
+    grace_end = job.deadline + close_job.GRACE_SECONDS
+    # After it, a silent branch is counted as missed.
+    if ctx.clock.now() <= (grace_end if job.submitted else answer_end):
         for one in outcomes:
             worker_metrics.branch_done(one.name, one.status, one.took_ms / 1000)
     ctx.checkpoint("before_keep")
@@ -72,13 +75,6 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     ctx.checkpoint("after_keep")
     if ended is not None:
         answer.end_job(ctx, job, plan, ended)
-
-
-def _missed_after(job: Job, plan: Plan) -> float:
-    """Return the time after which a silent branch is counted as missed."""
-    if job.submitted:
-        return job.deadline + close_job.GRACE_SECONDS
-    return deadline_shares.answer_end(job.deadline, plan.deadline_ms)
 
 
 def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outcome]:

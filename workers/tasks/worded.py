@@ -102,7 +102,11 @@ def word_answer(
     audience.tell("deterministic", told)
     ctx.checkpoint("before_model", audience.job_id)
     listener = Listener(audience.hand_on, audience.has_left)
-    answer = _tier(ctx).word(prepared, ends_at - ctx.clock.now(), listener)
+    circuits = ctx.search_context.circuits
+    tier: ModelTier = ctx.kept(
+        "model_tier", lambda: ModelTier(ctx.settings, quota_of(ctx), circuits)
+    )
+    answer = tier.word(prepared, ends_at - ctx.clock.now(), listener)
     ctx.checkpoint("after_model", audience.job_id)
     if answer.model is not None:
         worker_metrics.model_asked(answer.model)
@@ -120,9 +124,3 @@ def quota_of(ctx: Context) -> Callable[[str], Quota]:
         per_day=synthesis.quota_per_day,
         per_minute=synthesis.quota_per_minute,
     )
-
-
-def _tier(ctx: Context) -> ModelTier:
-    settings, take = ctx.settings, quota_of(ctx)
-    circuits = ctx.search_context.circuits
-    return ctx.kept("model_tier", lambda: ModelTier(settings, take, circuits))

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection, sql
-from psycopg.rows import class_row
 
 from shared.embedding.models.encoder_contract import Encoder
 from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
@@ -24,6 +23,7 @@ from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.entries.reading import entry_counts
 from shared.errors import ConfigurationError, InternalError
 from shared.messaging.stage_names import embed_stage
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import Pool, connection
 from shared.work import backlog, chore_records, live_processes
 from shared.work.chore_records import Chore, PhasedChore, Progress
@@ -141,14 +141,14 @@ def _open(site: _Site) -> Effect:
 
 
 def _mark(site: _Site) -> Effect:
-    return lambda conn: site.goes_on("wait", horizon=_one(conn, _HORIZON, {}))
+    return lambda conn: site.goes_on("wait", horizon=fetch_value(conn, _HORIZON))
 
 
 def _wait(site: _Site) -> Effect:
     """Wait for transactions that began earlier and do not embed for the new model."""
     given = {"horizon": site.came["horizon"]}
     return lambda conn: (
-        site.goes_on("walk") if _one(conn, _IS_BEHIND, given) else site.waits()
+        site.goes_on("walk") if fetch_value(conn, _IS_BEHIND, given) else site.waits()
     )
 
 
@@ -156,7 +156,7 @@ def _walk(site: _Site) -> Effect:
     """Make due the entries without a vector; in later rounds those still lacking."""
     with connection(site.pool) as conn:
         given = {"stage": site.stage, "most": AHEAD_ENTRIES}
-        if _one(conn, _DUE, given) >= AHEAD_ENTRIES:
+        if (fetch_value(conn, _DUE, given) or 0) >= AHEAD_ENTRIES:
             return lambda _: site.waits()
         old = vector_tables.find_live_model(conn)
     page = _page(site, old)
@@ -266,7 +266,7 @@ def _ended(conn: Connection, site: _Site, *, not_live: str | None) -> Progress:
         "model": site.model,
         "entries": done,
         "missing": site.came["missing"],
-        "put_aside": _one(conn, _ASIDE, {"stage": site.stage}),
+        "put_aside": fetch_value(conn, _ASIDE, {"stage": site.stage}),
         "live": live is not None and live.model == site.model,
         "not_live": not_live,
     }
@@ -280,15 +280,12 @@ def _page(site: _Site, old: EmbeddingModel | None) -> list[_ReembedRow]:
         "stage": site.stage,
         "model": site.model,
     }
-    with (
-        connection(site.pool) as conn,
-        conn.cursor(row_factory=class_row(_ReembedRow)) as cur,
-    ):
+    with connection(site.pool) as conn:
         new = _registered(conn, site.model).table_name
         # With no other model there is nothing that the new one could lack.
         names = {"new": new, "old": new if old is None else old.table_name}
         found = {key: sql.Identifier(name) for key, name in names.items()}
-        return cur.execute(sql.SQL(_PAGE).format(**found), given).fetchall()
+        return fetch_all(conn, _ReembedRow, sql.SQL(_PAGE).format(**found), given)
 
 
 def _registered(conn: Connection, model: str) -> EmbeddingModel:
@@ -296,9 +293,3 @@ def _registered(conn: Connection, model: str) -> EmbeddingModel:
     if found is None:
         raise InternalError(technical=f"the model {model} has no table any more")
     return found
-
-
-def _one(conn: Connection, query: LiteralString, values: dict[str, Any]) -> Any:
-    row = conn.execute(query, values).fetchone()
-    assert row is not None
-    return row[0]

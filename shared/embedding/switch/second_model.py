@@ -12,6 +12,7 @@ from shared.embedding.switch import reembed, switch_model
 from shared.embedding.vectors import not_embedded, vector_tables
 from shared.errors import ConflictError
 from shared.log import get_logger
+from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connection
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def begin_if_needed(pool: Pool, settings: Settings) -> bool:
                 return False
             if vector_tables.find_model(conn, SECOND) is not None:
                 return False
-            if conn.execute(_IS_NEEDED, {"model": live.model}).fetchone() != (True,):
+            if not fetch_value(conn, _IS_NEEDED, {"model": live.model}):
                 return False
             prefix = settings.vector_table_prefix
             vector_tables.ensure_table(conn, prefix, SECOND, SECOND_DIMENSION)

@@ -11,6 +11,7 @@ from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.errors import ConflictError, InvalidRequestError, NotFoundError
 from shared.log import get_logger
 from shared.messaging.stage_names import embed_stage
+from shared.postgres.fetch_rows import fetch_value
 from shared.work import chore_records, stage_pauses
 from shared.work.chore_records import REEMBED_MODEL
 
@@ -74,8 +75,7 @@ def drop(
             message = f"The model {model} is being filled: stop that first."
             told = {"maintenance_id": str(chore.id)}
             raise ConflictError(message, code="maintenance_in_progress", details=told)
-    row = conn.execute(_IS_DRAINED, {"model": model, "seconds": drain_seconds})
-    if row.fetchone() != (True,):
+    if not fetch_value(conn, _IS_DRAINED, {"model": model, "seconds": drain_seconds}):
         message = (
             f"Searches that began before the switch may still read {model};"
             f" try again {drain_seconds:.0f} s after it."

@@ -54,8 +54,7 @@ class Preconditions:
 
 def has_pgvector(conn: Connection) -> bool:
     """Return whether vectors can be stored at all."""
-    row = conn.execute(_HAS_PGVECTOR).fetchone()
-    return bool(row and row[0])
+    return bool(fetch_value(conn, _HAS_PGVECTOR))
 
 
 def count(

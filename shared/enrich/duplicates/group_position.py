@@ -9,9 +9,9 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.enrich.duplicates.series import SeriesPlace
+from shared.postgres.fetch_rows import fetch_one
 
 _STANDING: LiteralString = """
     SELECT l.shape_id, s.digest, s.group_id, l.source, l.pattern, l.at, l.series_id
@@ -61,9 +61,8 @@ def load_position(
     conn: Connection, tenant: str, entry_id: UUID
 ) -> GroupPosition | None:
     """Return where an entry stands, if it has a place already."""
-    with conn.cursor(row_factory=class_row(GroupPosition)) as cur:
-        key = {"entry_id": entry_id, "tenant": tenant}
-        return cur.execute(_STANDING, key).fetchone()
+    key = {"entry_id": entry_id, "tenant": tenant}
+    return fetch_one(conn, GroupPosition, _STANDING, key)
 
 
 def store(conn: Connection, rows: Sequence[dict[str, Any]]) -> None:

@@ -20,7 +20,7 @@ from shared.enrich.duplicates.series import SeriesPlace
 from shared.enrich.duplicates.similarity import Shape, pattern_of, shape_of
 from shared.entries import group_membership
 from shared.messaging.stage_names import INDEX_STAGE
-from shared.postgres.fetch_rows import fetch_one
+from shared.postgres.fetch_rows import fetch_one, fetch_value
 from shared.work import due_work as due
 
 SHOWN_AT_ONCE = 500
@@ -126,16 +126,14 @@ def place(
     was = former.place(tenant, entry_id) if former else None
     if former is not None and not entry.deleted and said.is_said_at(former, was):
         # A run that died here may have left others to be shown.
-        row = conn.execute(_ANY_MOVED, key).fetchone()
-        return Placed(others=bool(row and row[0]))
+        return Placed(others=bool(fetch_value(conn, _ANY_MOVED, key)))
     conn.execute(_REMOVE, key)
     moved = _Moved()
     series_id = _into_series(conn, former, was, said.place, moved)
     shape_id = None
     if said.shape is not None:
         shape_id, moved.shapes = groups.join(conn, tenant, said.shape)
-    row = conn.execute(_GROUP, {"tenant": tenant, "shape_id": shape_id}).fetchone()
-    group_id = row[0] if row else None
+    group_id = fetch_value(conn, _GROUP, {"tenant": tenant, "shape_id": shape_id})
     shown = _shown(conn, tenant, entry_id, group_id, series_id, moved)
     if not entry.deleted:
         values = {

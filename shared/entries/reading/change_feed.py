@@ -159,37 +159,24 @@ def list_changes(
     place = after if after.epoch == epoch else FeedPosition(epoch)
     told: list[Change] = []
     if place.at is not None and now is not None:
-        until = _until(conn, scope, place)
-        told = _unveiled(conn, scope, place, until or now, limit)
+        values = {"tenant": scope.tenant, "at": place.at, "looked_at": _LOOKED_AT}
+        until = fetch_value(conn, _UNTIL, values)
+        values = {**scope.params, **_params(place), "until": until or now}
+        told = fetch_all(conn, Change, _UNVEILED, {**values, "limit": limit})
         if len(told) >= limit:
             return FeedPage(told, place._replace(at=told[-1].changed_at), more=True)
         if until is not None:
             return FeedPage(told, place._replace(at=until), more=True)
     place = place._replace(at=now)
-    for one in (found := _looked_at(conn, scope, place)):
+    values = {**scope.params, **_params(place), "looked_at": _LOOKED_AT}
+    found = fetch_all(conn, Change, _SINCE, values)
+    for one in found:
         if len(told) >= limit:
             return FeedPage(told, place, more=True)
         place = place._replace(xid=one.xid, entry_id=one.entry_id)
         if one.visible or one.was_visible:
             told.append(one)
     return FeedPage(told, place, more=len(found) == _LOOKED_AT)
-
-
-def _until(conn: Connection, scope: Scope, place: FeedPosition) -> datetime | None:
-    values = {"tenant": scope.tenant, "at": place.at, "looked_at": _LOOKED_AT}
-    return fetch_value(conn, _UNTIL, values)
-
-
-def _unveiled(
-    conn: Connection, scope: Scope, place: FeedPosition, until: datetime, limit: int
-) -> list[Change]:
-    values = {**scope.params, **_params(place), "until": until, "limit": limit}
-    return fetch_all(conn, Change, _UNVEILED, values)
-
-
-def _looked_at(conn: Connection, scope: Scope, place: FeedPosition) -> list[Change]:
-    values = {**scope.params, **_params(place), "looked_at": _LOOKED_AT}
-    return fetch_all(conn, Change, _SINCE, values)
 
 
 def _params(place: FeedPosition) -> dict[str, Any]:

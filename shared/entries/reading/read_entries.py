@@ -301,8 +301,7 @@ def load_entries(
     """Return the entries that the caller may see, with texts cut unless `whole`."""
     values = {"ids": list(ids), **scope.params}
     statement = _SOME_WHOLE if whole else _SOME
-    with conn.cursor(row_factory=class_row(EntryView)) as cur:
-        return {row.entry_id: row for row in cur.execute(statement, values)}
+    return {row.entry_id: row for row in fetch_all(conn, EntryView, statement, values)}
 
 
 def of_thread(
@@ -358,7 +357,6 @@ def load_contents(
 ) -> dict[UUID, Content]:
     """Return the contents of entries for the stages, by id; at most a thousand."""
     # In the wire's own form lists and times are read in half the time.
-    with conn.cursor(row_factory=class_row(Content), binary=True) as cur:
-        values = {"tenant": tenant, "ids": list(ids), "pictures": _PICTURES}
-        found = cur.execute(_CONTENTS, values).fetchall()
+    values = {"tenant": tenant, "ids": list(ids), "pictures": _PICTURES}
+    found = fetch_all(conn, Content, _CONTENTS, values, binary=True)
     return {row.entry_id: row for row in found}

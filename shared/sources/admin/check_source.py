@@ -145,7 +145,11 @@ def check(opened: Opened, rules: PullRules) -> Checked:
             if sum(lost.values()) > len(drafts):
                 reason = max(lost, key=lost.__getitem__)
         if not drafts and not problems:
-            problems.append(_nothing_in(opened))
+            problems.append(
+                f"It answers, and the last {_DAYS} days hold no entry."
+                if opened.capabilities.windows
+                else "It answers, and holds no entry."
+            )
     except LogchordError as exc:
         problems.append(exc.message)
         reason, ok = getattr(exc, "reason", None) or exc.error_code, False
@@ -173,12 +177,6 @@ def _unread(opened: Opened) -> tuple[str, ...]:
     if not isinstance(adapter, ReadsInPart):
         return ()
     return tuple(adapter.unread().values())
-
-
-def _nothing_in(opened: Opened) -> str:
-    if opened.capabilities.windows:
-        return f"It answers, and the last {_DAYS} days hold no entry."
-    return "It answers, and holds no entry."
 
 
 def _too_late(newest: EntryDraft, opened: Opened) -> str | None:

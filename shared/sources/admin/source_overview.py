@@ -14,7 +14,7 @@ from psycopg import Connection
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres.count_cache import Sparing
-from shared.postgres.fetch_rows import fetch_one
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.settings.source_sections import SourceSettings
 from shared.sources import newest_entry, run_records, source_state
 from shared.sources.admin import shortfalls
@@ -203,8 +203,7 @@ def _view(
     stock = None
     if stocks is not None:
         whose = json.dumps(values, sort_keys=True)
-        stock = stocks.get(whose, lambda: _count_stock(conn, values))
-    last = conn.execute(_NEWEST, values).fetchone()
+        stock = stocks.get(whose, lambda: fetch_all(conn, Stock, _STOCK, values)[0])
     latest = run_records.list_runs(conn, str(values["tenant"]), limit=1, source=name)
     return SourceView(
         name,
@@ -214,15 +213,9 @@ def _view(
         latest[0] if latest else None,
         stock,
         lacking,
-        last[0] if last else None,
+        fetch_value(conn, _NEWEST, values),
         now,
     )
-
-
-def _count_stock(conn: Connection, values: Mapping[str, Any]) -> Stock:
-    found = fetch_one(conn, Stock, _STOCK, values)
-    assert found is not None
-    return found
 
 
 def _problem(view: SourceView) -> str | None:

@@ -97,7 +97,9 @@ class PullRules:
             related=tuple(
                 one for one in mended.related if _other(one, mended.external_id)
             ),
-            attachments=self._attachments(mended),
+            attachments=mended.attachments
+            if self._source.attachments != "none"
+            else (),
             stamp=raw.stamp,
             parsed_by=self._version,
             raw=raw if self._source.keep_raw else None,
@@ -120,7 +122,9 @@ class PullRules:
             )
         for time in (entry.entry_time, entry.event_time, entry.modified_at):
             if time is not None and not FIRST_YEAR <= time.year <= LAST_YEAR:
-                raise _out_of_range()
+                years = f"the years {FIRST_YEAR} to {LAST_YEAR}"
+                message = f"A time of it lies outside {years}."
+                raise MalformedEntryError(message, reason="time_out_of_range")
         if entry.entry_time is None:
             raise MalformedEntryError(
                 "It does not say when it was written.", reason="time_missing"
@@ -144,11 +148,6 @@ class PullRules:
             if size > self._settings.max_entry_bytes:
                 return dict(list(kept.items())[:place]), True
         return kept, len(kept) < len(entry.metadata)
-
-    def _attachments(self, entry: Entry) -> tuple[AttachmentRef, ...]:
-        if self._source.attachments == "none":
-            return ()
-        return entry.attachments
 
     def _url_of(self, entry: Entry) -> str | None:
         if entry.url and entry_url.is_safe(entry.url):
@@ -249,8 +248,3 @@ def _mended(value: Any) -> Any:
 
 def _as_text(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _out_of_range() -> MalformedEntryError:
-    message = f"A time of it lies outside the years {FIRST_YEAR} to {LAST_YEAR}."
-    return MalformedEntryError(message, reason="time_out_of_range")

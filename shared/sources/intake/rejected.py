@@ -15,6 +15,7 @@ from shared.adapter_contract import payload_codec
 from shared.adapter_contract.contract import RawItem
 from shared.errors import MalformedEntryError
 from shared.ids import uuid7
+from shared.postgres.fetch_rows import fetch_value
 
 STAGE = "ingest"
 MAX_RAW_BYTES = 1_000_000
@@ -67,9 +68,8 @@ def store_rejected(
     if not bad:
         return 0
     values = {"tenant": tenant, "source": source, "most": MAX_ROWS_PER_SOURCE}
-    row = conn.execute(_COUNT, values).fetchone()
-    room = MAX_ROWS_PER_SOURCE - int(row[0]) if row else 0
-    kept = sorted(bad, key=lambda one: one.item.external_id)[: max(0, room)]
+    room = max(0, MAX_ROWS_PER_SOURCE - (fetch_value(conn, _COUNT, values) or 0))
+    kept = sorted(bad, key=lambda one: one.item.external_id)[:room]
     for one in kept:
         item = one.item
         raw = payload_codec.pack(item.payload)
@@ -99,8 +99,7 @@ def forget(
     if not external_ids:
         return 0
     # Mostly there are none, and to look takes less time than a thousand keys.
-    row = conn.execute(_HAS_ANY, {"tenant": tenant, "source": source}).fetchone()
-    if row is None or not row[0]:
+    if not fetch_value(conn, _HAS_ANY, {"tenant": tenant, "source": source}):
         return 0
     keys = sorted(_key(source, one) for one in external_ids)
     return conn.execute(_FORGET, {"tenant": tenant, "keys": keys}).rowcount

@@ -184,7 +184,11 @@ class Intake:
                 listed_ids.add(conn, listed_by, listed)
             seen = len(items) - news.left
             counts = Counts(seen, read.bytes, unchanged=read.unchanged)
-            counts += _told(news) if self.run.is_dry else _became(news, written)
+            if self.run.is_dry:
+                counts += _told(news)
+            else:
+                saved, deleted = written.saved, len(written.deleted)
+                counts += counted(saved, deleted, len(news.bad), written.quarantined)
             if again:
                 counts = replace(counts, seen=0, unchanged=0, rejected=0, quarantined=0)
             expected = page.total if page is not None else None
@@ -309,12 +313,6 @@ class Intake:
         for stage in self.stages.of_deleted:
             if deleted:
                 self.nudge(stage, deleted)
-
-
-def _became(news: News, written: _StoredPage) -> Counts:
-    """Return the counts of a page by what became of its items."""
-    bad, quarantined = len(news.bad), written.quarantined
-    return counted(written.saved, len(written.deleted), bad, quarantined)
 
 
 def counted(saved: Sequence[Saved], deleted: int, bad: int, quarantined: int) -> Counts:

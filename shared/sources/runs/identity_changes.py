@@ -9,6 +9,7 @@ from psycopg import Connection
 from pydantic import ValidationError
 
 from shared.errors import AdapterNotFoundError, ConfigurationError
+from shared.postgres.fetch_rows import fetch_value
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, source_state
 
@@ -38,10 +39,10 @@ def refusal(
     if before is None or after is None or before == after or before[0] != after[0]:
         return None
     values = {"tenant": settings.tenant, "source": name, "most": _MOST_COUNTED}
-    row = conn.execute(_HERE, values).fetchone()
-    if row is None or not row[0]:
+    count = fetch_value(conn, _HERE, values)
+    if not count:
         return None
-    here = f"{row[0]:,}{' or more' if row[0] == _MOST_COUNTED else ''}"
+    here = f"{count:,}{' or more' if count == _MOST_COUNTED else ''}"
     args = load_adapter.find_adapter_class(settings.adapter).descriptor.args
     removing = _removing(name, knows_all="complete_snapshot" in args.model_fields)
     message = (

@@ -115,7 +115,8 @@ class Feed:
             is_head = not walk.head
             reply = self._get(url, place.answered if is_head else None)
             if reply is None:
-                yield self._nothing_new(place)
+                cursor = {"v": feed_cursor.VERSION, **place.cursor}
+                yield AdapterPage((), cursor, complete_to=self._io.now())
                 return
             document, items = self._read(reply)
             walk = self._further(walk, items, reply)
@@ -215,7 +216,9 @@ class Feed:
             at = self._when(reading)
             is_tombstone = reading.is_tombstone
         except MalformedEntryError:
-            external_id = feed_document.loose_identity(payload) or _hash_of(payload)
+            external_id = feed_document.loose_identity(payload) or (
+                f"sha256:{hashlib.sha256(payload).hexdigest()[:32]}"
+            )
         if external_id.startswith("sha256:"):
             counted[external_id] += 1
             if (count := counted[external_id]) > 1:
@@ -272,10 +275,6 @@ class Feed:
             return ()
         return (Gap(place.newest, walk.oldest, "feed window passed"),)
 
-    def _nothing_new(self, place: FeedCursor) -> AdapterPage:
-        cursor = {"v": feed_cursor.VERSION, **place.cursor}
-        return AdapterPage((), cursor, complete_to=self._io.now())
-
     def _chunks(
         self,
         place: FeedCursor,
@@ -329,7 +328,3 @@ def _is_before(oldest: datetime | None, window: Window | None) -> bool:
 def _key(external_id: str) -> str:
     digest = hashlib.sha256(external_id.encode("utf-8", "replace")).digest()
     return base64.b64encode(digest[:_ID_BYTES]).decode("ascii")
-
-
-def _hash_of(payload: bytes) -> str:
-    return f"sha256:{hashlib.sha256(payload).hexdigest()[:32]}"

@@ -79,7 +79,8 @@ class GenericXML(MappedFiles):
         if _FILES in record:
             record = {**record, _FILES: _addressed(record[_FILES])}
         flags = () if raw.charset is None else ("charset_guess",)
-        return self._map_of(record).entry(record, raw.external_id, flags=flags)
+        field_map = self._map if "created" in record else self._elder
+        return field_map.entry(record, raw.external_id, flags=flags)
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
@@ -94,10 +95,6 @@ class GenericXML(MappedFiles):
             why=f"{found[0]} holds XML records of {list_fields(found[1])}",
             asks=("timezone",) if fits else ("args.map", "timezone"),
         )
-
-    def _map_of(self, record: Any) -> FieldMap:
-        is_numbered = isinstance(record, dict) and "created" in record
-        return self._map if is_numbered else self._elder
 
 
 def _addressed(holder: Any) -> Any:

@@ -95,7 +95,7 @@ class FileWalk:
         if self._items:
             yield self._page(FileProgress(place.is_full, names[-1], None))
         if place.is_full or place.name is not None or self._finished or self._stored:
-            self._remember()
+            self._stored, self._finished = self._stored | self._finished, {}
             yield self._page(FileProgress(is_full=False), is_last=True)
 
     def _page(self, place: FileProgress, *, is_last: bool = False) -> AdapterPage:
@@ -114,10 +114,6 @@ class FileWalk:
         """Tell whether a record has to wait for the next page."""
         is_too_much = self._bytes + record.size > _PAGE_BYTES
         return len(self._items) == self._page_size or bool(self._items and is_too_much)
-
-    def _remember(self) -> None:
-        self._stored |= self._finished
-        self._finished = {}
 
     def _of_file(
         self, name: str, place: FileProgress, under_way: FileMark | None

@@ -227,6 +227,8 @@ class Olog:
         if walk.over and hits is not None and walk.skip < hits:
             reason = f"{hits} announced, {walk.skip} sent"
             gaps = (*gaps, Gap(_maybe(walk.start), _maybe(walk.end), reason))
+        seen = walk.began - self._overlap_ms
+        seen = seen if walk.end is None else min(walk.end, seen)
         return AdapterPage(
             items=tuple(
                 self._item(log, fetched_at) for log in logs if _within(log, window)
@@ -234,9 +236,7 @@ class Olog:
             cursor=walk.cursor(self._overlap_ms),
             gaps=gaps,
             total=self._total(walk, hits),
-            complete_to=log_entry.moment(self._complete_to(walk))
-            if walk.over
-            else None,
+            complete_to=log_entry.moment(seen) if walk.over else None,
             is_last=walk.over,
         )
 
@@ -250,10 +250,6 @@ class Olog:
         if hits is None or hits >= _MOST_HITS:
             return hits is None and count < self._size
         return walk.skip >= hits
-
-    def _complete_to(self, walk: _OlogWalk) -> int:
-        seen = walk.began - self._overlap_ms
-        return seen if walk.end is None else min(walk.end, seen)
 
     def _params(self, walk: _OlogWalk) -> list[tuple[str, str]]:
         params = [("sort", "up"), ("size", str(self._size)), ("from", str(walk.skip))]

@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, LiteralString
 
-from psycopg import Connection
-
 from shared.adapter_contract.contract import AdapterPage, Window
 from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connection
@@ -52,19 +50,15 @@ def _one_walk(intake: Intake) -> Steps:
         schedule.hand_over(conn, intake.name, run_records.TAIL, place["inner"])
         start = load_adapter.history_start(intake.opened)
         if intake.opened.capabilities.only_newest:
-            start = _oldest(conn, intake) or began
+            values = {"tenant": intake.tenant, "source": intake.name}
+            start = fetch_value(conn, _OLDEST, values) or began
         overlap = timedelta(seconds=intake.opened.source.overlap_seconds)
         intake.note_complete(conn, start=start, end=began - overlap)
 
 
-def _oldest(conn: Connection, intake: Intake) -> datetime | None:
-    """Return when the oldest entry of a source was written; None: it has none."""
-    values = {"tenant": intake.tenant, "source": intake.name}
-    return fetch_value(conn, _OLDEST, values)
-
-
 def _by_windows(intake: Intake) -> Steps:
-    first, last = _bounds(intake)
+    first = intake.run.window_from or load_adapter.history_start(intake.opened)
+    last = intake.run.window_to or intake.opened.io.now()
     place = intake.cursor or _first_place(intake, first, last)
     while (upper := _time(place["upper"])) > first:
         lower = max(first, _time(place["lower"]))
@@ -94,12 +88,6 @@ def _after(place: dict[str, Any], page: AdapterPage) -> dict[str, Any]:
     cost it a second time.
     """
     return {**place, "inner": dict(page.cursor), "through": page.is_last}
-
-
-def _bounds(intake: Intake) -> tuple[datetime, datetime]:
-    run = intake.run
-    first = run.window_from or load_adapter.history_start(intake.opened)
-    return first, run.window_to or intake.opened.io.now()
 
 
 def _first_place(intake: Intake, first: datetime, last: datetime) -> dict[str, Any]:
