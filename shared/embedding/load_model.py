@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from shared.embedding.models import model_folder
 from shared.embedding.models.encoder_contract import CrossEncoder, Encoder
@@ -19,11 +18,8 @@ from shared.embedding.models.model_names import (
     TOKENS,
 )
 from shared.errors import ModuleNotEnabledError
-
-if TYPE_CHECKING:
-    from shared.settings.search_sections import RerankingSettings
-    from shared.settings.sections import ProviderSettings
-
+from shared.settings.search_sections import RerankingSettings
+from shared.settings.sections import ProviderSettings
 
 _FOLDERS = (FOLDER_PREFIX, "/", "~", ".")
 # Where a setting names a model: late interaction with the pieces of all-MiniLM-L6-v2.

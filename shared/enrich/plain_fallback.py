@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -17,14 +17,12 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres.pool import translate_database_errors
+from shared.settings.settings import Settings
 from shared.settings.text_expectations import find_expectations
 from shared.text.analysis.analyser import plain_split, version_of
 from shared.text.facility.facility import Facility
 from shared.text.words import languages
 from shared.work import due_work as due
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
 
 log = get_logger()
 

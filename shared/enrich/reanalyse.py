@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -27,6 +27,7 @@ from shared.messaging.stage_names import (
 )
 from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import Pool, connection
+from shared.settings.settings import Settings
 from shared.settings.text_expectations import find_expectations
 from shared.stages import entry_stages
 from shared.stages.installed_stages import Stage
@@ -36,9 +37,6 @@ from shared.work import backlog
 from shared.work import due_work as due
 from shared.work.backlog import Named
 from shared.work.chore_records import Progress
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
 
 log = get_logger()
 

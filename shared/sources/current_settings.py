@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 
+from psycopg import Connection
+
+from shared.settings.settings import Settings
 from shared.sources import source_state
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from shared.settings.settings import Settings
 
 _MARKS: LiteralString = """
     SELECT source, config_hash FROM source_state ORDER BY source LIMIT 1000"""

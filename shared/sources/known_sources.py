@@ -6,17 +6,14 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, LiteralString
+from typing import Literal, LiteralString
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import request_deadline, statement_deadline
-from shared.postgres.pool import connection
+from shared.postgres.pool import Pool, connection
+from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
-    from shared.settings.settings import Settings
 
 log = get_logger()
 

@@ -11,20 +11,18 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
 
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import Pool, connection
+from shared.settings.settings import Settings
 from shared.stages import installed_stages, stage_versions
 from shared.work import backlog, chore_records
 from shared.work.backlog import Named
 from shared.work.chore_records import REBUILD_KNOWLEDGE, Chore, Progress
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
 
 STEP_ENTRIES = 1000
 WAIT_SECONDS = 1.0

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from shared.settings.settings import Settings
 from shared.stages import installed_stages
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
 
 
 def list_configured_stages(settings: Settings) -> tuple[str, ...]:

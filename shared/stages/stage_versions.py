@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -19,14 +19,12 @@ from shared.log import get_logger
 from shared.messaging.stage_names import ATTACHMENTS_STAGE, INDEX_STAGE
 from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
+from shared.settings.settings import Settings
 from shared.stages import installed_stages
+from shared.stages.stage_contract import StageDescriptor
 from shared.work import backlog, chore_records
 from shared.work.backlog import Named
 from shared.work.chore_records import Progress
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
-    from shared.stages.stage_contract import StageDescriptor
 
 log = get_logger()
 

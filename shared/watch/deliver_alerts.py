@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -11,14 +11,12 @@ from shared.access.installation_secret import installation_secret
 from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
 from shared.search.results.hydrate import HitRow, hydrate
+from shared.settings.settings import Settings
 from shared.times.rfc3339 import timestamp
 from shared.watch import alert_rows, saved_searches, webhook
+from shared.watch.alert_rows import AlertRow
 from shared.watch.owners import find_owner
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
-    from shared.watch.alert_rows import AlertRow
-    from shared.watch.saved_searches import SavedSearch
+from shared.watch.saved_searches import SavedSearch
 
 log = get_logger()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 from zoneinfo import ZoneInfo
+
+from psycopg import Connection
 
 from shared.access.scope import Scope
 from shared.errors import (
@@ -16,22 +18,16 @@ from shared.errors import (
 )
 from shared.log import get_logger
 from shared.postgres.pool import connection
+from shared.search.query.plan import Plan
+from shared.search.retrieval.search_context import SearchContext
+from shared.settings.settings import Settings
+from shared.times.calendar import Clock
 from shared.watch import match_entries, saved_searches
 from shared.watch.alert_rows import fire
+from shared.watch.match_entries import Matches
 from shared.watch.owners import find_owner
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from psycopg import Connection
-
-    from shared.search.query.plan import Plan
-    from shared.search.retrieval.search_context import SearchContext
-    from shared.settings.settings import Settings
-    from shared.times.calendar import Clock
-    from shared.watch.match_entries import Matches
-    from shared.watch.saved_plans import SavedPlanner, SavedPlans
-    from shared.watch.saved_searches import AlertRule, SavedSearch
+from shared.watch.saved_plans import SavedPlanner, SavedPlans
+from shared.watch.saved_searches import AlertRule, SavedSearch
 
 log = get_logger()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 from shared.embedding.vectors import vectors
@@ -16,10 +16,8 @@ from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import match_sql, semantic
 from shared.search.retrieval.query_vectors import packed, unpack_vector
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.search_context import SearchContext
-    from shared.watch.saved_plans import SavedPlans
+from shared.search.retrieval.search_context import SearchContext
+from shared.watch.saved_plans import SavedPlans
 
 WORDS, MEANING = "keyword", "semantic"
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from psycopg import Connection
 
 from shared.access import keys
 from shared.access.scope import Scope
 from shared.errors import AccessError
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from shared.settings.settings import Settings
-    from shared.watch.saved_searches import SavedSearch
+from shared.settings.settings import Settings
+from shared.watch.saved_searches import SavedSearch
 
 
 def find_owner(

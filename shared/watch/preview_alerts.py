@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 from shared.errors import LogchordError, SearchTimeoutError
@@ -12,13 +13,9 @@ from shared.postgres import statement_deadline
 from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import connection
 from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.search_context import SearchContext
 from shared.watch import match_entries
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shared.search.retrieval.search_context import SearchContext
-    from shared.watch.saved_plans import SavedPlans
+from shared.watch.saved_plans import SavedPlans
 
 SECONDS = 20.0
 MOST_SAMPLES = 20

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from shared.access.scope import Scope
 from shared.errors import InvalidRequestError
 from shared.glossary import glossary_terms
 from shared.postgres.pool import connection
@@ -14,12 +15,9 @@ from shared.search.pipelines.plan_settings import calendar_of, limits_of
 from shared.search.query import plan as planning
 from shared.search.query.glossary_expansions import Approved
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery
-
-if TYPE_CHECKING:
-    from shared.access.scope import Scope
-    from shared.search.retrieval.search_context import SearchContext
-    from shared.settings.settings import Settings
-    from shared.times.calendar import Clock
+from shared.search.retrieval.search_context import SearchContext
+from shared.settings.settings import Settings
+from shared.times.calendar import Clock
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
+from psycopg import Connection
+
 from shared.messaging.stage_names import ALERT_STAGE
+from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.work import due_work
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from shared.settings.settings import Settings
 
 _WAITED_FOR: LiteralString = """
     SELECT e.id FROM entry e

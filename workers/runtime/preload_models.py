@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+
+from psycopg import Connection
 
 from shared.embedding import load_model
 from shared.embedding.vectors import live_models, vector_tables
 from shared.log import get_logger
 from workers.runtime.context import Context, Resources
 from workers.runtime.task import attempt
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 log = get_logger()
 

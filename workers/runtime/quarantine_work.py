@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from psycopg import Connection
 
 from shared.enrich import plain_fallback
 from shared.errors import LogchordError
 from shared.messaging.stage_names import METADATA_STAGE
+from shared.settings.settings import Settings
 from shared.stages import entry_stages
+from shared.text.facility.facility import Facility
 from shared.work import quarantine
 from shared.work.due_work import Claim
 from shared.work.quarantine_budget import BUDGET
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
-    from shared.text.facility.facility import Facility
 
 
 def quarantine_work(

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from shared.errors import (
 )
 from shared.http import failures
 from shared.language_models.provider import Provider
-
-if TYPE_CHECKING:
-    from shared.settings.sections import ProviderSettings
+from shared.settings.sections import ProviderSettings
 
 # Limits for an answer: 32 vectors of 4,000 numbers as text are smaller.
 _MOST_BYTES, _MOST_SCORE_BYTES = 16_000_000, 1_000_000

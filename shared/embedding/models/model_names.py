@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from shared.errors import InvalidRequestError
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
+from shared.settings.settings import Settings
 
 BGE = "bge-small-en-v1.5-int8"
 MINILM, MINILM_FP32 = "all-MiniLM-L6-v2-int8", "all-MiniLM-L6-v2-fp32"

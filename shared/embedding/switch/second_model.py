@@ -5,7 +5,7 @@ It reads every entry: questions in other languages ask for those in the first on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 
 from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
 from shared.embedding.switch import reembed, switch_model
@@ -13,11 +13,8 @@ from shared.embedding.vectors import not_embedded, vector_tables
 from shared.errors import ConflictError
 from shared.log import get_logger
 from shared.postgres.fetch_rows import fetch_value
-from shared.postgres.pool import connection
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
-    from shared.settings.settings import Settings
+from shared.postgres.pool import Pool, connection
+from shared.settings.settings import Settings
 
 log = get_logger()
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shared.embedding.models import model_names
 from shared.messaging import stage_names
+from shared.settings.settings import Settings
 from shared.stages.stage_contract import StageDescriptor
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
-
 
 # Raised where what is given to encoders is made otherwise: every entry is looked at
 # anew, and has new vectors where an encoder would read something else.

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 
-from psycopg import sql
+from psycopg import Connection, sql
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import narrowed_by, narrows
 from shared.kept_values import KeptValues
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 # Up to so many rows reading them all is bearable, and misses none.
 EXACT_ROWS = 20_000

@@ -6,23 +6,20 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from psycopg import Connection
 
 from shared.embedding.models import model_names
 from shared.embedding.models.model_names import SECOND
 from shared.embedding.vectors import vector_tables
+from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.stage_names import EMBED_PREFIX, embed_stage
-from shared.postgres.pool import connect, connection, translate_database_errors
+from shared.postgres.pool import Pool, connect, connection, translate_database_errors
+from shared.settings.settings import Settings
 from shared.stages import entry_stages
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from shared.embedding.vectors.vector_tables import EmbeddingModel
-    from shared.postgres.pool import Pool
-    from shared.settings.settings import Settings
 
 log = get_logger()
 

@@ -12,7 +12,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -26,14 +26,12 @@ from shared.log import get_logger
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
+from shared.settings.settings import Settings
 from shared.settings.text_expectations import find_expectations
 from shared.text.words import languages
 from shared.work import backlog, chore_records
 from shared.work.backlog import Named
 from shared.work.chore_records import Progress
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
 
 log = get_logger()
 
