@@ -23,43 +23,17 @@ def as_open(other: LiteralString, entry: LiteralString) -> LiteralString:
 
     It is for a WHERE. Rights that say the same in different ways may fail it.
     """
-    return (
-        "\n       AND "
-        + entry
-        + ".logbooks <@ "
-        + other
-        + ".logbooks\n       AND ("
-        + other
-        + ".readers IS NULL OR "
-        + entry
-        + ".readers <@ "
-        + other
-        + ".readers)\n       AND ("
-        + other
-        + ".visible_from IS NULL OR "
-        + other
-        + ".visible_from <= now()\n            OR "
-        + other
-        + ".visible_from <= "
-        + entry
-        + ".visible_from)"
-    )
+    return f"""
+       AND {entry}.logbooks <@ {other}.logbooks
+       AND ({other}.readers IS NULL OR {entry}.readers <@ {other}.readers)
+       AND ({other}.visible_from IS NULL OR {other}.visible_from <= now()
+            OR {other}.visible_from <= {entry}.visible_from)"""
 
 
 def _condition(entry: LiteralString) -> LiteralString:
-    return (
-        "(%(logbooks)s::text[] IS NULL OR "
-        + entry
-        + ".logbooks && %(logbooks)s)\n       AND ("
-        + entry
-        + ".readers IS NULL OR "
-        + entry
-        + ".readers && %(principals)s::text[])\n       AND ("
-        + entry
-        + ".visible_from IS NULL OR "
-        + entry
-        + ".visible_from <= now())"
-    )
+    return f"""(%(logbooks)s::text[] IS NULL OR {entry}.logbooks && %(logbooks)s)
+       AND ({entry}.readers IS NULL OR {entry}.readers && %(principals)s::text[])
+       AND ({entry}.visible_from IS NULL OR {entry}.visible_from <= now())"""
 
 
 # The condition for an entry `e`, as nearly every statement calls it.

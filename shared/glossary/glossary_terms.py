@@ -16,7 +16,7 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.glossary.synonyms import Pairs
-from shared.postgres.fetch_rows import fetch_all
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.text.words.folding import fold
 
 State = Literal["proposed", "approved", "rejected"]
@@ -101,8 +101,7 @@ def propose(conn: Connection, tenant: str, term: str, forms: Sequence[str]) -> N
         "keys": list(named),
         "forms": list(named.values()),
     }
-    row = conn.execute(_COUNT, values).fetchone()
-    if row is not None and row[0] + len(named) > MOST_FORMS:
+    if (fetch_value(conn, _COUNT, values) or 0) + len(named) > MOST_FORMS:
         message = f"A glossary may hold {MOST_FORMS} forms."
         raise InvalidRequestError.field("expansions", "too_many", message)
     conn.execute(_PROPOSE, values)

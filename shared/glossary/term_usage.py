@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import Any, LiteralString
 from uuid import UUID
 
-from psycopg import Connection, Cursor
-from psycopg.rows import class_row, tuple_row
+from psycopg import Connection
 
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.glossary import glossary_terms
 from shared.glossary.glossary_terms import State
+from shared.postgres.fetch_rows import fetch_all
 
 # How many entries of a form are quoted; how many there are is counted.
 MOST_QUOTED = 3
@@ -112,29 +112,25 @@ def page(
         "limit": limit,
         "quoted": MOST_QUOTED,
     }
-    with conn.cursor(row_factory=class_row(_UsageRow)) as cur:
-        rows = cur.execute(_PAGE, values).fetchall()
-        quotes = _quotes(
-            cur, {**values, "keys": [*{row.term_key for row in rows}]}, rows
-        )
-    found = []
-    for which, group in groupby(rows, key=lambda row: (row.term_key, row.state)):
-        found.append(_term(list(group), tuple(quotes.get(which, ()))))
-    return found
+    rows = fetch_all(conn, _UsageRow, _PAGE, values)
+    quotes = _quotes(conn, {**values, "keys": [*{row.term_key for row in rows}]}, rows)
+    return [
+        _term(list(group), tuple(quotes.get(which, ())))
+        for which, group in groupby(rows, key=lambda row: (row.term_key, row.state))
+    ]
 
 
 def _quotes(
-    cur: Cursor[Any], values: dict[str, Any], rows: list[_UsageRow]
+    conn: Connection, values: dict[str, Any], rows: list[_UsageRow]
 ) -> dict[tuple[str, str], list[Evidence]]:
     """Return the quotes of the named entries, by term and state."""
     named = {(row.term_key, row.form, one) for row in rows for one in row.quotes or ()}
     quotes: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
     if not named:
         return quotes
-    cur.row_factory = tuple_row
     ids = sorted({one for _, _, one in named})
     given = {**values, "ids": ids, "before": _BEFORE, "quote": _QUOTE}
-    for key, state, form, entry_id, source, name, quote in cur.execute(_QUOTES, given):
+    for key, state, form, entry_id, source, name, quote in conn.execute(_QUOTES, given):
         if (key, form, entry_id) in named:
             told = Evidence(form, entry_id, source, name, " ".join(quote.split()))
             quotes[key, state].append(told)

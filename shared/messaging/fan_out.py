@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -37,17 +37,13 @@ def send_branches(
     The last branch of a group ends the search itself. Where the end is heavy, it is
     the body of a chord, which runs in a worker of its own.
     """
-    signatures = [
-        app.signature(RUN_BRANCH, (str(job_id), number)).set(
-            queue=queue_name, ignore_result=True
-        )
-        for number in range(branches)
-    ]
-    together = group(signatures, app=app)
+    together = _branches(app, job_id, range(branches), queue_name)
     with translate_broker_errors(), app.producer_or_acquire() as producer:
         options = {"headers": dict(headers), "producer": producer}
         if ends_in_chord:
-            chord(together, app=app)(_end(app, job_id, headers), **options)
+            # It reads the outcomes by the job's id.
+            end = _told(app, END_SEARCH, (str(job_id),), headers)
+            chord(together, app=app)(end, **options)
         else:
             together.apply_async(**options, add_to_parent=False)
 
@@ -65,9 +61,8 @@ def send_agent_turn(
     Whoever says it again and again lets what nobody has read in so many seconds expire.
     """
     with translate_broker_errors():
-        _turn(app, job_id, turn_no, headers).apply_async(
-            headers=dict(headers), expires=expires
-        )
+        turn = _told(app, TAKE_AGENT_TURN, (str(job_id), turn_no), headers)
+        turn.apply_async(headers=dict(headers), expires=expires)
 
 
 def send_agent_calls(
@@ -78,25 +73,10 @@ def send_agent_calls(
     headers: Mapping[str, Any],
 ) -> None:
     """Send the calls of one turn as a chord, whose body takes the next turn."""
-    signatures = [
-        app.signature(RUN_BRANCH, (str(job_id), number)).set(
-            queue=WIDE_SEARCH_QUEUE, ignore_result=True
-        )
-        for number in numbers
-    ]
+    together = _branches(app, job_id, numbers, WIDE_SEARCH_QUEUE)
+    turn = _told(app, TAKE_AGENT_TURN, (str(job_id), turn_no), headers)
     with translate_broker_errors(), app.producer_or_acquire() as producer:
-        chord(group(signatures, app=app), app=app)(
-            _turn(app, job_id, turn_no, headers),
-            headers=dict(headers),
-            producer=producer,
-        )
-
-
-def _turn(app: Celery, job_id: UUID, turn_no: int, headers: Mapping[str, Any]) -> Any:
-    one = app.signature(TAKE_AGENT_TURN, (str(job_id), turn_no), immutable=True)
-    return one.set(
-        queue=QUEUE_OF[TAKE_AGENT_TURN], ignore_result=True, headers=dict(headers)
-    )
+        chord(together, app=app)(turn, headers=dict(headers), producer=producer)
 
 
 def send_synthesis(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> None:
@@ -111,9 +91,19 @@ def send_synthesis(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> Non
         )
 
 
-def _end(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> Any:
-    """Return the body of a search's chord; it reads the outcomes by the job's id."""
-    body = app.signature(END_SEARCH, (str(job_id),), immutable=True)
-    return body.set(
-        queue=QUEUE_OF[END_SEARCH], ignore_result=True, headers=dict(headers)
-    )
+def _branches(app: Celery, job_id: UUID, numbers: Iterable[int], queue: str) -> Any:
+    signatures = [
+        app.signature(RUN_BRANCH, (str(job_id), number)).set(
+            queue=queue, ignore_result=True
+        )
+        for number in numbers
+    ]
+    return group(signatures, app=app)
+
+
+def _told(
+    app: Celery, name: str, args: tuple[Any, ...], headers: Mapping[str, Any]
+) -> Any:
+    """Return a task that is told nothing of what went before it."""
+    one = app.signature(name, args, immutable=True)
+    return one.set(queue=QUEUE_OF[name], ignore_result=True, headers=dict(headers))

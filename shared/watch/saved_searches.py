@@ -33,11 +33,9 @@ _LIST: LiteralString = f"""SELECT {_COLUMNS}
 _FIND: LiteralString = f"""SELECT {_COLUMNS}
       FROM saved_search
      WHERE tenant = %(tenant)s AND subject = %(subject)s AND id = %(id)s"""
-_FIND_ANY: LiteralString = (
-    "SELECT "
-    + _COLUMNS
-    + " FROM saved_search WHERE tenant = %(tenant)s AND id = %(id)s"
-)
+_FIND_ANY: LiteralString = f"""SELECT {_COLUMNS}
+      FROM saved_search
+     WHERE tenant = %(tenant)s AND id = %(id)s"""
 # Counted under a lock, or two at once would both find room.
 _LOCK: LiteralString = """
     SELECT pg_advisory_xact_lock(hashtextextended('saved_search ' || %(tenant)s, 0))"""

@@ -125,11 +125,8 @@ _LAST_DONE: LiteralString = f"""SELECT{_COLUMNS} FROM maintenance
 _LAST_OF: LiteralString = f"""SELECT{_COLUMNS} FROM maintenance WHERE kind = %(kind)s
      ORDER BY created_at DESC, id DESC LIMIT 1"""
 _NOW: LiteralString = "SELECT clock_timestamp()"
-_UNFINISHED: LiteralString = (
-    "SELECT"
-    + _COLUMNS
-    + " FROM maintenance WHERE ended_at IS NULL ORDER BY created_at, id LIMIT 1000"
-)
+_UNFINISHED: LiteralString = f"""SELECT{_COLUMNS} FROM maintenance
+     WHERE ended_at IS NULL ORDER BY created_at, id LIMIT 1000"""
 
 
 @dataclass(frozen=True, slots=True)

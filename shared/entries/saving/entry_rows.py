@@ -24,25 +24,20 @@ _FIELDS: LiteralString = f"""
         parsed_by integer"""
 # The look at what was purged is part of the statement: the page holds the source's
 # lock by now, and a purge takes it alone.
-_INSERT: LiteralString = (
-    """
+_INSERT: LiteralString = f"""
     INSERT INTO entry (id, tenant, source, external_id, revision, doc_version,
-        content_hash, access_hash, kind, origin, logbooks, authors, tags, """
-    + entry_fields.columns()
-    + """, metadata, entry_time, event_time, reply_to, thread_key, language, url,
-        flags, text_flags, readers, visible_from, version, source_modified_at, stamp,
-        parsed_by)
+        content_hash, access_hash, kind, origin, logbooks, authors, tags,
+        {entry_fields.columns()}, metadata, entry_time, event_time, reply_to,
+        thread_key, language, url, flags, text_flags, readers, visible_from, version,
+        source_modified_at, stamp, parsed_by)
     SELECT r.id, %(tenant)s, r.source, r.external_id, 1, 1,
            decode(r.content_hash, 'hex'), decode(r.aside_hash, 'hex'), r.kind,
-           r.origin, r.logbooks, r.authors, r.tags, """
-    + entry_fields.columns("r.")
-    + """, r.metadata, r.entry_time, r.event_time, r.reply_to, r.thread_key,
-           r.language, r.url, r.flags, r.text_flags, r.readers, r.visible_from,
-           r.version, r.modified_at, r.stamp, r.parsed_by
+           r.origin, r.logbooks, r.authors, r.tags,
+           {entry_fields.columns("r.")}, r.metadata, r.entry_time, r.event_time,
+           r.reply_to, r.thread_key, r.language, r.url, r.flags, r.text_flags,
+           r.readers, r.visible_from, r.version, r.modified_at, r.stamp, r.parsed_by
       FROM json_to_recordset(%(rows)s::json) AS r (
-        id uuid, source text, external_id text,"""
-    + _FIELDS
-    + """)
+        id uuid, source text, external_id text,{_FIELDS})
      WHERE NOT EXISTS (
            SELECT FROM purged p
             WHERE p.tenant = %(tenant)s AND p.source = r.source
@@ -50,7 +45,6 @@ _INSERT: LiteralString = (
      ORDER BY r.source, r.external_id
         ON CONFLICT (tenant, source, external_id) DO NOTHING
     RETURNING id"""
-)
 # Who could read it until now is kept where that changes; see the feed of changes.
 # `-` is nobody: under an embargo, which the index may yet see end where the entry is
 # closed by then; see `shared/search/retrieval/engines/revoked_entries.py`.
