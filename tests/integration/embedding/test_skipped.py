@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -317,7 +318,7 @@ def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(
     chore = chore_records.Chore(
         uuid7(), chore_records.RENEW_TEXTS, uuid7(), None, 0, None, 0
     )
-    cursor = chores._prepare_renewal(ctx, chore)(committing).cursor
+    cursor = inspect.unwrap(chores.renew_texts)(ctx, chore)(committing).cursor
     assert cursor is not None
     assert "embedded_to" in cursor
 

@@ -20,6 +20,7 @@ from shared.errors import (
     Severity,
     SourceUnreachableError,
 )
+from shared.http import paced_client
 from shared.settings.source_sections import SourceSettings
 from shared.sources.adapter_io import RealIO, make_io
 from tests.support.stub_servers.raw_http import RawServer, http, raw_server
@@ -246,18 +247,19 @@ def test_the_wait_that_a_source_asks_for_is_kept():
         assert 1 <= time.monotonic() - began < 4
 
 
-def test_a_wait_beyond_the_budget_is_left_to_whoever_asks_next():
+def test_a_wait_beyond_the_budget_is_left_to_whoever_asks_next(monkeypatch):
+    monkeypatch.setattr(paced_client, "_BUDGET_SECONDS", 5)
     for header in ("600", None):
         at = datetime.now(UTC) + timedelta(seconds=600)
         value = header or at.strftime("%a, %d %b %Y %H:%M:%S GMT")
         with raw_server(http("503 Down", Retry_After=value)) as server:
-            error, seconds = failure(server, run={"budget_seconds": 5})
+            error, seconds = failure(server)
             assert 590 <= (error.retry_after_seconds or 0) <= 600
             assert len(server.heads) == 1
             assert seconds < 3
 
 
-def test_retries_wait_longer_each_time_and_never_past_the_budget():
+def test_retries_wait_longer_each_time_and_never_past_the_budget(monkeypatch):
     times = []
 
     def busy(conn: socket.socket, _head: bytes) -> None:
@@ -272,9 +274,8 @@ def test_retries_wait_longer_each_time_and_never_past_the_budget():
         assert gaps[1] >= 0.4
         assert gaps[2] >= 0.8
         times.clear()
-        _, seconds = failure(
-            server, run={"budget_seconds": 1}, retry_delay_seconds=0.4, max_retries=10
-        )
+        monkeypatch.setattr(paced_client, "_BUDGET_SECONDS", 1)
+        _, seconds = failure(server, retry_delay_seconds=0.4, max_retries=10)
         assert seconds < 2
         assert len(times) == 2
 
@@ -288,10 +289,10 @@ def test_a_run_that_is_over_asks_nothing():
         assert seconds < 2
 
 
-def test_a_failure_of_the_source_is_not_hidden_by_our_own_pace():
+def test_a_failure_of_the_source_is_not_hidden_by_our_own_pace(monkeypatch):
+    monkeypatch.setattr(paced_client, "_BUDGET_SECONDS", 3)
     with raw_server(http("500 x")) as server:
-        run = {"budget_seconds": 3}
-        error, _ = failure(server, run=run, rate_per_second=0.1)
+        error, _ = failure(server, rate_per_second=0.1)
         assert error.reason == "http_500"
         assert len(server.heads) == 1
 

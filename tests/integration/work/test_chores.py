@@ -275,17 +275,17 @@ def test_a_cancelled_chore_does_no_further_step_and_its_half_step_is_undone(
 
 
 def failing(error: Exception):
-    def prepare(ctx, chore):
+    def forget(conn, **step):
         raise error
 
-    return prepare
+    return forget
 
 
 def test_what_fails_by_itself_is_tried_three_times_and_then_told(
     ctx, committing, monkeypatch
 ):
     chore = opened(committing, EXPIRE)
-    monkeypatch.setattr(chores, "_prepare_expiry", failing(ZeroDivisionError("odd")))
+    monkeypatch.setattr(expiry, "forget", failing(ZeroDivisionError("odd")))
     for strikes in (1, 2):
         chores.expire(ctx, chore)
         left = chore_records.find(committing, chore)
@@ -307,7 +307,7 @@ def test_a_backend_that_is_away_makes_it_due_later_without_a_strike(
     ctx, committing, monkeypatch
 ):
     chore = opened(committing, EXPIRE)
-    monkeypatch.setattr(chores, "_prepare_expiry", failing(OpenSearchError()))
+    monkeypatch.setattr(expiry, "forget", failing(OpenSearchError()))
 
     for _ in range(5):
         due_again(committing)
@@ -322,16 +322,16 @@ def test_a_step_that_is_done_forgives_the_strikes_before_it(
 ):
     keys(committing, "25 h", times=3 * expiry.STEP_ROWS)
     chore = opened(committing, EXPIRE)
-    prepare = chores._prepare_expiry
+    forget = expiry.forget
     tries = []
 
-    def often(ctx, chore):
-        tries.append(chore)
+    def often(conn, **step):
+        tries.append(step)
         if len(tries) % 3:
             raise ZeroDivisionError
-        return prepare(ctx, chore)
+        return forget(conn, **step)
 
-    monkeypatch.setattr(chores, "_prepare_expiry", often)
+    monkeypatch.setattr(expiry, "forget", often)
     for _ in range(30):
         due_again(committing)
         chores.expire(ctx, chore)
