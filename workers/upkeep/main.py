@@ -12,7 +12,8 @@ import random
 import signal
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection
@@ -83,16 +84,22 @@ CHORES = {
 }
 
 
+@contextmanager
+def _broker_or_next_turn(event: str) -> Iterator[None]:
+    """Leave what is due to the loop's next turn if the broker cannot be reached."""
+    try:
+        yield
+    except CapacityError as exc:
+        log.warning(event, technical=exc.technical)
+
+
 def sweep_due_work(conn: Connection, app: Any) -> None:
     """Nudge for what nobody works on, at most two messages per worker process."""
     late = due_work.list_overdue_stages(conn, grace_seconds=SWEEP_GRACE_SECONDS)
     if not late:
         return
-    try:
+    with _broker_or_next_turn("sweep_without_broker"):
         _nudge(conn, app, late)
-    except CapacityError as exc:
-        # The rows stay due; the next turn tries again.
-        log.warning("sweep_without_broker", technical=exc.technical)
 
 
 def quarantine_spent(
@@ -184,13 +191,10 @@ def nudge_chores(conn: Connection, app: Any) -> None:
     ]
     if not late:
         return
-    try:
+    with _broker_or_next_turn("chores_without_broker"):
         room = _room(conn, app, {CHORES_QUEUE})[CHORES_QUEUE]
         for kind, maintenance_id in random.sample(late, len(late))[: max(0, room)]:
             nudges.send_chore(app, kind, maintenance_id)
-    except CapacityError as exc:
-        # The rows stay due; the next turn tries again.
-        log.warning("chores_without_broker", technical=exc.technical)
 
 
 def nudge_sources(conn: Connection, app: Any) -> None:
@@ -201,15 +205,12 @@ def nudge_sources(conn: Connection, app: Any) -> None:
     queue_of = {
         run.kind: task_names.QUEUE_OF[task_names.run_task(run.kind)] for run in late
     }
-    try:
+    with _broker_or_next_turn("sources_without_broker"):
         room = _room(conn, app, set(queue_of.values()))
         for run in late:
             if room[queue_of[run.kind]] > 0:
                 nudges.send_run(app, run.source, run.kind)
                 room[queue_of[run.kind]] -= 1
-    except CapacityError as exc:
-        # The rows stay due; the next turn tries again.
-        log.warning("sources_without_broker", technical=exc.technical)
 
 
 def arrange_sources(
@@ -233,26 +234,19 @@ def arrange_sources(
 
 def sweep_agent_turns(conn: Connection, app: Any) -> None:
     """Nudge for the turns of agents whose workers are gone."""
-    for job_id, turn_no in turn_rows.list_left_alone(conn):
-        try:
-            watched, lease = {fan_out.WATCHED: True}, turn_rows.LEASE_SECONDS
+    watched, lease = {fan_out.WATCHED: True}, turn_rows.LEASE_SECONDS
+    with _broker_or_next_turn("agents_without_broker"):
+        for job_id, turn_no in turn_rows.list_left_alone(conn):
             fan_out.send_agent_turn(app, job_id, turn_no, watched, expires=lease)
-        except CapacityError as exc:
-            # The rows stay as they are; the next turn of this loop tries again.
-            log.warning("agents_without_broker", technical=exc.technical)
-            return
 
 
 def nudge_alerts(conn: Connection, app: Any) -> None:
     """Nudge for the alerts that are due, and for no more than workers take."""
     if not alert_rows.are_due(conn):
         return
-    try:
+    with _broker_or_next_turn("alerts_without_broker"):
         if _room(conn, app, {ALERT_QUEUE})[ALERT_QUEUE] > 0:
             nudges.send_delivery(app)
-    except CapacityError as exc:
-        # The rows stay due; the next turn tries again.
-        log.warning("alerts_without_broker", technical=exc.technical)
 
 
 def end_overdue_jobs(conn: Connection, client: redis.Redis) -> None:

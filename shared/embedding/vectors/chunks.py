@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import NamedTuple
 
 from shared.embedding.models.encoder_contract import Encoder, Word
+from shared.embedding.vectors.chunk_prefix import Heading
 from shared.text.reading import pasted_tables
 from shared.text.reading.pasted_tables import Grid
 
@@ -37,16 +37,6 @@ class Chunk:
     header: str = ""
 
 
-class _Header(NamedTuple):
-    """What is put before a chunk for the encoder, and how many pieces that has."""
-
-    text: str
-    pieces: int
-
-
-_NO_HEADER = _Header("", 0)
-
-
 class _Headers:
     """The headers of a text's tables, by place."""
 
@@ -54,14 +44,14 @@ class _Headers:
         self._text = text
         self._encoder = encoder
         self._grids = [grid for grid in pasted_tables.find_tables(text) if grid.header]
-        self._made: dict[int, _Header] = {}
+        self._made: dict[int, Heading] = {}
 
-    def at(self, place: int) -> _Header:
+    def at(self, place: int) -> Heading:
         """Return the header of the table whose rows a place is in, or none."""
         before = bisect_right(self._grids, place, key=attrgetter("body"))
         grid = self._grids[before - 1] if before else None
         if grid is None or place >= grid.end:
-            return _NO_HEADER
+            return Heading()
         if grid.start not in self._made:
             self._made[grid.start] = self._header(grid)
         return self._made[grid.start]
@@ -71,7 +61,7 @@ class _Headers:
         line = self._text.rfind("\n", 0, place) + 1
         return not self._text[line:place].strip(" \t|")
 
-    def _header(self, grid: Grid) -> _Header:
+    def _header(self, grid: Grid) -> Heading:
         """Return as many names of columns, and whole ones, as there is room for."""
         most = self._encoder.max_tokens // _HEADER_SHARE
         end, pieces = grid.header[0].start, 0
@@ -82,8 +72,8 @@ class _Headers:
                 break
             end, pieces = cell.end, pieces + more
         if not pieces:
-            return _NO_HEADER
-        return _Header(f"{self._text[grid.header[0].start : end]}\n", pieces)
+            return Heading()
+        return Heading(f"{self._text[grid.header[0].start : end]}\n", pieces)
 
 
 def most_chunks(encoder: Encoder) -> int:
@@ -113,7 +103,7 @@ def cut(
             return [Chunk(0, 0, len(text), text)] if pieces else []
     chunks: list[Chunk] = []
     held: list[Word] = []
-    headers, header = _Headers(text, encoder), _NO_HEADER
+    headers, header = _Headers(text, encoder), Heading()
     for word in _words(text, encoder):
         if held and word.tokens > room:
             chunks.append(_chunk(len(chunks), text, held, header))
@@ -153,7 +143,7 @@ def _segment_end(text: str, begin: int) -> int:
 
 def _from(
     kept: list[Word], word: Word, room: int, headers: _Headers
-) -> tuple[list[Word], _Header]:
+) -> tuple[list[Word], Heading]:
     """Return the last words that fit before a chunk's own first word, and its header.
 
     The header is that of the table where the chunk begins. Words of a row without its
@@ -177,7 +167,7 @@ def _from(
         if _pieces(kept) <= left:
             return kept, header
         if not kept:
-            return kept, _NO_HEADER
+            return kept, Heading()
         kept = _tail(kept, left)
 
 
@@ -185,7 +175,7 @@ def _pieces(words: Sequence[Word]) -> int:
     return sum(word.tokens for word in words)
 
 
-def _chunk(number: int, text: str, words: Sequence[Word], header: _Header) -> Chunk:
+def _chunk(number: int, text: str, words: Sequence[Word], header: Heading) -> Chunk:
     start = words[0].start if number else 0
     end = words[-1].end
     return Chunk(number, start, end, text[start:end], header.text)
