@@ -11,7 +11,8 @@ from api.server import thread_pool
 from shared.embedding.vectors import live_models
 from shared.errors import OpenSearchError
 from shared.log import get_logger
-from shared.opensearch import refresh
+from shared.opensearch import mapping
+from shared.opensearch.client import refresh
 from shared.postgres.pool import connection
 from shared.stages import entry_stages
 from shared.work import backlog
@@ -44,8 +45,8 @@ def _refreshed(ctx: ApiContext, seconds: float) -> bool:
     if ctx.opensearch is None:
         return True
     try:
-        index = ctx.settings.opensearch_index
-        refresh.refresh(ctx.opensearch, index, max(seconds, _LEAST_SECONDS))
+        alias = mapping.read_alias(ctx.settings.opensearch_index)
+        refresh(ctx.opensearch, alias, max(seconds, _LEAST_SECONDS))
     except OpenSearchError as exc:
         log.warning("index_not_refreshed", technical=exc.technical)
         return False

@@ -45,6 +45,12 @@ def make_client(settings: Settings) -> OpenSearch | None:
     )
 
 
+def refresh(client: OpenSearch, index: str, seconds: float = TIMEOUT_SECONDS) -> None:
+    """Make indexed documents searchable without waiting for the interval."""
+    with translate_engine_errors():
+        client.indices.refresh(index=index, params={"request_timeout": seconds})
+
+
 @contextmanager
 def translate_engine_errors() -> Iterator[None]:
     """Turn what the driver raises into our own error, by its kind."""

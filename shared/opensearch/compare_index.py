@@ -18,7 +18,7 @@ from psycopg import Connection
 from shared.errors import OpenSearchError
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import day_buckets, documents
-from shared.opensearch.client import translate_engine_errors
+from shared.opensearch.client import refresh, translate_engine_errors
 from shared.opensearch.day_buckets import MILLISECONDS_A_DAY
 from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import Pool, connection
@@ -110,11 +110,8 @@ class Sides:
 def look(sides: Sides, came: Mapping[str, Any] | None) -> Differences:
     """Compare the next days, or the next entries of a day; `came` says from where."""
     if came is None:
-        with translate_engine_errors():
-            # What was written a moment ago is not missing.
-            sides.client.indices.refresh(
-                index=sides.index, params={"request_timeout": _TIMEOUT_SECONDS}
-            )
+        # What was written a moment ago is not missing.
+        refresh(sides.client, sides.index, _TIMEOUT_SECONDS)
         came = {"day": 0, "days": [], "after": None}
     if came["days"]:
         return _look_at_entries(sides, came)

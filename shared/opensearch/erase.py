@@ -7,7 +7,7 @@ from uuid import UUID
 from opensearchpy import OpenSearch
 
 from shared.opensearch import aliases
-from shared.opensearch.client import translate_engine_errors
+from shared.opensearch.client import refresh, translate_engine_errors
 
 _TIMEOUT_SECONDS = 10
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -21,9 +21,7 @@ def erase(client: OpenSearch, base: str, entry_id: UUID, version: int) -> None:
     with translate_engine_errors():
         for index in _indices(client, base):
             remove(client, index, entry_id, version)
-            client.indices.refresh(
-                index=index, params={"request_timeout": _TIMEOUT_SECONDS}
-            )
+            refresh(client, index, _TIMEOUT_SECONDS)
 
 
 def remove(

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg import Connection
 
 from shared.opensearch import compare_index
-from shared.opensearch.client import translate_engine_errors
+from shared.opensearch.client import refresh, translate_engine_errors
 from shared.opensearch.compare_index import Sides
 from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.pool import connection
@@ -53,10 +53,7 @@ def missed(sides: Sides, chance: Random) -> list[UUID]:
         left = [one for one, word in words.items() if not _finds(sides, one, word)]
         if not left:
             return []
-        with translate_engine_errors():
-            sides.client.indices.refresh(
-                index=sides.index, params={"request_timeout": _TIMEOUT_SECONDS}
-            )
+        refresh(sides.client, sides.index, _TIMEOUT_SECONDS)
     with connection(sides.pool) as conn:
         now = compare_index.rows_of(conn, sides, left)
     return [row.id for row in now if not row.is_known]

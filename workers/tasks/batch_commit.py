@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Generic, TypeVar
+from uuid import UUID
 
 from psycopg import Connection
 
+from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
 from shared.postgres.pool import connection
@@ -17,7 +19,6 @@ from shared.work import due_work
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
 from workers.runtime.task import BATCH_SECONDS, attempt, each, retry_or_quarantine
-from workers.tasks.batch_contents import Contents
 
 log = get_logger()
 
@@ -146,3 +147,33 @@ def _keep_all(
             if time.monotonic() >= ends:
                 return False
     return True
+
+
+class Contents:
+    """The contents of a batch's entries, read together, or else one by one.
+
+    If the batch cannot be read, only the entry that is to blame fails.
+    """
+
+    def __init__(self, ctx: Context, claims: Sequence[Claim]) -> None:
+        self._ctx = ctx
+        self._found: dict[UUID, Content] = {}
+        error = attempt(self._read, claims)
+        self._is_read = error is None
+        if error is not None:
+            log.warning(
+                "batch_not_read", code=error.error_code, technical=error.technical
+            )
+
+    def of(self, claim: Claim) -> Content | None:
+        """Return the present content of an entry, or None if it is deleted."""
+        if not self._is_read:
+            self._read([claim])
+        return self._found.get(claim.entry_id)
+
+    def _read(self, claims: Sequence[Claim]) -> None:
+        by_tenant = sorted(claims, key=lambda claim: claim.tenant)
+        with connection(self._ctx.pool) as conn:
+            for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
+                ids = [claim.entry_id for claim in group]
+                self._found |= read_entries.load_contents(conn, tenant, ids)

@@ -40,7 +40,8 @@ from shared.messaging.stage_names import (
     METADATA_STAGE,
 )
 from shared.messaging.task_names import task_of
-from shared.opensearch import refresh
+from shared.opensearch import mapping
+from shared.opensearch.client import refresh
 from shared.settings.settings import Settings
 from shared.work import due_work
 from tests.support.fixtures.system import System
@@ -142,7 +143,8 @@ class Product:
         else:
             pytest.fail("work is left")
         assert self.ctx.opensearch is not None
-        refresh.refresh(self.ctx.opensearch, self.ctx.settings.opensearch_index)
+        alias = mapping.read_alias(self.ctx.settings.opensearch_index)
+        refresh(self.ctx.opensearch, alias)
 
 
 class Machine(RuleBasedStateMachine):
