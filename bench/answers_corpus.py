@@ -137,7 +137,7 @@ def _store(
     embedded = [(one, embed_entry.embed(one, encoder)) for one in contents.values()]
     with connection(pool) as conn:
         for content, found in embedded:
-            embed_entry.store(conn, table, content, found)
+            embed_entry.store_all(conn, table, content.tenant, [(content, found)])
     with connection(pool) as conn:
         loaded = documents.load(conn, tenant, ids)
         conn.execute("ANALYZE")

@@ -400,8 +400,11 @@ def _store(
         for content in read_entries.load_contents(conn, tenant, ids).values():
             metadata.store(conn, content, metadata.extract(content, None, facility))
             if tenant == SAMPLE:
-                embed_entry.store(
-                    conn, table, content, embed_entry.embed(content, encoder)
+                embed_entry.store_all(
+                    conn,
+                    table,
+                    content.tenant,
+                    [(content, embed_entry.embed(content, encoder))],
                 )
 
 

@@ -162,7 +162,8 @@ def _put(site: Site, table: str, entry_id: UUID, first: int, made: Vectors) -> N
     # By a connection without a time limit: the machine may be busy.
     chunks = [Chunk(first + at, 0, 1, "") for at in range(len(made))]
     with site.patient() as conn:
-        vectors.store(conn, table, TENANT, entry_id, 1, chunks, made)
+        one = vectors.EntryVectors(entry_id, 1, chunks, made)
+        vectors.store_all(conn, table, TENANT, [one])
 
 
 def _directions(dimension: int) -> Any:

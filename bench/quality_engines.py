@@ -188,7 +188,9 @@ def _page(
     with connection(pool) as conn:
         for content in contents.values():
             metadata.store(conn, content, metadata.extract(content, None))
-            embed_entry.store(conn, table, content, embedded[content.external_id])
+            embed_entry.store_all(
+                conn, table, content.tenant, [(content, embedded[content.external_id])]
+            )
     with connection(pool) as conn:
         loaded = documents.load(conn, TENANT, list(names))
         # Of tables that it takes for empty Postgres makes plans for empty tables.

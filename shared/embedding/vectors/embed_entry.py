@@ -64,11 +64,6 @@ def embed(
     return Embedded(placed, encoder.encode(read), is_cut, mark)
 
 
-def store(conn: Connection, table: str, content: Content, found: Embedded) -> None:
-    """Replace the entry's vectors, unless it has moved on; idempotent."""
-    store_all(conn, table, content.tenant, [(content, found)])
-
-
 def store_all(
     conn: Connection, table: str, tenant: str, found: Iterable[tuple[Content, Embedded]]
 ) -> set[UUID]:

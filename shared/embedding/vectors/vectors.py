@@ -62,27 +62,13 @@ _COPY: LiteralString = """
 _COPIED = ("text", "uuid", "int4", "int4", "int4", "int4", "halfvec")
 
 
-def store(
-    conn: Connection,
-    table: str,
-    tenant: str,
-    entry_id: UUID,
-    revision: int,
-    chunks: Sequence[Chunk],
-    vectors: Vectors,
-) -> bool:
-    """Replace the vectors of an entry; idempotent. False if it has moved on or gone."""
-    made = EntryVectors(entry_id, revision, chunks, vectors)
-    return entry_id in store_all(conn, table, tenant, [made])
-
-
 def store_all(
     conn: Connection, table: str, tenant: str, made: Sequence[EntryVectors]
 ) -> set[UUID]:
-    """Replace the vectors of entries, and return whose; of the others, as `store`.
+    """Replace the vectors of entries, and return whose; idempotent.
 
-    Without chunks those of an entry go, also of a deleted one. All rows are locked
-    by one statement: in the order of ids, as everybody locks them.
+    None of one that has moved on or is gone. Without chunks those of an entry go, also
+    of a deleted one. All rows are locked by one statement, in the order of ids.
     """
     embeddings = {one.entry_id: _halves(one, table) for one in made}
     asked = {

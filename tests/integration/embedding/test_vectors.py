@@ -1,6 +1,7 @@
 """Vectors are stored once, follow their entry, and are found within scope."""
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID, uuid4
 
@@ -12,8 +13,22 @@ from psycopg.rows import TupleRow
 
 from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import vector_tables, vectors
+from shared.embedding.vectors.chunks import Chunk
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 from tests.support.fixtures.vectors import DIMENSION, MakeEntry, chunks_of, unit
+
+
+def store(
+    conn: Connection,
+    table: str,
+    tenant: str,
+    entry_id: UUID,
+    revision: int,
+    chunks: Sequence[Chunk],
+    made: Vectors,
+) -> bool:
+    one = vectors.EntryVectors(entry_id, revision, chunks, made)
+    return entry_id in vectors.store_all(conn, table, tenant, [one])
 
 
 def stored_of(conn: Connection, table: str, entry_id: UUID) -> list[TupleRow]:
@@ -82,9 +97,7 @@ def test_storing_twice_equals_storing_once(
 ) -> None:
     entry_id = make_vector_entry([(1,), (0, 1)])
     before = stored_of(conn, table, entry_id)
-    assert vectors.store(
-        conn, table, "lab", entry_id, 1, chunks_of(2), unit((1,), (0, 1))
-    )
+    assert store(conn, table, "lab", entry_id, 1, chunks_of(2), unit((1,), (0, 1)))
     assert stored_of(conn, table, entry_id) == before == [(1, 0, 0, 12), (1, 1, 10, 22)]
 
 
@@ -93,10 +106,8 @@ def test_a_newer_revision_replaces_every_chunk_and_an_older_one_none(
 ) -> None:
     entry_id = make_vector_entry([(1,), (0, 1), (0, 0, 1)])
     conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
-    assert vectors.store(conn, table, "lab", entry_id, 2, chunks_of(1), unit((1, 1)))
-    late = vectors.store(
-        conn, table, "lab", entry_id, 1, chunks_of(3), unit((1,), (1,), (1,))
-    )
+    assert store(conn, table, "lab", entry_id, 2, chunks_of(1), unit((1, 1)))
+    late = store(conn, table, "lab", entry_id, 1, chunks_of(3), unit((1,), (1,), (1,)))
     assert not late
     assert stored_of(conn, table, entry_id) == [(2, 0, 0, 12)]
 
@@ -106,8 +117,8 @@ def test_an_entry_that_became_blank_has_no_vector_and_a_late_attempt_adds_none(
 ) -> None:
     entry_id = make_vector_entry([(1,)])
     conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
-    assert vectors.store(conn, table, "lab", entry_id, 2, [], unit())
-    assert not vectors.store(conn, table, "lab", entry_id, 1, chunks_of(1), unit((1,)))
+    assert store(conn, table, "lab", entry_id, 2, [], unit())
+    assert not store(conn, table, "lab", entry_id, 1, chunks_of(1), unit((1,)))
     assert stored_of(conn, table, entry_id) == []
 
 
@@ -118,13 +129,11 @@ def test_nothing_is_stored_for_an_entry_that_is_gone(
     entry_id = make_vector_entry([(1,)])
     if gone == "deleted":
         conn.execute("UPDATE entry SET deleted_at = now() WHERE id = %s", [entry_id])
-        vectors.store(conn, table, "lab", entry_id, 9, [], unit())
+        store(conn, table, "lab", entry_id, 9, [], unit())
     elif gone == "purged":
         conn.execute("DELETE FROM entry WHERE id = %s", [entry_id])
     tenant = "other" if gone == "of another tenant" else "lab"
-    assert not vectors.store(
-        conn, table, tenant, entry_id, 9, chunks_of(2), unit((1,), (1,))
-    )
+    assert not store(conn, table, tenant, entry_id, 9, chunks_of(2), unit((1,), (1,)))
     assert len(stored_of(conn, table, entry_id)) == (gone == "of another tenant")
 
 
@@ -142,7 +151,7 @@ def test_a_bad_vector_leaves_the_good_one_in_place(
 ) -> None:
     entry_id = make_vector_entry([(1,)])
     with pytest.raises(EmbeddingGenerationError):
-        vectors.store(conn, table, "lab", entry_id, 1, chunks_of(1), bad)
+        store(conn, table, "lab", entry_id, 1, chunks_of(1), bad)
     assert len(stored_of(conn, table, entry_id)) == 1
 
 
@@ -153,7 +162,7 @@ def test_a_vector_of_another_dimension_is_refused_by_the_table(
     entry_id = make_vector_entry([(1,)])
     longer = np.eye(1, DIMENSION + 1, dtype=np.float32)
     with pytest.raises(psycopg.errors.DataException), conn.transaction():
-        vectors.store(conn, table, "lab", entry_id, 1, chunks_of(1), longer)
+        store(conn, table, "lab", entry_id, 1, chunks_of(1), longer)
     assert len(stored_of(conn, table, entry_id)) == 1
 
 
@@ -165,9 +174,9 @@ def test_two_revisions_stored_at_once_leave_the_newer_one_alone(
     older, newer = unit((1,), (1,), (1,)), unit((0, 1))
     with psycopg.connect(database) as late, ThreadPoolExecutor(1) as pool:
         conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
-        assert vectors.store(conn, table, "lab", entry_id, 2, chunks_of(1), newer)
+        assert store(conn, table, "lab", entry_id, 2, chunks_of(1), newer)
         waiting = pool.submit(
-            vectors.store, late, table, "lab", entry_id, 1, chunks_of(3), older
+            store, late, table, "lab", entry_id, 1, chunks_of(3), older
         )
         eventually_waits_for_a_lock(database, late)
         conn.commit()
@@ -192,7 +201,7 @@ def test_removing_twice_equals_removing_once(
 ) -> None:
     entry_id, kept = make_vector_entry(), make_vector_entry()
     for _ in range(2):
-        vectors.store(conn, table, "lab", entry_id, 9, [], unit())
+        store(conn, table, "lab", entry_id, 9, [], unit())
     assert stored_of(conn, table, entry_id) == []
     assert vectors.count_embedded_entries(conn, table, "lab") == 1
     assert stored_of(conn, table, kept) != []

@@ -187,7 +187,7 @@ def test_a_late_attempt_at_a_blank_text_leaves_the_vectors_of_its_edit(ctx, conn
     embed_entries(ctx, MODEL)
 
     found = embed_entry.embed(content, ctx.encoder(MODEL))
-    embed_entry.store(conn, table_of(conn), content, found)
+    embed_entry.store_all(conn, table_of(conn), content.tenant, [(content, found)])
 
     assert vectors.count_embedded_entries(conn, table_of(conn), TENANT) == 1
 

@@ -65,8 +65,11 @@ class World:
             table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
             for content in read_entries.load_contents(conn, TENANT, ids).values():
                 metadata.store(conn, content, metadata.extract(content, "en"))
-                embed_entry.store(
-                    conn, table, content, embed_entry.embed(content, ENCODER)
+                embed_entry.store_all(
+                    conn,
+                    table,
+                    content.tenant,
+                    [(content, embed_entry.embed(content, ENCODER))],
                 )
             (gone,) = (s.entry_id for s in saved if s.external_id == "77238")
             tombstone(conn, TENANT, gone, reason=None, stages=[])

@@ -103,7 +103,12 @@ def world(database: str) -> Iterator[World]:
         ids = [one.entry_id for one in saved]
         for content in read_entries.load_contents(conn, "default", ids).values():
             metadata.store(conn, content, metadata.extract(content, None))
-            embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
+            embed_entry.store_all(
+                conn,
+                table,
+                content.tenant,
+                [(content, embed_entry.embed(content, ENCODER))],
+            )
     context = SearchContext(
         pool=pool,
         signer=lambda: Signer(b"x" * 32, 60),

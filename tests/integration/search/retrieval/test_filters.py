@@ -151,7 +151,12 @@ def found(
         for content in read_entries.load_contents(conn, TENANT, ids).values():
             read = metadata.extract(content, "en", own, declared=DECLARED)
             metadata.store(conn, content, read)
-            embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
+            embed_entry.store_all(
+                conn,
+                table,
+                content.tenant,
+                [(content, embed_entry.embed(content, ENCODER))],
+            )
         loaded = documents.load(conn, TENANT, ids)
         assert not bulk.write(client, mapping.write_alias(index), loaded)
     client.indices.refresh(index=mapping.read_alias(index))

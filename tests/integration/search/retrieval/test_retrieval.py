@@ -124,7 +124,12 @@ def enrich(conn: Connection, tenant: str) -> None:
     contents = read_entries.load_contents(conn, tenant, [row[0] for row in rows])
     for content in contents.values():
         metadata.store(conn, content, metadata.extract(content, None))
-        embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
+        embed_entry.store_all(
+            conn,
+            table,
+            content.tenant,
+            [(content, embed_entry.embed(content, ENCODER))],
+        )
 
 
 @pytest.fixture
