@@ -15,13 +15,13 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import class_row
 
 from shared.enrich import findings
 from shared.enrich.findings import StageFindings
 from shared.entries.reading.read_entries import Content
 from shared.errors import InternalError
 from shared.messaging.stage_names import METADATA_STAGE
+from shared.postgres.fetch_rows import fetch_all
 from shared.stages.installed_stages import Stage
 from shared.stages.stage_contract import FACILITY, StageDescriptor, StageInput
 from shared.text.facility.facility import PLAIN
@@ -78,8 +78,8 @@ def last(
 ) -> dict[UUID, Last]:
     """Return the last reading of these entries by a stage, by entry."""
     given = {"tenant": tenant, "stage": stage, "entry_ids": list(entry_ids)}
-    with conn.cursor(row_factory=class_row(Last)) as cur:
-        return {row.entry_id: row for row in cur.execute(_LAST, given, prepare=False)}
+    found = fetch_all(conn, Last, _LAST, given, prepare=False)
+    return {row.entry_id: row for row in found}
 
 
 def find(stage: Stage, content: Content, before: Last | None) -> Finding:

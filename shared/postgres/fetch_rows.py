@@ -19,10 +19,11 @@ def fetch_all(
     values: Mapping[str, Any] | None = None,
     *,
     binary: bool = False,
+    prepare: bool | None = None,
 ) -> list[Row]:
     """Return every row of a statement."""
     with conn.cursor(row_factory=class_row(kind), binary=binary) as cur:
-        return cur.execute(statement, values).fetchall()
+        return cur.execute(statement, values, prepare=prepare).fetchall()
 
 
 def fetch_one(

@@ -11,7 +11,6 @@ from uuid import UUID
 from pgvector import HalfVector
 from psycopg import Connection, sql
 from psycopg.errors import QueryCanceled
-from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -19,6 +18,7 @@ from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors.exact_or_index import EXACT_ROWS, Sizes
 from shared.entries.reading.filter_sql import ANYTHING, narrowed_by, narrows
 from shared.log import get_logger
+from shared.postgres.fetch_rows import fetch_all
 
 # With 100 the index found .96 of the nearest ten among a hundred thousand similar
 # notes, and .2 for one question; with 200 .996 and .8, in a millisecond more.
@@ -34,10 +34,6 @@ Bound = Callable[[float], bool]
 log = get_logger()
 
 
-def _always(_: float) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class How:
     """The options of a search for the nearest, beside the table and the vector."""
@@ -45,7 +41,7 @@ class How:
     sizes: Sizes | None = None
     # The way is that of a search for so many, whatever the limit.
     chosen_for: int | None = None
-    bound: Bound = _always
+    bound: Bound = lambda _: True
     # Called where others may be as near that were not reached.
     falls_short: Callable[[], None] = lambda: None
 
@@ -305,11 +301,10 @@ def _page(
     order: LiteralString,
     row: type[_Row],
 ) -> list[_Row]:
-    with conn.cursor(row_factory=class_row(row)) as cursor:
-        # Planned with the values at hand: a generic plan cannot know that the page is
-        # short, and reads the whole table.
-        statement = nearest_statement(table, params, order)
-        return cursor.execute(statement, params, prepare=False).fetchall()
+    # Planned with the values at hand: a generic plan cannot know that the page is
+    # short, and reads the whole table.
+    statement = nearest_statement(table, params, order)
+    return fetch_all(conn, row, statement, params, prepare=False)
 
 
 def _nearest_of_few(
@@ -317,9 +312,8 @@ def _nearest_of_few(
 ) -> list[Near]:
     """Return a full page, if it is surely the nearest; none where it may not be."""
     ahead = {**params, "ahead": _AHEAD * params["page"]}
-    with conn.cursor(row_factory=class_row(_NearOfFew)) as cursor:
-        statement = sql.SQL(_NEAREST_OF_FEW).format(table=sql.Identifier(table))
-        rows = cursor.execute(statement, ahead, prepare=False).fetchall()
+    statement = sql.SQL(_NEAREST_OF_FEW).format(table=sql.Identifier(table))
+    rows = fetch_all(conn, _NearOfFew, statement, ahead, prepare=False)
     # Beyond the last vector that was read, visible ones may have been left out.
     if len(rows) < params["page"] or rows[-1].cosine <= rows[0].farthest:
         return []

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import LiteralString
 
 from psycopg import Connection, sql
-from psycopg.rows import class_row
 
 from shared.embedding.models.model_names import SIMILARITY_FLOORS
 from shared.errors import ConfigurationError
@@ -93,8 +92,8 @@ _CREATE_TENANT: LiteralString = """
 
 def find_model(conn: Connection, model: str) -> EmbeddingModel | None:
     """Return a model's row, None if nothing was ever stored for it."""
-    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
-        return cursor.execute(_REGISTERED, {"model": model}, prepare=True).fetchone()
+    found = fetch_all(conn, EmbeddingModel, _REGISTERED, {"model": model}, prepare=True)
+    return found[0] if found else None
 
 
 def list_active_models(conn: Connection) -> list[EmbeddingModel]:
