@@ -52,10 +52,10 @@ def _chore(kind: str) -> Callable[[Prepare], Callable[..., None]]:
     """Make a function that prepares the steps of a chore the body of its task."""
 
     def keep(prepare: Prepare) -> Callable[..., None]:
-        @functools.wraps(prepare)
         def carry_out(ctx: Context, maintenance_id: UUID | None = None) -> None:
             _carry_out(ctx, kind, maintenance_id, prepare)
 
+        carry_out.__name__, carry_out.__doc__ = prepare.__name__, prepare.__doc__
         return task(task_names.chore_task(kind))(carry_out)
 
     return keep

@@ -318,7 +318,8 @@ def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(
     chore = chore_records.Chore(
         uuid7(), chore_records.RENEW_TEXTS, uuid7(), None, 0, None, 0
     )
-    cursor = inspect.unwrap(chores.renew_texts)(ctx, chore)(committing).cursor
+    prepare = inspect.getclosurevars(chores.renew_texts).nonlocals["prepare"]
+    cursor = prepare(ctx, chore)(committing).cursor
     assert cursor is not None
     assert "embedded_to" in cursor
 
