@@ -13,10 +13,11 @@ import threading
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import LiteralString, Protocol
+from typing import LiteralString
 
 from psycopg import Connection
 
+from shared.text.analysis.analyser import Analysis
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -119,20 +120,11 @@ def language_of(language: str) -> str:
     return language if language in STEMMED_LANGUAGES else UNSTEMMED
 
 
-class Read(Protocol):
-    """The words of a text with their stems, and its names."""
-
-    @property
-    def words(self) -> Mapping[str, str]:
-        """The words as they are written, folded, each with its stem."""
-
-    @property
-    def idents(self) -> Iterable[str]:
-        """The names, in every spelling, and their parts."""
-
-
 def learn(
-    conn: Connection, tenant: str, texts: Iterable[tuple[str, Read]], known: SeenWords
+    conn: Connection,
+    tenant: str,
+    texts: Iterable[tuple[str, Analysis]],
+    known: SeenWords,
 ) -> Learnt:
     """Add the words of these texts, by language, and their names to the vocabulary.
 

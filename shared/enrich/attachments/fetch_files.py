@@ -5,10 +5,10 @@ from __future__ import annotations
 import mimetypes
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from psycopg import Connection
 
@@ -47,13 +47,9 @@ _OF_THE_SOURCE = frozenset(
 _OF_ONE_FILE = frozenset({"half_body", "empty_reply"})
 
 
-class Fetch(Protocol):
-    """Opens a file at its source, or raises what `shared.http.paced_client` raises."""
-
-    def __call__(
-        self, ref: AttachmentRef, max_bytes: int
-    ) -> AbstractContextManager[Iterator[bytes]]:
-        """Open the bytes of an attachment, piece by piece."""
+# Opens a file at its source, given how many bytes it may have, piece by piece; raises
+# what `shared.http.paced_client` raises.
+Fetch = Callable[[AttachmentRef, int], AbstractContextManager[Iterator[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
