@@ -56,7 +56,7 @@ TWO_CALLS_AND_ONE = (
 
 
 @pytest.mark.requirement("S0-63", "S0-74", "S4-59")
-def test_an_agent_is_watched_turn_by_turn(world: World, tmp_path: Path) -> None:
+def test_an_agent_is_watched_turn_by_turn(world: World, tmp_path: Path):
     world.server.replies = [by_turn(*TWO_CALLS_AND_ONE)]
     with flower_of(world.system) as flower:
         job_id = world.submit(mode="agent")
@@ -118,7 +118,7 @@ def test_an_agent_is_watched_turn_by_turn(world: World, tmp_path: Path) -> None:
     assert "scores" in asked.stdout.splitlines()
 
 
-def test_a_cancelled_agent_calls_nothing_any_more(world: World) -> None:
+def test_a_cancelled_agent_calls_nothing_any_more(world: World):
     world.server.hung_up.clear()
     world.server.asked.clear()
     first, *_ = TWO_CALLS_AND_ONE
@@ -149,7 +149,7 @@ def test_a_cancelled_agent_calls_nothing_any_more(world: World) -> None:
 
 
 @pytest.mark.requirement("C33", "S3-59")
-def test_ten_questions_of_several_parts_at_once_all_end(world: World) -> None:
+def test_ten_questions_of_several_parts_at_once_all_end(world: World):
     query = "gate valve and compressed air"
     ready = threading.Barrier(AT_ONCE + 1)
 
@@ -174,9 +174,7 @@ def test_ten_questions_of_several_parts_at_once_all_end(world: World) -> None:
 
 
 @pytest.mark.requirement("C34", "S3-32")
-def test_a_module_that_is_late_costs_each_mode_what_it_would_have_found(
-    world: World,
-) -> None:
+def test_a_module_that_is_late_costs_each_mode_what_it_would_have_found(world: World):
     query = "gate valve and compressed air"
     headers = {"X-Logchord-Fault": "branch=semantic;delay_ms=60000"}
     world.server.replies = [by_turn(TWO_CALLS_AND_ONE[0], says(f"{ANSWER} [1.1]."))]

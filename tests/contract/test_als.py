@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -50,7 +49,7 @@ def read(args: dict[str, Any] | None = None, **changes: Any) -> Any:
     return Poller(given, args=args or {}).open().adapter.parse(item)
 
 
-def test_a_record_is_read_as_its_logbook_means_it() -> None:
+def test_a_record_is_read_as_its_logbook_means_it():
     entry = read()
     assert entry.entry_time == datetime(2024, 6, 10, 6, 33, 54, tzinfo=UTC)
     assert entry.authors == ("rpatel",)
@@ -62,7 +61,7 @@ def test_a_record_is_read_as_its_logbook_means_it() -> None:
     )
 
 
-def test_zero_is_no_tag_and_no_parent_and_a_summary_is_of_its_kind() -> None:
+def test_zero_is_no_tag_and_no_parent_and_a_summary_is_of_its_kind():
     entry = read(tag="1184", linkedto="0", level="shift_summary", author=None)
     assert entry.metadata == {"loto_tag": "1184"}
     assert (entry.reply_to, entry.kind) == (None, "shift_summary")
@@ -83,9 +82,7 @@ def test_zero_is_no_tag_and_no_parent_and_a_summary_is_of_its_kind() -> None:
         (r"Saved to Z:\\ops\\new.vi, C:\temp", r"Saved to Z:\ops\new.vi, C:\temp"),
     ],
 )
-def test_a_text_is_as_it_was_written_before_the_logbook_escaped_it(
-    details: str, said: str
-) -> None:
+def test_a_text_is_as_it_was_written_before_the_logbook_escaped_it(details, said):
     entry = read(details=details)
     assert plain_text.to_plain(entry.text, entry.text_format).startswith(said)
     # Whoever says how texts are marked up has them as they come.
@@ -102,18 +99,18 @@ def test_a_text_is_as_it_was_written_before_the_logbook_escaped_it(
         ("R&D: x<y", "R&D: x<y"),
     ],
 )
-def test_a_title_is_as_it_was_written(subject: str, said: str) -> None:
+def test_a_title_is_as_it_was_written(subject, said):
     assert read(subject=subject).title == said
 
 
 @pytest.mark.parametrize("stamp", ["soon", None, {}, True, "99999999999999"])
-def test_a_bad_time_costs_its_entry_and_is_never_now(stamp: object) -> None:
+def test_a_bad_time_costs_its_entry_and_is_never_now(stamp):
     with pytest.raises(MalformedEntryError) as caught:
         read(timestamp=stamp)
     assert str(caught.value.reason).startswith("time_")
 
 
-def test_windows_share_their_edges_and_nothing_is_lost_between(stub: AlsStub) -> None:
+def test_windows_share_their_edges_and_nothing_is_lost_between(stub):
     for number in range(1, 30):
         stub.add(StubEntry(number, START + timedelta(days=number)))
     found = polled(stub, args={"chunk_days": 7}, page_size=3)
@@ -126,9 +123,7 @@ def test_windows_share_their_edges_and_nothing_is_lost_between(stub: AlsStub) ->
     assert found.ids() == ["31"]
 
 
-def test_an_empty_page_is_nothing_and_any_other_page_is_a_failure(
-    stub: AlsStub,
-) -> None:
+def test_an_empty_page_is_nothing_and_any_other_page_is_a_failure(stub):
     found = polled(stub)
     assert found.ids() == []
     cursor = found.cursor
@@ -145,7 +140,7 @@ def test_an_empty_page_is_nothing_and_any_other_page_is_a_failure(
     assert found.ids() == ["1"]
 
 
-def test_a_failed_window_ends_the_run_before_it(stub: AlsStub) -> None:
+def test_a_failed_window_ends_the_run_before_it(stub):
     for number in (10, 100):
         stub.add(StubEntry(number, START + timedelta(days=number)))
     day = int((START + timedelta(days=60)).timestamp())
@@ -160,7 +155,7 @@ def test_a_failed_window_ends_the_run_before_it(stub: AlsStub) -> None:
     assert "100" in found.ids()
 
 
-def test_a_window_that_takes_too_long_is_halved(stub: AlsStub) -> None:
+def test_a_window_that_takes_too_long_is_halved(stub):
     for number in range(1, 9):
         stub.add(StubEntry(number, START + timedelta(days=number)))
     stub.most = 3
@@ -173,7 +168,7 @@ def test_a_window_that_takes_too_long_is_halved(stub: AlsStub) -> None:
     assert spans[0] > max(spans[1:])
 
 
-def test_a_window_is_stayed_within_and_gone_on_with(stub: AlsStub) -> None:
+def test_a_window_is_stayed_within_and_gone_on_with(stub):
     for number in range(1, 9):
         stub.add(StubEntry(number, START + timedelta(days=number)))
     found = polled(stub, args={"chunk_days": 2})
@@ -182,7 +177,7 @@ def test_a_window_is_stayed_within_and_gone_on_with(stub: AlsStub) -> None:
     assert found.ids(window=asked) == ["4", "5", "6"]
 
 
-def test_a_file_of_the_same_records_is_read_alike(tmp_path: Path) -> None:
+def test_a_file_of_the_same_records_is_read_alike(tmp_path):
     path = tmp_path / "elog.jsonl"
     path.write_text(json.dumps(RECORD) + "\n{spoilt\n")
     found = Poller({"adapter": "als_logbook", "path": str(path)})
@@ -193,7 +188,7 @@ def test_a_file_of_the_same_records_is_read_alike(tmp_path: Path) -> None:
     assert not found.open().capabilities.windows
 
 
-def test_a_line_that_is_too_long_says_so(tmp_path: Path) -> None:
+def test_a_line_that_is_too_long_says_so(tmp_path):
     path = tmp_path / "elog.jsonl"
     path.write_bytes(b'{"id": "1", "details": "' + b"x" * 4_300_000 + b'"}\n')
     for adapter in ("als_logbook", "jlab_logbook"):
@@ -203,9 +198,7 @@ def test_a_line_that_is_too_long_says_so(tmp_path: Path) -> None:
         assert (refused.reason, "bytes" in refused.message) == ("too_large", True)
 
 
-def test_an_unknown_cursor_goes_back_to_where_reconciling_begins(
-    stub: AlsStub,
-) -> None:
+def test_an_unknown_cursor_goes_back_to_where_reconciling_begins(stub):
     now = datetime.now(UTC)
     stub.add(StubEntry(1, now - timedelta(days=100)))
     stub.add(StubEntry(2, now - timedelta(days=10)))

@@ -59,9 +59,7 @@ def of_file(kind: str, folder: Path, **settings: Any) -> Poller:
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_a_changed_map_has_an_unchanged_file_read_again_and_once(
-    kind: str, tmp_path: Path
-):
+def test_a_changed_map_has_an_unchanged_file_read_again_and_once(kind, tmp_path):
     found = of_file(kind, tmp_path)
     assert found.ids() == IDS
     assert found.ids() == []
@@ -106,7 +104,7 @@ def test_what_is_not_of_the_reading_leaves_alone_by_what_something_was_read():
 
 @pytest.mark.parametrize("kind", FILES)
 def test_a_map_that_is_changed_in_the_middle_of_a_file_counts_for_all_of_it(
-    kind: str, tmp_path: Path
+    kind, tmp_path
 ):
     found = of_file(kind, tmp_path, page_size=2)
     assert found.ids(pages=2) == IDS[:4]
@@ -118,9 +116,7 @@ def test_a_map_that_is_changed_in_the_middle_of_a_file_counts_for_all_of_it(
     assert found.ids() == []
 
 
-def test_files_that_were_read_before_the_map_was_changed_are_read_again(
-    tmp_path: Path,
-):
+def test_files_that_were_read_before_the_map_was_changed_are_read_again(tmp_path):
     for number in range(3):
         data = FILES["jsonl"][1].replace(b'"id": "', b'"id": "%d-' % number)
         (tmp_path / f"{number}.jsonl.gz").write_bytes(gzip.compress(data))
@@ -168,7 +164,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
         yield Served(stub, settings)
 
 
-def test_an_unchanged_answer_is_asked_for_whole_again_and_once(served: Served):
+def test_an_unchanged_answer_is_asked_for_whole_again_and_once(served):
     found, stub = served.found, served.stub
     first = found.ids()
     assert len(first) == 5
@@ -198,7 +194,7 @@ def test_every_setting_of_pace_is_a_setting_and_changes_nothing_that_is_read():
 
 
 def test_a_higher_limit_has_a_source_read_anew_only_where_one_refused_something(
-    tmp_path: Path,
+    tmp_path,
 ):
     found = of_file("jsonl", tmp_path)
     assert found.ids() == IDS

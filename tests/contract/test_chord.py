@@ -35,9 +35,7 @@ def make_pinned(make_system: Factory, tmp_path: Path) -> Callable[[], System]:
 
 
 @pytest.mark.requirement("P8")
-def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(
-    make_pinned: Callable[[], System],
-) -> None:
+def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(make_pinned):
     system = make_pinned()
     system.start("api", "search", "enhance")
     system.wait_ready("search", "enhance")
@@ -84,9 +82,7 @@ def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(
 
 
 @pytest.mark.requirement("U15")
-def test_a_submitted_one_shows_its_branches_and_its_body_in_flower(
-    make_pinned: Callable[[], System],
-) -> None:
+def test_a_submitted_one_shows_its_branches_and_its_body_in_flower(make_pinned):
     system = make_pinned()
     system.start("api", "search", "answer")
     system.wait_ready("search", "answer")
@@ -102,9 +98,7 @@ def test_a_submitted_one_shows_its_branches_and_its_body_in_flower(
 
 
 @pytest.mark.requirement("U15", "C41")
-def test_an_answer_worded_by_a_model_shows_its_chord_in_flower(
-    make_system: Factory,
-) -> None:
+def test_an_answer_worded_by_a_model_shows_its_chord_in_flower(make_system):
     with model_world(make_system) as world, flower_of(world.system) as flower:
         job = world.run()
         tasks = wait_for_tasks(flower, str(job["job_id"]), 3)

@@ -25,9 +25,7 @@ def marked(row: Row) -> Any:
 
 
 @pytest.mark.parametrize("row", [marked(row) for row in corpus.ENTRIES])
-def test_a_row_of_the_corpus_gets_its_verdict_twice_and_half_of_nothing(
-    caller: httpx2.Client, row: Row
-):
+def test_a_row_of_the_corpus_gets_its_verdict_twice_and_half_of_nothing(caller, row):
     first = caller.post("/v1/entries", content=row.body, headers=JSON)
     again = caller.post("/v1/entries", content=row.body, headers=JSON)
 
@@ -45,7 +43,7 @@ def test_a_row_of_the_corpus_gets_its_verdict_twice_and_half_of_nothing(
 
 
 @pytest.mark.requirement("B9")
-def test_twins_of_an_identity_are_different_entries(caller: httpx2.Client):
+def test_twins_of_an_identity_are_different_entries(caller):
     names = [corpus.NFC, corpus.NFD, "twin", "TWIN", "twin "]
 
     ids = {
@@ -63,7 +61,7 @@ def test_twins_of_an_identity_are_different_entries(caller: httpx2.Client):
 
 @pytest.mark.requirement("B10")
 @pytest.mark.parametrize("sent", corpus.MOMENTS)
-def test_a_time_comes_back_as_the_moment_it_named(caller: httpx2.Client, sent: str):
+def test_a_time_comes_back_as_the_moment_it_named(caller, sent):
     answer = caller.post("/v1/entries", json={"text": "x", "entry_time": sent})
 
     expected = corpus.MOMENTS[sent]
@@ -75,7 +73,7 @@ def test_a_time_comes_back_as_the_moment_it_named(caller: httpx2.Client, sent: s
 
 
 @pytest.mark.requirement("B10")
-def test_extreme_times_sort_as_they_should(caller: httpx2.Client):
+def test_extreme_times_sort_as_they_should(caller):
     sent = [time for time, kept in corpus.MOMENTS.items() if kept]
     for time in sent:
         caller.post("/v1/entries", json={"text": "x", "entry_time": time})
@@ -113,9 +111,7 @@ def test_extreme_times_sort_as_they_should(caller: httpx2.Client):
         ("/v1/search/jobs/a%00b", "nul_character"),
     ],
 )
-def test_an_address_passes_the_same_door(
-    caller: httpx2.Client, address: str, code: str
-):
+def test_an_address_passes_the_same_door(caller, address, code):
     answer = caller.get(address)
 
     assert answer.json()["error"]["code"] == code
@@ -134,7 +130,7 @@ def client(running: System) -> Iterator[httpx2.Client]:
 
 
 @pytest.mark.requirement("B11")
-def test_an_odd_text_is_kept_as_it_is_flagged_and_found(client: httpx2.Client):
+def test_an_odd_text_is_kept_as_it_is_flagged_and_found(client):
     entries = [
         {"external_id": name, "title": f"odd{number}", "text": text}
         for number, (name, (text, _, _)) in enumerate(corpus.ODD_TEXTS.items())
@@ -161,7 +157,7 @@ def test_an_odd_text_is_kept_as_it_is_flagged_and_found(client: httpx2.Client):
 @pytest.mark.requirement("B16", "P9")
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 @pytest.mark.parametrize("name", corpus.QUERIES)
-def test_a_search_survives_any_text(client: httpx2.Client, name: str, mode: str):
+def test_a_search_survives_any_text(client, name, mode):
     text, code = corpus.QUERIES[name]
 
     answer = client.post(
@@ -215,9 +211,7 @@ def test_a_search_survives_any_text(client: httpx2.Client, name: str, mode: str)
         ({"facets": ["tenant"]}, "unknown_filter"),
     ],
 )
-def test_a_search_field_out_of_its_range_is_refused_by_name(
-    client: httpx2.Client, fields: dict[str, object], code: str
-):
+def test_a_search_field_out_of_its_range_is_refused_by_name(client, fields, code):
     body = json.dumps({"query": "pump", **fields})
 
     answer = client.post("/v1/search/query", content=body, headers=JSON)
@@ -234,9 +228,7 @@ def test_a_search_field_out_of_its_range_is_refused_by_name(
         *("/v1/changes", "/v1/capabilities", "/v1/status"),
     ],
 )
-def test_no_parameter_names_another_facility(
-    client: httpx2.Client, path: str, name: str
-):
+def test_no_parameter_names_another_facility(client, path, name):
     answer = client.get(path, params={name: "elsewhere"})
 
     assert answer.status_code == 422, answer.text
@@ -245,7 +237,7 @@ def test_no_parameter_names_another_facility(
 
 @pytest.mark.requirement("B16")
 @pytest.mark.parametrize("count", [300, 1100, 3000])
-def test_limits_of_the_search_engine_never_show(client: httpx2.Client, count: int):
+def test_limits_of_the_search_engine_never_show(client, count):
     words = " ".join(f"w{number}" for number in range(count))[:9900]
 
     answer = client.post("/v1/search/query", json={"query": words, "mode": "keyword"})
@@ -255,7 +247,7 @@ def test_limits_of_the_search_engine_never_show(client: httpx2.Client, count: in
 
 
 @pytest.mark.requirement("S4-17")
-def test_an_entry_of_each_domain_is_found_by_its_kind(client: httpx2.Client):
+def test_an_entry_of_each_domain_is_found_by_its_kind(client):
     entries = [
         {"external_id": f"domain {kind}", "kind": kind, "text": "Domainfixture"}
         for kind in KINDS

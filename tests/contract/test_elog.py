@@ -58,7 +58,7 @@ def elog(request: pytest.FixtureRequest) -> Iterator[Elog]:
         yield made
 
 
-def test_the_listing_shows_what_is_new_edited_and_gone(elog: Elog) -> None:
+def test_the_listing_shows_what_is_new_edited_and_gone(elog: Elog):
     adapter = elog.adapter()
     for number in range(1, 6):
         elog.stub.add(message(number, number * DAY))
@@ -74,7 +74,7 @@ def test_the_listing_shows_what_is_new_edited_and_gone(elog: Elog) -> None:
     assert changed == {"Operations/2"}
 
 
-def test_a_pass_cut_off_after_any_page_goes_on_where_it_was(elog: Elog) -> None:
+def test_a_pass_cut_off_after_any_page_goes_on_where_it_was(elog: Elog):
     for number in range(1, 31):
         elog.stub.add(message(number, -number // 3 * timedelta(hours=9)))
     for number in range(1, 8):
@@ -91,9 +91,7 @@ def test_a_pass_cut_off_after_any_page_goes_on_where_it_was(elog: Elog) -> None:
     assert len(set(found)) == 37
 
 
-def test_a_window_holds_what_was_written_within_it_and_nothing_else(
-    elog: Elog,
-) -> None:
+def test_a_window_holds_what_was_written_within_it_and_nothing_else(elog: Elog):
     for number in range(1, 11):
         elog.stub.add(message(number, number * timedelta(hours=6)))
     window = Window(NOON + timedelta(hours=12), NOON + timedelta(hours=36))
@@ -101,7 +99,7 @@ def test_a_window_holds_what_was_written_within_it_and_nothing_else(
     assert elogs.ids(pages) == [f"Operations/{number}" for number in (5, 4, 3, 2)]
 
 
-def test_files_and_server_say_the_same_of_a_message() -> None:
+def test_files_and_server_say_the_same_of_a_message():
     made = message(1, text="Überdruck\n\nlast", tags=("Vacuum", "Fault"))
     told = []
     for kind in (_of_files, _of_a_server):

@@ -47,9 +47,7 @@ def _aged(stub: ElogFolderStub) -> None:
         os.utime(path, (past, past))
 
 
-def test_an_edit_of_equal_length_within_one_tick_is_seen(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_an_edit_of_equal_length_within_one_tick_is_seen(stub, io):
     adapter = over_files(stub, io)
     stub.add(message(1, text="aaaa"))
     path = stub.path_of("Operations/1")
@@ -60,9 +58,7 @@ def test_an_edit_of_equal_length_within_one_tick_is_seen(
     assert listed(adapter) != before
 
 
-def test_files_that_have_not_changed_are_not_opened_again(
-    stub: ElogFolderStub, io: PlainIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_have_not_changed_are_not_opened_again(stub, io, monkeypatch):
     for number in range(1, 11):
         stub.add(message(number, number * DAY))
     _aged(stub)
@@ -82,9 +78,7 @@ def test_files_that_have_not_changed_are_not_opened_again(
     assert set(opened) == {"Operations/2024/240614a.log"}
 
 
-def test_a_file_that_is_being_rewritten_deletes_nothing(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_a_file_that_is_being_rewritten_deletes_nothing(stub, io):
     adapter = over_files(stub, io)
     for number in range(1, 6):
         stub.add(message(number, number * timedelta(minutes=1)))
@@ -99,9 +93,7 @@ def test_a_file_that_is_being_rewritten_deletes_nothing(
     assert adapter.fetch("Operations/4") is not None
 
 
-def test_a_rewrite_that_ends_while_it_is_read_costs_no_more_than_a_moment(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_a_rewrite_that_ends_while_it_is_read_costs_no_more_than_a_moment(stub, io):
     adapter = over_files(stub, io)
     for number in range(1, 6):
         stub.add(message(number))
@@ -113,9 +105,7 @@ def test_a_rewrite_that_ends_while_it_is_read_costs_no_more_than_a_moment(
     timer.join()
 
 
-def test_a_file_left_damaged_costs_its_last_message_alone(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_a_file_left_damaged_costs_its_last_message_alone(stub, io):
     adapter = over_files(stub, io)
     for number in range(1, 4):
         stub.add(message(number))
@@ -125,9 +115,7 @@ def test_a_file_left_damaged_costs_its_last_message_alone(
     assert len(ids(list(adapter.pages(None)))) == 3
 
 
-def test_a_message_whose_date_is_edited_is_found_in_its_new_file(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_a_message_whose_date_is_edited_is_found_in_its_new_file(stub, io):
     adapter = over_files(stub, io)
     stub.add(message(1))
     stub.add(message(2))
@@ -136,7 +124,7 @@ def test_a_message_whose_date_is_edited_is_found_in_its_new_file(
     assert fetched(adapter, "Operations/1").entry_time == NOON - 40 * DAY
 
 
-def test_a_message_in_no_file_is_gone(stub: ElogFolderStub, io: PlainIO) -> None:
+def test_a_message_in_no_file_is_gone(stub, io):
     adapter = over_files(stub, io)
     stub.add(message(1))
     stub.add(message(2))
@@ -146,9 +134,7 @@ def test_a_message_in_no_file_is_gone(stub: ElogFolderStub, io: PlainIO) -> None
     assert adapter.fetch("Operations/x") is None
 
 
-def test_history_comes_newest_first_across_files_and_logbooks(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_history_comes_newest_first_across_files_and_logbooks(stub, io):
     for number in range(1, 31):
         stub.add(message(number, -number * timedelta(hours=7)))
     pages = list(over_files(stub, io, page_size=4).pages(None))
@@ -156,9 +142,7 @@ def test_history_comes_newest_first_across_files_and_logbooks(
     assert {len(page.items) for page in pages[:-1]} == {4}
 
 
-def test_a_poll_while_history_is_loaded_reads_the_files_that_were_written(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_a_poll_while_history_is_loaded_reads_the_files_that_were_written(stub, io):
     adapter = over_files(stub, io)
     stub.add(message(1))
     stub.add(message(2, -30 * DAY))
@@ -169,9 +153,7 @@ def test_a_poll_while_history_is_loaded_reads_the_files_that_were_written(
     assert ids(list(adapter.pages(cursor))) == ["Operations/3", "Operations/2"]
 
 
-def test_pages_and_listing_give_a_message_one_stamp(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_pages_and_listing_give_a_message_one_stamp(stub, io):
     adapter = over_files(stub, io)
     stub.add(message(1, text="Line\n\n$@MID@$: 7\nquoted\n"))
     stub.add(message(2, reply_to=1))
@@ -179,9 +161,7 @@ def test_pages_and_listing_give_a_message_one_stamp(
     assert {item.external_id: item.stamp for item in items} == listed(adapter)
 
 
-def test_a_file_beside_a_message_is_read_from_its_own_logbook(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_a_file_beside_a_message_is_read_from_its_own_logbook(stub, io):
     for book in ("Operations", "Other"):
         files = (StubFile("pump [7].txt", book.encode()),)
         stub.add(message(1, logbook=book, files=files))
@@ -192,9 +172,7 @@ def test_a_file_beside_a_message_is_read_from_its_own_logbook(
         assert b"".join(adapter.fetch_attachment(refs[0])) == book.encode()
 
 
-def test_the_configuration_gives_folders_their_names_and_tells_who_logs_in(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_the_configuration_gives_folders_their_names_and_tells_who_logs_in(stub, io):
     stub.add(message(1, logbook="ops"))
     (stub.folder / "elogd.cfg").write_text(
         "[global]\nport = 8080\ncharset = UTF-8\n\n"
@@ -238,8 +216,8 @@ _GUARDED = "Password file = users\n"
     ],
 )
 def test_what_is_not_known_to_be_open_is_hidden_and_said_so(
-    stub: ElogFolderStub, io: PlainIO, name: str | None, text: str, hidden: set[str]
-) -> None:
+    stub, io, name, text, hidden
+):
     for book in ("Operations", "RF"):
         stub.add(message(1, logbook=book))
     if name is not None:
@@ -255,9 +233,7 @@ def test_what_is_not_known_to_be_open_is_hidden_and_said_so(
     assert everybody.check().problems == ()
 
 
-def test_a_logbook_is_listed_otherwise_once_it_is_known_to_be_open(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_a_logbook_is_listed_otherwise_once_it_is_known_to_be_open(stub, io):
     stub.add(message(1))
     before = listed(over_files(stub, io))
     (stub.folder / "elogd.cfg").write_text("[global]\n[Operations]\n")
@@ -268,9 +244,7 @@ def _readers(adapter: ElogFiles, book: str) -> tuple[str, ...] | None:
     return fetched(adapter, f"{book}/1").readers
 
 
-def test_an_older_flat_logbook_is_read_and_other_files_are_not(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_an_older_flat_logbook_is_read_and_other_files_are_not(stub, io):
     stub.add(message(1))
     path = stub.path_of("Operations/1")
     path.rename(path.parent.parent / path.name)
@@ -279,9 +253,7 @@ def test_an_older_flat_logbook_is_read_and_other_files_are_not(
     assert set(listed(over_files(stub, io))) == {"Operations/1"}
 
 
-def test_an_elog_is_recognised_by_the_first_line_of_a_file(
-    stub: ElogFolderStub, io: PlainIO
-) -> None:
+def test_an_elog_is_recognised_by_the_first_line_of_a_file(stub, io):
     path = str(stub.folder)
     assert ElogFiles.recognise(path, io) is None
     stub.add(message(1))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
-from shared.adapter_contract.contract import Cursor, RawItem, Window
+from shared.adapter_contract.contract import RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError
 from tests.contract.elogs import (
     DAY,
@@ -43,9 +42,7 @@ def _bulk(adapter: ElogHTTP, external_id: str) -> RawItem:
     return next(item for item in items if item.external_id == external_id)
 
 
-def test_a_reply_changes_the_listed_hash_of_its_parent_and_not_its_entry(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_a_reply_changes_the_listed_hash_of_its_parent_and_not_its_entry(stub, io):
     adapter = over_server(stub, io)
     stub.add(message(1))
     before = fetched(adapter, "Operations/1")
@@ -56,9 +53,7 @@ def test_a_reply_changes_the_listed_hash_of_its_parent_and_not_its_entry(
     assert fetched(adapter, "Operations/2").reply_to == "Operations/1"
 
 
-def test_a_deleted_message_takes_its_replies_along(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_a_deleted_message_takes_its_replies_along(stub, io):
     adapter = over_server(stub, io)
     for number, parent in ((1, None), (2, 1), (3, 2), (4, None)):
         stub.add(message(number, reply_to=parent))
@@ -67,17 +62,13 @@ def test_a_deleted_message_takes_its_replies_along(
 
 
 @pytest.mark.parametrize("how", ["hangs_up", "is_old", "says_missing_in_html"], ids=str)
-def test_a_message_that_is_gone_is_none(
-    stub: ElogServerStub, io: PlainIO, how: str
-) -> None:
+def test_a_message_that_is_gone_is_none(stub, io, how):
     setattr(stub, how, True)
     stub.add(message(1))
     assert over_server(stub, io).fetch("Operations/77") is None
 
 
-def test_a_message_that_is_listed_and_not_to_be_had_is_not_gone(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_a_message_that_is_listed_and_not_to_be_had_is_not_gone(stub, io):
     stub.add(message(1))
     stub.never_answers = {1}
     with pytest.raises(IngestionError) as caught:
@@ -85,16 +76,12 @@ def test_a_message_that_is_listed_and_not_to_be_had_is_not_gone(
     assert caught.value.reason == "unexpected_shape"
 
 
-def test_an_empty_logbook_is_one_without_messages(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_an_empty_logbook_is_one_without_messages(stub, io):
     report = over_server(stub, io).check()
     assert (report.entries, report.newest) == (0, None)
 
 
-def test_a_number_that_is_given_out_again_is_another_message(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_a_number_that_is_given_out_again_is_another_message(stub, io):
     adapter = over_server(stub, io)
     stub.add(message(1, text="First"))
     stamp = next(iter(adapter.list_ids(None))).stamp
@@ -104,9 +91,7 @@ def test_a_number_that_is_given_out_again_is_another_message(
     assert fetched(adapter, "Operations/1").text == "Second"
 
 
-def test_two_logbooks_share_their_numbers_and_not_their_messages(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_two_logbooks_share_their_numbers_and_not_their_messages(stub, io):
     stub.add(message(1, text="Ours", logbook="Operations"))
     stub.add(message(1, text="Theirs", logbook="Night shift"))
     adapter = over_server(stub, io)
@@ -117,9 +102,7 @@ def test_two_logbooks_share_their_numbers_and_not_their_messages(
     assert (entry.text, entry.logbooks) == ("Theirs", ("Night shift",))
 
 
-def test_bulk_and_download_say_the_same_and_bulk_knows_the_listed_hash(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_bulk_and_download_say_the_same_and_bulk_knows_the_listed_hash(stub, io):
     adapter = over_server(stub, io)
     text = "Line one\n\n$@MID@$ is how a message begins: $@MID@$: 7\nlast\n"
     stub.add(message(1, text=text, metadata={"Station": "Vacuum | Injection"}))
@@ -133,9 +116,7 @@ def test_bulk_and_download_say_the_same_and_bulk_knows_the_listed_hash(
     assert item.stamp == stamps["Operations/1"]
 
 
-def test_no_draft_is_among_the_messages_of_a_bulk_answer(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_no_draft_is_among_the_messages_of_a_bulk_answer(stub, io):
     adapter = over_server(stub, io)
     stub.add(message(1))
     stub.add(message(2, draft=True))
@@ -146,9 +127,7 @@ def test_no_draft_is_among_the_messages_of_a_bulk_answer(
     assert adapter.parse(_bulk(adapter, "Operations/2")).title == "Title"
 
 
-def test_what_a_bulk_answer_lacks_of_a_message_is_downloaded_and_nothing_else(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_what_a_bulk_answer_lacks_of_a_message_is_downloaded_and_nothing_else(stub, io):
     adapter = over_server(stub, io, page_size=2)
     for number in range(1, 6):
         told = {"Old": "kept"} if number == 3 else {}
@@ -164,9 +143,7 @@ def test_what_a_bulk_answer_lacks_of_a_message_is_downloaded_and_nothing_else(
     assert {item.external_id: item.stamp for item in items} == listed(adapter)
 
 
-def test_many_that_are_to_be_downloaded_come_in_small_pages(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_many_that_are_to_be_downloaded_come_in_small_pages(stub, io):
     for number in range(1, 51):
         stub.add(message(number, metadata={"Old": "kept"}))
     stub.unconfigured = frozenset({"Old"})
@@ -175,9 +152,7 @@ def test_many_that_are_to_be_downloaded_come_in_small_pages(
     assert len(set(ids(pages))) == 50
 
 
-def test_history_comes_newest_first_in_stretches_that_fit(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_history_comes_newest_first_in_stretches_that_fit(stub, io):
     for number in range(1, 61):
         stub.add(message(number, -number * 20 * DAY))
     pages = list(over_server(stub, io, page_size=7).pages(None))
@@ -188,9 +163,7 @@ def test_history_comes_newest_first_in_stretches_that_fit(
     assert len(bulk) < 20
 
 
-def test_history_ends_though_nobody_says_when_it_begins(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_history_ends_though_nobody_says_when_it_begins(stub, io):
     stub.add(message(1))
     for start in (
         None,
@@ -202,9 +175,7 @@ def test_history_ends_though_nobody_says_when_it_begins(
         assert pages[-1].is_last
 
 
-def test_a_message_dated_ahead_is_read_by_a_poll_while_history_is_loaded(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_a_message_dated_ahead_is_read_by_a_poll_while_history_is_loaded(stub, io):
     adapter = over_server(stub, io)
     stub.add(StubEntry(number=1, time=io.now() + 365 * DAY))
     window = Window(io.now() - timedelta(hours=1), None)
@@ -214,9 +185,7 @@ def test_a_message_dated_ahead_is_read_by_a_poll_while_history_is_loaded(
     assert "Operations/2" in ids(list(adapter.pages(first[-1].cursor)))
 
 
-def test_a_message_without_a_readable_date_is_handed_out_and_costs_itself(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_a_message_without_a_readable_date_is_handed_out_and_costs_itself(stub, io):
     adapter = over_server(stub, io)
     for number in range(1, 4):
         stub.add(message(number))
@@ -228,9 +197,7 @@ def test_a_message_without_a_readable_date_is_handed_out_and_costs_itself(
         fetched(adapter, "Operations/2")
 
 
-def test_an_answer_too_large_is_asked_for_in_shorter_stretches(
-    stub: ElogServerStub,
-) -> None:
+def test_an_answer_too_large_is_asked_for_in_shorter_stretches(stub):
     for number in range(1, 31):
         stub.add(message(number, -number * DAY, text="x" * 2000))
     with PlainIO(max_response_bytes=20_000, max_retries=0) as io:
@@ -239,9 +206,7 @@ def test_an_answer_too_large_is_asked_for_in_shorter_stretches(
 
 
 @pytest.mark.parametrize("mode", ["login_page", "html_error"])
-def test_a_page_instead_of_a_listing_is_no_empty_logbook(
-    stub: ElogServerStub, io: PlainIO, mode: Any
-) -> None:
+def test_a_page_instead_of_a_listing_is_no_empty_logbook(stub, io, mode):
     stub.add(message(1))
     reason = "login_required" if mode == "login_page" else "unexpected_shape"
     adapter = over_server(stub, io)
@@ -257,9 +222,7 @@ def test_a_page_instead_of_a_listing_is_no_empty_logbook(
         assert caught.value.reason == reason
 
 
-def test_files_are_linked_where_the_server_serves_them(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_files_are_linked_where_the_server_serves_them(stub, io):
     stub.add(
         message(1, files=(StubFile("pump #7.png", b"png"), StubFile("a.txt", b"a")))
     )
@@ -269,9 +232,7 @@ def test_files_are_linked_where_the_server_serves_them(
 
 
 @pytest.mark.parametrize("is_old", [False, True])
-def test_the_page_of_a_file_that_is_gone_is_not_the_file(
-    stub: ElogServerStub, io: PlainIO, *, is_old: bool
-) -> None:
+def test_the_page_of_a_file_that_is_gone_is_not_the_file(stub, io, is_old):
     stub.is_old = is_old
     adapter = over_server(stub, io)
     lost = StubFile("notes.txt", b"", missing=True)
@@ -283,9 +244,7 @@ def test_the_page_of_a_file_that_is_gone_is_not_the_file(
     assert caught.value.reason == ("refused" if is_old else "gone")
 
 
-def test_the_declared_charset_does_not_spoil_what_people_have_pasted(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_the_declared_charset_does_not_spoil_what_people_have_pasted(stub, io):
     adapter = over_server(stub, io)
     stub.add(message(1, text="Überdruck, 5 µbar"))
     stub.add(message(2))
@@ -296,9 +255,7 @@ def test_the_declared_charset_does_not_spoil_what_people_have_pasted(
     assert guessed.flags == ("charset_guess",)
 
 
-def test_a_draft_does_not_appear_until_it_is_finished(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_a_draft_does_not_appear_until_it_is_finished(stub, io):
     adapter = over_server(stub, io)
     stub.add(message(1, draft=True))
     with pytest.raises(MalformedEntryError) as caught:
@@ -309,8 +266,8 @@ def test_a_draft_does_not_appear_until_it_is_finished(
 
 
 def test_a_message_that_somebody_edits_waits_unless_the_settings_say_otherwise(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+    stub, io
+):
     stub.add(message(1))
     stub.logbooks.find("Operations/1").locked_by = "ana on console-3"
     with pytest.raises(MalformedEntryError) as caught:
@@ -329,8 +286,8 @@ def test_a_message_that_somebody_edits_waits_unless_the_settings_say_otherwise(
     ],
 )
 def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
-    stub: ElogServerStub, io: PlainIO, cursor: Cursor
-) -> None:
+    stub, io, cursor
+):
     stub.add(message(1))
     stub.add(StubEntry(number=2, time=io.now() - 3 * DAY))
     assert ids(list(over_server(stub, io).pages(cursor))) == ["Operations/2"]
@@ -338,8 +295,8 @@ def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
 
 @pytest.mark.parametrize("face", ["server", "is_group", "is_old"])
 def test_an_elog_is_recognised_by_a_logbook_or_by_the_page_that_names_them(
-    stub: ElogServerStub, io: PlainIO, face: str
-) -> None:
+    stub, io, face
+):
     stub.is_group, stub.is_old = face == "is_group", face == "is_old"
     stub.add(message(1, logbook="Vacuum"))
     by_book = ElogHTTP.recognise(f"{stub.base_url}/Operations/", io)
@@ -355,18 +312,14 @@ def test_an_elog_is_recognised_by_a_logbook_or_by_the_page_that_names_them(
 
 
 @pytest.mark.parametrize("raw_time", [None, "Fri May 03 09:15:00 2002"])
-def test_a_zone_is_asked_for_only_where_a_date_has_none(
-    stub: ElogServerStub, io: PlainIO, raw_time: str | None
-) -> None:
+def test_a_zone_is_asked_for_only_where_a_date_has_none(stub, io, raw_time):
     stub.add(message(1, raw_time=raw_time))
     found = ElogHTTP.recognise(stub.base_url, io)
     assert found is not None
     assert found.asks == (("timezone",) if raw_time else ())
 
 
-def test_the_check_counts_dates_and_finds_the_offset(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
+def test_the_check_counts_dates_and_finds_the_offset(stub, io):
     stub.add(message(1))
     stub.add(message(2, timedelta(hours=1)))
     report = over_server(stub, io).check()

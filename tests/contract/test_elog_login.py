@@ -23,7 +23,7 @@ def io() -> Iterator[PlainIO]:
         yield made
 
 
-def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told() -> None:
+def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told():
     stub = ElogServerStub(user="operator", password="s3cret")
     with PlainIO(secrets={"ELOG_PASSWORD": "s3cret"}, max_retries=0) as io:
         stub.add(message(1))
@@ -45,8 +45,8 @@ def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told() -> 
 @pytest.mark.parametrize("is_old", [False, True])
 @pytest.mark.parametrize("asks_others", [False, True])
 def test_open_and_guarded_logbooks_of_one_server_are_read_together(
-    io: PlainIO, *, is_old: bool, asks_others: bool
-) -> None:
+    io, is_old, asks_others
+):
     books = ("Operations", "RF")
     stub = ElogServerStub(
         user="operator",
@@ -75,9 +75,7 @@ def test_open_and_guarded_logbooks_of_one_server_are_read_together(
 
 
 @pytest.mark.parametrize("last", ["RF", "Operations"])
-def test_a_logbook_that_wants_a_login_is_named_and_the_others_are_read(
-    io: PlainIO, last: str
-) -> None:
+def test_a_logbook_that_wants_a_login_is_named_and_the_others_are_read(io, last):
     stub = ElogServerStub(
         user="operator",
         password="s3cret",
@@ -101,7 +99,7 @@ def test_a_logbook_that_wants_a_login_is_named_and_the_others_are_read(
     stub.close()
 
 
-def test_a_message_that_shows_a_login_is_none(io: PlainIO) -> None:
+def test_a_message_that_shows_a_login_is_none(io):
     with closing(make_stub()) as stub:
         stub.add(message(1, text='<input type="password">'))
         assert fetched(over_server(stub, io), "Operations/1").text.startswith("<input")
@@ -121,8 +119,8 @@ def _posts(stub: ElogServerStub) -> int:
 
 @pytest.mark.parametrize("redirects", [False, True])
 def test_where_cookies_are_not_enough_the_form_makes_a_session(
-    asking_others: ElogServerStub, io: PlainIO, *, redirects: bool
-) -> None:
+    asking_others, io, redirects
+):
     asking_others.redirects_to_login = redirects
     for number in (1, 2, 3):
         asking_others.add(message(number))
@@ -140,9 +138,7 @@ def test_where_cookies_are_not_enough_the_form_makes_a_session(
     assert not any("s3cret" in one for one in asking_others.requests())
 
 
-def test_a_refused_form_is_a_refused_login_and_is_not_sent_again(
-    asking_others: ElogServerStub, io: PlainIO
-) -> None:
+def test_a_refused_form_is_a_refused_login_and_is_not_sent_again(asking_others, io):
     asking_others.add(message(1))
     with PlainIO(secrets={"ELOG_PASSWORD": "wrong"}, max_retries=2) as other:
         adapter = over_server(asking_others, other, args=_LOGIN)
@@ -156,9 +152,7 @@ def test_a_refused_form_is_a_refused_login_and_is_not_sent_again(
     assert _posts(asking_others) == 1, "nobody without a user fills in a form"
 
 
-def test_files_are_fetched_with_the_same_login_and_no_others_are(
-    asking_others: ElogServerStub, io: PlainIO
-) -> None:
+def test_files_are_fetched_with_the_same_login_and_no_others_are(asking_others, io):
     asking_others.add(message(1, files=(StubFile("a.txt", b"within"),)))
     known = over_server(asking_others, io, args=_LOGIN)
     (ref,) = fetched(known, "Operations/1").attachments
@@ -173,7 +167,7 @@ def test_files_are_fetched_with_the_same_login_and_no_others_are(
     stranger.close()
 
 
-def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself() -> None:
+def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself():
     stub = ElogServerStub(user="operator", password="s3cret")
     with PlainIO(max_retries=0) as io:
         found = ElogHTTP.recognise(stub.base_url, io)

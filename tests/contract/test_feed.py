@@ -87,9 +87,7 @@ def ids(pages: list[AdapterPage]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", ["rss", "rdf", "atom"])
-def test_every_linked_part_is_read_and_the_window_alone_afterwards(
-    make_stub: MakeStub, io: PlainIO, form: str
-):
+def test_every_linked_part_is_read_and_the_window_alone_afterwards(make_stub, io, form):
     stub = make_stub(form=form, window=15)
     known = fill(stub, 40)
     feed = adapter(stub, io)
@@ -110,9 +108,7 @@ def test_every_linked_part_is_read_and_the_window_alone_afterwards(
     assert len(stub.requests()) == asked + 1
 
 
-def test_an_unchanged_feed_costs_one_request_and_brings_nothing(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_an_unchanged_feed_costs_one_request_and_brings_nothing(make_stub, io):
     stub = make_stub()
     known = fill(stub, 5)
     feed = adapter(stub, io, read_by="one way")
@@ -131,9 +127,7 @@ def test_an_unchanged_feed_costs_one_request_and_brings_nothing(
         assert ids(walk(again, second[-1].cursor)) == known[::-1]
 
 
-def test_an_edit_in_place_is_read_again_under_the_same_id(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_an_edit_in_place_is_read_again_under_the_same_id(make_stub, io):
     stub = make_stub()
     known = fill(stub, 3)
     feed = adapter(stub, io)
@@ -147,9 +141,7 @@ def test_an_edit_in_place_is_read_again_under_the_same_id(
     assert set(texts) == set(known)
 
 
-def test_more_than_a_window_between_two_polls_is_a_gap(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_more_than_a_window_between_two_polls_is_a_gap(make_stub, io):
     stub = make_stub(window=15, is_paged=False)
     fill(stub, 15)
     feed = adapter(stub, io)
@@ -168,9 +160,7 @@ def test_more_than_a_window_between_two_polls_is_a_gap(
     assert close[-1].gaps == ()
 
 
-def test_a_walk_through_older_parts_is_resumed_at_any_page(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_a_walk_through_older_parts_is_resumed_at_any_page(make_stub, io):
     stub = make_stub(window=10)
     known = fill(stub, 30)
     feed = adapter(stub, io, page_size=4)
@@ -186,9 +176,7 @@ def test_a_walk_through_older_parts_is_resumed_at_any_page(
         assert len(seen) == 32
 
 
-def test_a_document_that_is_partly_committed_comes_whole_again(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_a_document_that_is_partly_committed_comes_whole_again(make_stub, io):
     stub = make_stub()
     known = fill(stub, 9)
     feed = adapter(stub, io, page_size=2, read_by="one way")
@@ -203,7 +191,7 @@ def test_a_document_that_is_partly_committed_comes_whole_again(
     assert "Edited" in texts
 
 
-def test_an_unknown_cursor_reads_everything(make_stub: MakeStub, io: PlainIO):
+def test_an_unknown_cursor_reads_everything(make_stub, io):
     stub = make_stub(window=2)
     known = fill(stub, 5)
     feed = adapter(stub, io)
@@ -212,9 +200,7 @@ def test_an_unknown_cursor_reads_everything(make_stub: MakeStub, io: PlainIO):
         assert set(ids(walk(feed, cursor))) == set(known)
 
 
-def test_a_tombstone_deletes_and_a_later_writing_undoes_it(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_a_tombstone_deletes_and_a_later_writing_undoes_it(make_stub, io):
     stub = make_stub(form="atom", leaves_tombstones=True)
     known = fill(stub, 3)
     feed = adapter(stub, io)
@@ -228,9 +214,7 @@ def test_a_tombstone_deletes_and_a_later_writing_undoes_it(
     assert not entries[known[0]].deleted
 
 
-def test_a_broken_item_costs_itself_and_comes_back_mended(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_a_broken_item_costs_itself_and_comes_back_mended(make_stub, io):
     stub = make_stub()
     known = fill(stub, 5)
     feed = adapter(stub, io)
@@ -250,9 +234,7 @@ def test_a_broken_item_costs_itself_and_comes_back_mended(
     assert feed.parse(mended).text == "Mended"
 
 
-def test_items_of_different_charsets_are_read_each_by_itself(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_items_of_different_charsets_are_read_each_by_itself(make_stub, io):
     stub = make_stub(declared="iso-8859-1")
     known = fill(stub, 3)
     stub.set_bytes(known[0], "text", "10 µm, Prüfung 😀".encode())
@@ -270,9 +252,7 @@ def test_items_of_different_charsets_are_read_each_by_itself(
     assert read[known[2]].flags == ("repaired",)
 
 
-def test_a_text_cut_in_the_middle_of_a_character_says_so(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_a_text_cut_in_the_middle_of_a_character_says_so(make_stub, io):
     stub = make_stub(cut_at_bytes=21)
     stub.add(StubEntry(1, NOON, text="Prüfung der Kühlungü und mehr"))
     feed = adapter(stub, io)
@@ -292,9 +272,7 @@ def test_a_text_cut_in_the_middle_of_a_character_says_so(
         ("Above 4 &mu;A", True),
     ],
 )
-def test_a_text_without_markup_keeps_its_lines(
-    make_stub: MakeStub, io: PlainIO, text: str, *, is_html: bool
-):
+def test_a_text_without_markup_keeps_its_lines(make_stub, io, text, is_html):
     stub = make_stub(is_plain=True)
     stub.add(StubEntry(1, NOON, text=text))
     feed = adapter(stub, io)
@@ -305,9 +283,7 @@ def test_a_text_without_markup_keeps_its_lines(
     assert entry.text_format == ("html" if is_html else "plain")
 
 
-def test_enclosures_become_attachments_with_absolute_addresses(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_enclosures_become_attachments_with_absolute_addresses(make_stub, io):
     stub = make_stub()
     files = (
         StubFile("shot 1.png", b"png"),
@@ -336,9 +312,7 @@ def test_enclosures_become_attachments_with_absolute_addresses(
     ("fault", "reason"),
     [("html_error", "unexpected_shape"), ("login_page", "login_required")],
 )
-def test_a_page_for_people_is_no_empty_feed(
-    make_stub: MakeStub, io: PlainIO, fault: Any, reason: str
-):
+def test_a_page_for_people_is_no_empty_feed(make_stub, io, fault, reason):
     stub = make_stub()
     fill(stub, 3)
     stub.fault(fault)
@@ -349,7 +323,7 @@ def test_a_page_for_people_is_no_empty_feed(
     assert caught.value.reason == reason
 
 
-def test_a_feed_that_is_cut_off_is_a_failed_fetch(make_stub: MakeStub, io: PlainIO):
+def test_a_feed_that_is_cut_off_is_a_failed_fetch(make_stub, io):
     stub = make_stub()
     fill(stub, 9)
     stub.fault("cut_listing")
@@ -368,9 +342,7 @@ def test_a_feed_that_is_cut_off_is_a_failed_fetch(make_stub: MakeStub, io: Plain
         b'<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
     ],
 )
-def test_document_types_are_refused_whatever_they_declare(
-    make_stub: MakeStub, io: PlainIO, prolog: bytes
-):
+def test_document_types_are_refused_whatever_they_declare(make_stub, io, prolog):
     stub = make_stub()
     fill(stub, 1)
     stub.prolog = prolog
@@ -382,7 +354,7 @@ def test_document_types_are_refused_whatever_they_declare(
     assert len(stub.requests()) == 1
 
 
-def test_its_software_is_recognised_and_checked(make_stub: MakeStub, io: PlainIO):
+def test_its_software_is_recognised_and_checked(make_stub, io):
     stub = make_stub(is_paged=False)
     fill(stub, 20)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -27,9 +26,7 @@ OTHER = {"number": 1, "written": "2024-06-10"}
         ("a.xml", "<l><e><x>1</x></e></l>", "generic_xml", ("args.map", "timezone")),
     ],
 )
-def test_a_file_is_recognised_by_its_first_record(
-    name: str, data: str, adapter: str, asks: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_file_is_recognised_by_its_first_record(name, data, adapter, asks, tmp_path):
     path = tmp_path / name
     path.write_text(data)
     tried = recognise(str(path), SourceSettings(path=str(path)))
@@ -38,7 +35,7 @@ def test_a_file_is_recognised_by_its_first_record(
     assert tried.winner.found.settings["path"] == str(path)
 
 
-def test_a_file_of_something_else_is_not_recognised(tmp_path: Path) -> None:
+def test_a_file_of_something_else_is_not_recognised(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("Dear diary")
     assert recognise(str(path), SourceSettings(path=str(path))).winner is None

@@ -42,7 +42,7 @@ def only(found: Poller) -> Entry:
     return entry
 
 
-def test_a_row_is_an_entry_and_unmapped_columns_are_metadata(tmp_path: Path) -> None:
+def test_a_row_is_an_entry_and_unmapped_columns_are_metadata(tmp_path):
     row = b'13/09/2023,C,"L/H boom hose leaking, refit",182.50\n'
     entry = only(polled(tmp_path, HEAD + row))
     assert entry.entry_time == datetime(2023, 9, 12, 16, 0, tzinfo=UTC)
@@ -66,18 +66,14 @@ def test_a_row_is_an_entry_and_unmapped_columns_are_metadata(tmp_path: Path) -> 
         (b"\xb5 and \x80", "µ and €"),
     ],
 )
-def test_quotes_that_mean_nothing_stay_as_they_are(
-    cell: bytes, title: str, tmp_path: Path
-) -> None:
+def test_quotes_that_mean_nothing_stay_as_they_are(cell, title, tmp_path):
     rows = b"13/09/2023,C," + cell + b",1\n14/09/2023,C,next,2\n"
     found = polled(tmp_path, HEAD + rows)
     assert found.refused == {}
     assert [entry.title for entry in found.entries.values()] == [title, "next"]
 
 
-def test_a_row_with_the_wrong_fields_is_put_aside_with_its_line(
-    tmp_path: Path,
-) -> None:
+def test_a_row_with_the_wrong_fields_is_put_aside_with_its_line(tmp_path):
     rows = (
         b"13/09/2023,C,good,1\n\n",
         b"13/09/2023,C,won,t swing,PM01\n",
@@ -95,7 +91,7 @@ def test_a_row_with_the_wrong_fields_is_put_aside_with_its_line(
     ]
 
 
-def test_a_row_may_be_as_long_as_its_entry_may_be(tmp_path: Path) -> None:
+def test_a_row_may_be_as_long_as_its_entry_may_be(tmp_path):
     text = ("quench again " * 800_000).strip()
     row = f'13/09/2023,C,{text},1\n13/09/2023,C,"{text}, and on",2\n'.encode()
     (tmp_path / "orders.csv").write_bytes(HEAD + row)
@@ -115,7 +111,7 @@ def test_a_row_may_be_as_long_as_its_entry_may_be(tmp_path: Path) -> None:
     ]
 
 
-def test_a_quoted_field_may_have_any_number_of_lines(tmp_path: Path) -> None:
+def test_a_quoted_field_may_have_any_number_of_lines(tmp_path):
     text = "\n".join(f'{n}: 3"" pipe, moved' for n in range(20_000))
     rows = f'13/09/2023,C,"{text}",1\n14/09/2023,C,next,2\n'.encode()
     found = polled(tmp_path, HEAD + rows)
@@ -124,7 +120,7 @@ def test_a_quoted_field_may_have_any_number_of_lines(tmp_path: Path) -> None:
     assert titles == [text.replace('""', '"'), "next"]
 
 
-def test_a_quote_that_is_never_closed_costs_its_own_line_alone(tmp_path: Path) -> None:
+def test_a_quote_that_is_never_closed_costs_its_own_line_alone(tmp_path):
     # Each would be a row, also between two quotes of which neither is the other's.
     rows = [f"14/09/2023,C,row {n},{n}\n" for n in range(2000)]
     rows[2] = '14/09/2023,C,"lone,2\n'
@@ -145,9 +141,7 @@ def test_a_quote_that_is_never_closed_costs_its_own_line_alone(tmp_path: Path) -
 @pytest.mark.parametrize(
     "row", ["14/09/2023,C,row {},{},\n", "14/09/2023,C,a, b {},{}\n"]
 )
-def test_a_lone_quote_takes_in_no_rows_with_more_columns_than_the_header(
-    tmp_path: Path, row: str
-) -> None:
+def test_a_lone_quote_takes_in_no_rows_with_more_columns_than_the_header(tmp_path, row):
     rows = [row.format(n, n) for n in range(1000)]
     rows[2] = '14/09/2023,C,"lone,2\n'
     rows[900] = '14/09/2023,C,5",900\n'
@@ -155,9 +149,7 @@ def test_a_lone_quote_takes_in_no_rows_with_more_columns_than_the_header(
     assert len(found.entries) + len(found.refused) == 1000
 
 
-def test_what_follows_an_open_quote_is_held_as_bytes_and_read_on(
-    tmp_path: Path,
-) -> None:
+def test_what_follows_an_open_quote_is_held_as_bytes_and_read_on(tmp_path):
     most = 100_000
     blank = b'1,"open,3\n' + b"\n" * 2 * most + b'2,"x",y\n'
     (tmp_path / "a.csv").write_bytes(b"a,b,c\n" + blank)
@@ -181,9 +173,7 @@ CELL = st.text(st.sampled_from('a,;"\n\r é'), max_size=8).map(lambda text: f"x{
 
 
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=12))
-def test_whatever_a_spreadsheet_writes_is_read_as_it_was_written(
-    rows: list[tuple[str, str, str]],
-) -> None:
+def test_whatever_a_spreadsheet_writes_is_read_as_it_was_written(rows):
     text = io.StringIO(newline="")
     csv.writer(text).writerows([("a", "b", "c"), *rows])
     data = text.getvalue().encode()
@@ -192,33 +182,31 @@ def test_whatever_a_spreadsheet_writes_is_read_as_it_was_written(
     assert [record and tuple(record.payload.values()) for record in found] == rows
 
 
-def test_a_header_is_known_through_marks_blanks_and_quotes(tmp_path: Path) -> None:
+def test_a_header_is_known_through_marks_blanks_and_quotes(tmp_path):
     head = b"\xef\xbb\xbf\"Opened\" , 'Unit','Short text', ,Unit\r\n"
     found = polled(tmp_path, head + b"13/09/2023,C,x,y,z\r\n")
     assert only(found).metadata == {"column 4": "y", "Unit#5": "z"}
 
 
-def test_a_file_in_two_bytes_a_character_is_read(tmp_path: Path) -> None:
+def test_a_file_in_two_bytes_a_character_is_read(tmp_path):
     text = HEAD.decode() + "13/09/2023,C,Größe 温度,1\n"
     assert only(polled(tmp_path, text.encode("utf-16"))).title == "Größe 温度"
 
 
-def test_a_declared_charset_is_used_where_the_bytes_are_no_utf8(
-    tmp_path: Path,
-) -> None:
+def test_a_declared_charset_is_used_where_the_bytes_are_no_utf8(tmp_path):
     rows = b"13/09/2023,C,\xcf\xf0\xe8\xe2\xe5\xf2,1\n"
     entry = only(polled(tmp_path, HEAD + rows, encoding="cp1251"))
     assert (entry.title, entry.flags) == ("Привет", ())
     assert only(polled(tmp_path, HEAD + rows)).flags == ("charset_guess",)
 
 
-def test_a_file_without_a_header_names_its_columns(tmp_path: Path) -> None:
+def test_a_file_without_a_header_names_its_columns(tmp_path):
     header = ["Opened", "Unit", "Short text", "Cost"]
     found = polled(tmp_path, b"13/09/2023;C;x;1\n", header=header, delimiter=";")
     assert only(found).title == "x"
 
 
-def test_a_last_row_without_its_end_waits_for_a_minute(tmp_path: Path) -> None:
+def test_a_last_row_without_its_end_waits_for_a_minute(tmp_path):
     found = polled(tmp_path, HEAD + b"13/09/2023,C,x,18")
     assert found.entries == {}
     os.utime(tmp_path / "orders.csv", ns=(0, 0))
@@ -227,7 +215,7 @@ def test_a_last_row_without_its_end_waits_for_a_minute(tmp_path: Path) -> None:
     assert found.poll() == []
 
 
-def test_ids_are_columns_or_a_hash_and_its_number(tmp_path: Path) -> None:
+def test_ids_are_columns_or_a_hash_and_its_number(tmp_path):
     rows = b"13/09/2023,C,x,1\n13/09/2023,C,x,1\n13/09/2023,D,,\n"
     ids = list(polled(tmp_path, HEAD + rows).entries)
     assert ids[1] == f"{ids[0]}#2"
@@ -238,9 +226,7 @@ def test_ids_are_columns_or_a_hash_and_its_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n"])
-def test_a_file_without_a_header_is_no_empty_source(
-    data: bytes, tmp_path: Path
-) -> None:
+def test_a_file_without_a_header_is_no_empty_source(data, tmp_path):
     found = polled(tmp_path, data)
     os.utime(tmp_path / "orders.csv", ns=(0, 0))
     with pytest.raises(IngestionError) as caught:
@@ -248,7 +234,7 @@ def test_a_file_without_a_header_is_no_empty_source(
     assert caught.value.reason == "unexpected_shape"
 
 
-def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not() -> None:
+def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not():
     stub = CSVStub()
     try:
         for number in range(1, 6):
@@ -268,7 +254,7 @@ def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not() -> None:
 
 
 @needs_shared_data
-def test_ten_years_of_real_work_orders_are_read_whole() -> None:
+def test_ten_years_of_real_work_orders_are_read_whole():
     args = {
         "columns": {
             "entry_time": "BscStartDate",

@@ -35,7 +35,7 @@ def fill(stub: JSONLinesStub, count: int, first: int = 1) -> None:
         stub.add(StubEntry(number, NOON + timedelta(seconds=number)))
 
 
-def test_a_file_that_grew_is_read_on_and_an_unchanged_one_not_at_all() -> None:
+def test_a_file_that_grew_is_read_on_and_an_unchanged_one_not_at_all():
     with stub_of() as stub:
         fill(stub, 5)
         polled = Poller(stub.settings(), page_size=2)
@@ -45,7 +45,7 @@ def test_a_file_that_grew_is_read_on_and_an_unchanged_one_not_at_all() -> None:
         assert polled.ids() == ["6"]
 
 
-def test_half_a_line_waits_until_it_is_whole() -> None:
+def test_half_a_line_waits_until_it_is_whole():
     with stub_of() as stub:
         fill(stub, 1)
         line = b'{"id": 2, "timestamp": 1718000000, "text": "Gr\xc3\xb6\xc3\x9fe"}\n'
@@ -58,7 +58,7 @@ def test_half_a_line_waits_until_it_is_whole() -> None:
         assert polled.entries["2"].text == "Größe"
 
 
-def test_a_last_line_that_is_whole_needs_no_end() -> None:
+def test_a_last_line_that_is_whole_needs_no_end():
     with stub_of() as stub:
         stub.put(b'{"id": 1, "timestamp": 1718000000, "text": "a"}')
         polled = Poller(stub.settings())
@@ -68,7 +68,7 @@ def test_a_last_line_that_is_whole_needs_no_end() -> None:
 
 
 @pytest.mark.parametrize("change", ["replace", "shorten", "touch", "rewrite in place"])
-def test_a_file_that_is_another_one_is_read_from_its_beginning(change: str) -> None:
+def test_a_file_that_is_another_one_is_read_from_its_beginning(change: str):
     with stub_of() as stub:
         fill(stub, 3)
         polled = Poller(stub.settings())
@@ -88,7 +88,7 @@ def test_a_file_that_is_another_one_is_read_from_its_beginning(change: str) -> N
         assert polled.ids()[0] == "1"
 
 
-def test_a_walk_goes_on_where_it_was_cut_off() -> None:
+def test_a_walk_goes_on_where_it_was_cut_off():
     for kind in (JSONLinesStub, JSONDocumentStub):
         with stub_of(kind) as stub:
             fill(stub, 7)
@@ -99,7 +99,7 @@ def test_a_walk_goes_on_where_it_was_cut_off() -> None:
             assert polled.ids() == []
 
 
-def test_a_document_is_read_again_when_it_changes() -> None:
+def test_a_document_is_read_again_when_it_changes():
     with stub_of(JSONDocumentStub) as stub:
         fill(stub, 3)
         polled = Poller(stub.settings())
@@ -120,9 +120,7 @@ def test_a_document_is_read_again_when_it_changes() -> None:
     ],
 )
 @pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16"])
-def test_every_form_of_a_file_is_recognised(
-    data: str, charset: str, tmp_path: Path
-) -> None:
+def test_every_form_of_a_file_is_recognised(data: str, charset: str, tmp_path: Path):
     (tmp_path / "log.json").write_bytes(data.encode(charset))
     polled = Poller({"adapter": "generic_json", "path": str(tmp_path)})
     assert polled.ids() == ["1"]
@@ -134,9 +132,7 @@ def test_every_form_of_a_file_is_recognised(
 @pytest.mark.parametrize(
     "data", ["<html></html>", '{\n"error": []}', '[{"id": 1}', "7"]
 )
-def test_what_is_no_list_of_records_is_no_empty_source(
-    data: str, tmp_path: Path
-) -> None:
+def test_what_is_no_list_of_records_is_no_empty_source(data: str, tmp_path: Path):
     (tmp_path / "log.json").write_text(data)
     polled = Poller({"adapter": "generic_json", "path": str(tmp_path)})
     with pytest.raises(IngestionError) as caught:
@@ -144,7 +140,7 @@ def test_what_is_no_list_of_records_is_no_empty_source(
     assert caught.value.reason == "unexpected_shape"
 
 
-def test_a_missing_file_is_no_empty_source(tmp_path: Path) -> None:
+def test_a_missing_file_is_no_empty_source(tmp_path: Path):
     for path in (tmp_path / "none.jsonl", tmp_path, tmp_path / "*.jsonl"):
         polled = Poller({"adapter": "generic_json", "path": str(path)})
         with pytest.raises(IngestionError) as caught:
@@ -152,7 +148,7 @@ def test_a_missing_file_is_no_empty_source(tmp_path: Path) -> None:
         assert caught.value.reason == "no_file"
 
 
-def test_one_bad_line_costs_itself_and_is_told_by_its_line(tmp_path: Path) -> None:
+def test_one_bad_line_costs_itself_and_is_told_by_its_line(tmp_path: Path):
     good = b'{"id": %d, "timestamp": 1718000000, "text": "a"}\n'
     long = b'{"id": 9, "text": "' + b"x" * 4_200_000 + b'"}\n'
     bad = [b"{broken\n", b"[1]\n", b"\n", b'{"id": {}, "timestamp": 1}\n', long]
@@ -168,7 +164,7 @@ def test_one_bad_line_costs_itself_and_is_told_by_its_line(tmp_path: Path) -> No
     ]
 
 
-def test_a_line_may_be_as_long_as_its_entry_may_be(tmp_path: Path) -> None:
+def test_a_line_may_be_as_long_as_its_entry_may_be(tmp_path: Path):
     text = ("quench é " * 1_150_000).strip()
     record = {"id": 1, "timestamp": 1718000000, "text": text}
     lines = [json.dumps({**record, "id": n}).encode() for n in (1, 2, 3)]
@@ -189,7 +185,7 @@ def test_a_line_may_be_as_long_as_its_entry_may_be(tmp_path: Path) -> None:
     assert polled.ids(pages=1) == ["1"]
 
 
-def test_records_without_an_id_are_told_apart_by_content_and_number() -> None:
+def test_records_without_an_id_are_told_apart_by_content_and_number():
     line = b'{"timestamp": 1718000000, "text": "again"}\n'
     same = b'{"text": "again", "timestamp": 1718000000}\n'
     with stub_of() as stub:
@@ -206,7 +202,7 @@ def test_records_without_an_id_are_told_apart_by_content_and_number() -> None:
         assert again.ids() == [other, third, f"{first}#4"]
 
 
-def test_a_packed_file_is_read_as_if_it_were_not() -> None:
+def test_a_packed_file_is_read_as_if_it_were_not():
     with stub_of() as stub:
         fill(stub, 5)
         stub.pack()
@@ -216,7 +212,7 @@ def test_a_packed_file_is_read_as_if_it_were_not() -> None:
         assert polled.ids() == []
 
 
-def test_what_was_read_of_a_plain_file_is_not_read_again_to_go_on() -> None:
+def test_what_was_read_of_a_plain_file_is_not_read_again_to_go_on():
     with stub_of() as stub:
         fill(stub, 3)
         opened = Poller(stub.settings()).open()
@@ -232,7 +228,7 @@ def test_what_was_read_of_a_plain_file_is_not_read_again_to_go_on() -> None:
             assert stream.readline() == stub.record("2")
 
 
-def test_each_line_is_read_in_its_own_charset() -> None:
+def test_each_line_is_read_in_its_own_charset():
     with stub_of() as stub:
         fill(stub, 3)
         stub.set_bytes("2", "text", b"\x93Gr\xf6\xdfe\x94")
@@ -244,7 +240,7 @@ def test_each_line_is_read_in_its_own_charset() -> None:
         assert (polled.entries["3"].text, polled.entries["3"].flags) == ("µm", ())
 
 
-def test_bytes_of_another_charset_in_a_document_cost_nothing() -> None:
+def test_bytes_of_another_charset_in_a_document_cost_nothing():
     with stub_of(JSONDocumentStub) as stub:
         fill(stub, 2)
         stub.set_bytes("2", "text", b"\x93Gr\xf6\xdfe\x94")
@@ -254,7 +250,7 @@ def test_bytes_of_another_charset_in_a_document_cost_nothing() -> None:
         assert "charset_guess" in polled.entries["2"].flags
 
 
-def test_several_files_are_read_in_their_order(tmp_path: Path) -> None:
+def test_several_files_are_read_in_their_order(tmp_path: Path):
     for name in ("b", "a", "c"):
         line = f'{{"id": "{name}", "timestamp": 1718000000, "text": "x"}}\n'
         (tmp_path / f"{name}.jsonl").write_text(line)
@@ -269,7 +265,7 @@ def test_several_files_are_read_in_their_order(tmp_path: Path) -> None:
     assert polled.ids() == []
 
 
-def test_an_unknown_cursor_means_everything_again() -> None:
+def test_an_unknown_cursor_means_everything_again():
     with stub_of() as stub:
         fill(stub, 2)
         polled = Poller(stub.settings())
@@ -279,7 +275,7 @@ def test_an_unknown_cursor_means_everything_again() -> None:
             assert polled.ids() == ["1", "2"]
 
 
-def test_only_a_whole_snapshot_tells_of_deletions() -> None:
+def test_only_a_whole_snapshot_tells_of_deletions():
     with stub_of() as stub:
         whole = {**stub.settings(), "args": {"complete_snapshot": True}}
         assert Poller(whole).open().capabilities.deletes == "rescan"
@@ -287,7 +283,7 @@ def test_only_a_whole_snapshot_tells_of_deletions() -> None:
 
 
 @pytest.mark.parametrize("when", [{"days_ago": 2, "time": "06:30:00"}])
-def test_a_demonstration_is_always_of_the_last_days(when: object) -> None:
+def test_a_demonstration_is_always_of_the_last_days(when: object):
     with stub_of() as stub:
         record = {"id": 1, "when": when, "timestamp": 0, "text": "a"}
         stub.put(json.dumps(record).encode() + b"\n")
@@ -303,7 +299,7 @@ def test_a_demonstration_is_always_of_the_last_days(when: object) -> None:
 @pytest.mark.parametrize(
     "when", [{"days_ago": True}, {"days_ago": -1}, {"days_ago": 10**12}, {}, 3]
 )
-def test_an_odd_count_of_days_is_no_time(when: object) -> None:
+def test_an_odd_count_of_days_is_no_time(when: object):
     with stub_of() as stub:
         stub.put(json.dumps({"id": 1, "when": when, "text": "a"}).encode() + b"\n")
         polled = Poller(stub.settings())
@@ -325,7 +321,7 @@ NRC_MAP = {
 
 
 @needs_shared_data
-def test_a_year_of_real_notifications_is_read_whole() -> None:
+def test_a_year_of_real_notifications_is_read_whole():
     args = {
         "map": NRC_MAP,
         "defaults": {"kind": "incident"},

@@ -89,11 +89,7 @@ def ids(pages: list[AdapterPage]) -> list[str]:
 @pytest.mark.parametrize("newest_first", [False, True])
 @pytest.mark.parametrize("page_size", [1, 7, 500])
 def test_every_style_brings_everything_and_then_the_overlap(
-    make_stub: MakeStub,
-    io: PlainIO,
-    style: str,
-    newest_first: bool,  # noqa: FBT001 - a parameter of the table
-    page_size: int,
+    make_stub, io, style, newest_first, page_size
 ):
     stub = make_stub(style, newest_first=newest_first, cap=10)
     known = fill(stub, 25)
@@ -111,10 +107,7 @@ def test_every_style_brings_everything_and_then_the_overlap(
 @pytest.mark.parametrize("style", ["offset", "page", "cursor", "link_header"])
 @pytest.mark.parametrize("newest_first", [False, True])
 def test_asked_again_without_news_it_costs_one_request(
-    make_stub: MakeStub,
-    io: PlainIO,
-    style: str,
-    newest_first: bool,  # noqa: FBT001 - a parameter of the table
+    make_stub, io, style, newest_first
 ):
     stub = make_stub(style, newest_first=newest_first, cap=10)
     known = fill(stub, 25)
@@ -130,11 +123,7 @@ def test_asked_again_without_news_it_costs_one_request(
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_a_list_that_has_not_changed_is_not_sent_again(
-    make_stub: MakeStub,
-    io: PlainIO,
-    newest_first: bool,  # noqa: FBT001 - a parameter of the table
-):
+def test_a_list_that_has_not_changed_is_not_sent_again(make_stub, io, newest_first):
     stub = make_stub("offset", newest_first=newest_first)
     known = fill(stub, 5)
     order = stub.args()["params"]["fixed"]
@@ -161,7 +150,7 @@ def test_a_list_that_has_not_changed_is_not_sent_again(
     assert ids(walk(rest, third[-1].cursor, span)) != []
 
 
-def test_another_map_has_the_same_list_sent_again(make_stub: MakeStub, io: PlainIO):
+def test_another_map_has_the_same_list_sent_again(make_stub, io):
     stub = make_stub("none")
     known = fill(stub, 3)
     settings = SourceSettings(
@@ -193,11 +182,7 @@ def test_another_map_has_the_same_list_sent_again(make_stub: MakeStub, io: Plain
 
 
 @pytest.mark.parametrize("is_over", [False, True])
-def test_a_time_of_change_is_believed_once_its_second_is_over(
-    make_stub: MakeStub,
-    io: PlainIO,
-    is_over: bool,  # noqa: FBT001 - a parameter of the table
-):
+def test_a_time_of_change_is_believed_once_its_second_is_over(make_stub, io, is_over):
     stub = make_stub("none")
     fill(stub, 3)
     ago = timedelta(minutes=1) if is_over else timedelta(seconds=-1)
@@ -212,9 +197,7 @@ def test_a_time_of_change_is_believed_once_its_second_is_over(
     assert (late in again) != is_over
 
 
-def test_an_answer_of_which_a_part_is_stored_is_sent_again(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_an_answer_of_which_a_part_is_stored_is_sent_again(make_stub, io):
     stub = make_stub("none")
     known = fill(stub, 5)
     rest = adapter(stub, io, page_size=2, params={})
@@ -235,12 +218,7 @@ def test_an_answer_of_which_a_part_is_stored_is_sent_again(
 
 @pytest.mark.parametrize("style", STYLES[1:])
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_a_walk_is_resumed_behind_any_of_its_pages(
-    make_stub: MakeStub,
-    io: PlainIO,
-    style: str,
-    newest_first: bool,  # noqa: FBT001 - a parameter of the table
-):
+def test_a_walk_is_resumed_behind_any_of_its_pages(make_stub, io, style, newest_first):
     stub = make_stub(style, newest_first=newest_first, cap=4)
     known = fill(stub, 18)
     rest = adapter(stub, io)
@@ -254,11 +232,7 @@ def test_a_walk_is_resumed_behind_any_of_its_pages(
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_a_burst_of_one_second_is_not_cut_at_any_page(
-    make_stub: MakeStub,
-    io: PlainIO,
-    newest_first: bool,  # noqa: FBT001 - a parameter of the table
-):
+def test_a_burst_of_one_second_is_not_cut_at_any_page(make_stub, io, newest_first):
     stub = make_stub(newest_first=newest_first, cap=5)
     known = [stub.add(StubEntry(n, NOON)) for n in range(23)]
     rest = adapter(stub, io)
@@ -271,9 +245,7 @@ def test_a_burst_of_one_second_is_not_cut_at_any_page(
         assert {*ids(whole[:killed_after]), *ids(resumed)} == set(known)
 
 
-def test_entries_that_arrive_during_a_walk_are_there_after_the_next(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_entries_that_arrive_during_a_walk_are_there_after_the_next(make_stub, io):
     stub = make_stub(newest_first=True, cap=5)
     known = fill(stub, 20)
     rest = adapter(stub, io)
@@ -287,9 +259,7 @@ def test_entries_that_arrive_during_a_walk_are_there_after_the_next(
     assert {*ids(first), *ids(second)} == set(known)
 
 
-def test_an_entry_of_next_year_does_not_drag_the_cursor(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_an_entry_of_next_year_does_not_drag_the_cursor(make_stub, io):
     stub = make_stub()
     ahead = stub.add(StubEntry(1, datetime.now(UTC) + timedelta(days=365)))
     rest = adapter(stub, io)
@@ -302,7 +272,7 @@ def test_an_entry_of_next_year_does_not_drag_the_cursor(
     assert now in ids(second)
 
 
-def test_a_window_is_asked_for_by_both_its_bounds(make_stub: MakeStub, io: PlainIO):
+def test_a_window_is_asked_for_by_both_its_bounds(make_stub, io):
     stub = make_stub()
     known = fill(stub, 30)
     rest = adapter(stub, io)
@@ -312,7 +282,7 @@ def test_a_window_is_asked_for_by_both_its_bounds(make_stub: MakeStub, io: Plain
     assert set(ids(walk(rest, None, window))) == set(known[9:20])
 
 
-def test_an_edit_is_seen_by_its_time_of_change(make_stub: MakeStub, io: PlainIO):
+def test_an_edit_is_seen_by_its_time_of_change(make_stub, io):
     stub = make_stub(by_change=True, keeps_removed=True)
     known = fill(stub, 5)
     rest = adapter(stub, io)
@@ -329,7 +299,7 @@ def test_an_edit_is_seen_by_its_time_of_change(make_stub: MakeStub, io: PlainIO)
     assert entries[known[2]].deleted
 
 
-def test_items_are_read_by_their_map(make_stub: MakeStub, io: PlainIO):
+def test_items_are_read_by_their_map(make_stub, io):
     stub = make_stub()
     stub.add(StubEntry(1, NOON))
     stub.add(
@@ -358,7 +328,7 @@ def test_items_are_read_by_their_map(make_stub: MakeStub, io: PlainIO):
     assert entry.metadata == {"run": "7"}
 
 
-def test_a_spoiled_item_costs_itself(make_stub: MakeStub, io: PlainIO):
+def test_a_spoiled_item_costs_itself(make_stub, io):
     stub = make_stub()
     known = fill(stub, 3)
     stub.malform(known[1])
@@ -372,7 +342,7 @@ def test_a_spoiled_item_costs_itself(make_stub: MakeStub, io: PlainIO):
     assert rest.parse(items[2]).title == "T3"
 
 
-def test_details_are_asked_for_one_by_one(make_stub: MakeStub, io: PlainIO):
+def test_details_are_asked_for_one_by_one(make_stub, io):
     stub = make_stub(detail=True, item_path="/entries/{id}", item_pointer="/entry")
     known = fill(stub, 3)
     rest = adapter(stub, io)
@@ -387,9 +357,7 @@ def test_details_are_asked_for_one_by_one(make_stub: MakeStub, io: PlainIO):
 
 
 @pytest.mark.parametrize("said", [{"entry": None}, {"error": "gone"}, {"entry": {}}])
-def test_an_entry_that_is_gone_may_be_nothing_with_status_200(
-    make_stub: MakeStub, io: PlainIO, said: Any
-):
+def test_an_entry_that_is_gone_may_be_nothing_with_status_200(make_stub, io, said):
     stub = make_stub(detail=True, item_path="/entries/{id}", item_pointer="/entry")
     (known,) = fill(stub, 1)
     rest = adapter(stub, io)
@@ -401,23 +369,21 @@ def test_an_entry_that_is_gone_may_be_nothing_with_status_200(
         rest.fetch(known)
 
 
-def test_a_place_of_the_entry_that_is_wrong_is_no_entry_without_details(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_a_place_of_the_entry_that_is_wrong_is_no_entry_without_details(make_stub, io):
     stub = make_stub(detail=True, item_path="/entries/{id}", item_pointer="/item")
     fill(stub, 1)
     with pytest.raises(IngestionError):
         walk(adapter(stub, io))
 
 
-def test_a_list_may_be_asked_for_by_post(make_stub: MakeStub, io: PlainIO):
+def test_a_list_may_be_asked_for_by_post(make_stub, io):
     stub = make_stub(cap=2, method="POST")
     known = fill(stub, 5)
 
     assert ids(walk(adapter(stub, io))) == known
 
 
-def test_a_source_that_knows_no_paging_leaves_a_gap(make_stub: MakeStub, io: PlainIO):
+def test_a_source_that_knows_no_paging_leaves_a_gap(make_stub, io):
     stub = make_stub("page", cap=5)
     fill(stub, 12)
     stub.ignores_paging = True
@@ -428,7 +394,7 @@ def test_a_source_that_knows_no_paging_leaves_a_gap(make_stub: MakeStub, io: Pla
     assert "same page again" in gap.reason
 
 
-def test_fewer_than_the_source_counts_are_a_gap(make_stub: MakeStub, io: PlainIO):
+def test_fewer_than_the_source_counts_are_a_gap(make_stub, io):
     stub = make_stub("cursor", cap=5)
     fill(stub, 12)
     stub.fault("cut_listing")
@@ -439,7 +405,7 @@ def test_fewer_than_the_source_counts_are_a_gap(make_stub: MakeStub, io: PlainIO
     assert "counts 12 entries and sent 9" in gap.reason or "sent 10" in gap.reason
 
 
-def test_a_list_in_another_order_ends_the_run(make_stub: MakeStub, io: PlainIO):
+def test_a_list_in_another_order_ends_the_run(make_stub, io):
     stub = make_stub(newest_first=True)
     fill(stub, 5)
 
@@ -450,7 +416,7 @@ def test_a_list_in_another_order_ends_the_run(make_stub: MakeStub, io: PlainIO):
 
 
 @pytest.mark.parametrize("fault", ["html_error", "login_page"])
-def test_another_shape_is_no_empty_list(make_stub: MakeStub, io: PlainIO, fault: Any):
+def test_another_shape_is_no_empty_list(make_stub, io, fault):
     stub = make_stub()
     fill(stub, 3)
     stub.fault(fault, times=3)
@@ -459,7 +425,7 @@ def test_another_shape_is_no_empty_list(make_stub: MakeStub, io: PlainIO, fault:
         walk(adapter(stub, io))
 
 
-def test_a_list_elsewhere_is_another_shape(make_stub: MakeStub, io: PlainIO):
+def test_a_list_elsewhere_is_another_shape(make_stub, io):
     stub = make_stub()
     fill(stub, 3)
 
@@ -477,18 +443,14 @@ def test_a_list_elsewhere_is_another_shape(make_stub: MakeStub, io: PlainIO):
         {"v": 1, "walk": {"at": {"x": 1}, "upper": "never"}},
     ],
 )
-def test_an_unknown_cursor_reads_everything(
-    make_stub: MakeStub, io: PlainIO, cursor: dict[str, Any]
-):
+def test_an_unknown_cursor_reads_everything(make_stub, io, cursor):
     stub = make_stub()
     known = fill(stub, 5)
 
     assert ids(walk(adapter(stub, io), cursor)) == known
 
 
-def test_its_check_names_the_newest_and_what_cannot_be_read(
-    make_stub: MakeStub, io: PlainIO
-):
+def test_its_check_names_the_newest_and_what_cannot_be_read(make_stub, io):
     stub = make_stub(newest_first=True)
     known = fill(stub, 5)
     stub.malform(known[0])

@@ -13,7 +13,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from local.server import Server
 from shared.adapter_contract.contract import (
     MAX_CURSOR_BYTES,
     AdapterPage,
@@ -109,9 +108,7 @@ def ids(pages: list[AdapterPage]) -> list[str]:
 
 @pytest.mark.requirement("U33")
 @pytest.mark.parametrize("page_size", [1, 7, 500])
-def test_rows_come_oldest_first_and_then_the_overlap_alone(
-    stub: SQLStub, page_size: int
-):
+def test_rows_come_oldest_first_and_then_the_overlap_alone(stub, page_size):
     known = fill(stub, 20)
     sql = adapter(stub, page_size=page_size)
 
@@ -130,7 +127,7 @@ def test_rows_come_oldest_first_and_then_the_overlap_alone(
 
 
 @pytest.mark.parametrize("bound", ["inclusive", "exclusive"])
-def test_equal_stamps_are_not_cut_at_the_edge_of_a_page(stub: SQLStub, bound: str):
+def test_equal_stamps_are_not_cut_at_the_edge_of_a_page(stub, bound):
     known = fill(stub, 30)
     for external_id in known[5:25]:
         stub.touch(external_id, "2024-06-10 14:00:07.250000")
@@ -146,7 +143,7 @@ def test_equal_stamps_are_not_cut_at_the_edge_of_a_page(stub: SQLStub, bound: st
         assert {*ids(whole[:killed_after]), *ids(resumed)} == set(known)
 
 
-def test_a_limit_of_the_query_grows_where_a_second_holds_more(stub: SQLStub):
+def test_a_limit_of_the_query_grows_where_a_second_holds_more(stub):
     known = fill(stub, 30)
     for external_id in known:
         stub.touch(external_id, "2024-06-10 14:00:07")
@@ -155,7 +152,7 @@ def test_a_limit_of_the_query_grows_where_a_second_holds_more(stub: SQLStub):
     assert sorted(ids(walk(sql))) == sorted(known)
 
 
-def test_a_row_committed_late_with_an_early_stamp_is_in_the_overlap(stub: SQLStub):
+def test_a_row_committed_late_with_an_early_stamp_is_in_the_overlap(stub):
     fill(stub, 1)
     stub.add(StubEntry(2, NOON))
     sql = adapter(stub)
@@ -167,7 +164,7 @@ def test_a_row_committed_late_with_an_early_stamp_is_in_the_overlap(stub: SQLStu
     assert late in ids(walk(sql, first[-1].cursor))
 
 
-def test_an_edit_moves_the_row_and_a_deletion_leaves_the_listing(stub: SQLStub):
+def test_an_edit_moves_the_row_and_a_deletion_leaves_the_listing(stub):
     known = fill(stub, 4)
     sql = adapter(stub)
     first = walk(sql)
@@ -192,7 +189,7 @@ def test_an_edit_moves_the_row_and_a_deletion_leaves_the_listing(stub: SQLStub):
     assert fetched.payload == item.payload
 
 
-def test_without_a_query_of_a_row_it_is_found_by_its_stamp(stub: SQLStub):
+def test_without_a_query_of_a_row_it_is_found_by_its_stamp(stub):
     known = fill(stub, 9)
     stub.touch(known[8], None)
     sql = adapter(stub, row_query=None)
@@ -204,7 +201,7 @@ def test_without_a_query_of_a_row_it_is_found_by_its_stamp(stub: SQLStub):
     assert sql.fetch(known[8]) is None
 
 
-def test_rows_without_a_stamp_are_counted_by_the_check(stub: SQLStub):
+def test_rows_without_a_stamp_are_counted_by_the_check(stub):
     known = fill(stub, 3)
     stub.touch(known[2], None)
     sql = adapter(stub)
@@ -218,7 +215,7 @@ def test_rows_without_a_stamp_are_counted_by_the_check(stub: SQLStub):
     assert any("could write" in one for one in report.problems)
 
 
-def test_a_window_is_asked_for_by_both_its_bounds(stub: SQLStub):
+def test_a_window_is_asked_for_by_both_its_bounds(stub):
     known = fill(stub, 30)
     sql = adapter(stub)
     start = datetime(2024, 6, 10, 12, 0, 10, tzinfo=UTC)
@@ -229,7 +226,7 @@ def test_a_window_is_asked_for_by_both_its_bounds(stub: SQLStub):
     assert found == known[9:19]
 
 
-def test_wall_times_of_both_nights_lose_no_row(stub: SQLStub):
+def test_wall_times_of_both_nights_lose_no_row(stub):
     walls = [
         *("2024-03-31 01:30:00", "2024-03-31 02:30:00", "2024-03-31 03:10:00"),
         *("2024-10-27 01:59:00", "2024-10-27 02:10:00", "2024-10-27 02:50:00"),
@@ -252,7 +249,7 @@ def test_wall_times_of_both_nights_lose_no_row(stub: SQLStub):
         stub.delete(again)
 
 
-def test_another_order_ends_the_run(stub: SQLStub):
+def test_another_order_ends_the_run(stub):
     fill(stub, 5)
     query = stub.args()["query"].replace("ORDER BY upd_time", "ORDER BY upd_time DESC")
 
@@ -271,7 +268,7 @@ def test_another_order_ends_the_run(stub: SQLStub):
         "WITH x AS (SELECT 1) SELEKT id FROM log WHERE upd_time >= :since",
     ],
 )
-def test_a_statement_that_cannot_work_is_critical(stub: SQLStub, query: str):
+def test_a_statement_that_cannot_work_is_critical(stub, query):
     with pytest.raises(IngestionError) as caught:
         walk(adapter(stub, query=query))
 
@@ -280,7 +277,7 @@ def test_a_statement_that_cannot_work_is_critical(stub: SQLStub, query: str):
 
 
 @pytest.mark.requirement("U33")
-def test_nothing_is_written_whatever_the_settings_say(foreign_database: str):
+def test_nothing_is_written_whatever_the_settings_say(foreign_database):
     stub = SQLStub(PostgresTable(foreign_database))
     fill(stub, 2)
     query = (
@@ -295,7 +292,7 @@ def test_nothing_is_written_whatever_the_settings_say(foreign_database: str):
     stub.close()
 
 
-def test_a_lock_that_outlasts_the_limit_is_tried_again_later(foreign_database: str):
+def test_a_lock_that_outlasts_the_limit_is_tried_again_later(foreign_database):
     stub = SQLStub(PostgresTable(foreign_database))
     fill(stub, 2)
     with psycopg.connect(stub.table.dsn) as conn:
@@ -320,9 +317,7 @@ def test_a_locked_file_is_tried_again_later():
 
 
 @pytest.mark.parametrize("database", DATABASES)
-def test_a_statement_without_end_is_cut_off(
-    database: str, request: pytest.FixtureRequest
-):
+def test_a_statement_without_end_is_cut_off(database, request):
     table: Any
     if database == "sqlite":
         table = SQLiteTable()
@@ -339,7 +334,7 @@ def test_a_statement_without_end_is_cut_off(
     stub.close()
 
 
-def test_no_transaction_is_left_open_between_pages(foreign_database: str):
+def test_no_transaction_is_left_open_between_pages(foreign_database):
     stub = SQLStub(PostgresTable(foreign_database))
     fill(stub, 5)
     pages = adapter(stub, page_size=2).pages(None)
@@ -356,7 +351,7 @@ def test_no_transaction_is_left_open_between_pages(foreign_database: str):
     stub.close()
 
 
-def test_a_refused_login_is_critical(postgres: Server, tmp_path: Any):
+def test_a_refused_login_is_critical(postgres, tmp_path):
     scheme, _, rest = postgres.url.partition("://")
     address = rest.rpartition("@")[2]
     secret = tmp_path / "dsn"
@@ -371,7 +366,7 @@ def test_a_refused_login_is_critical(postgres: Server, tmp_path: Any):
     stub.close()
 
 
-def test_a_server_that_is_not_there_is_asked_again(tmp_path: Any):
+def test_a_server_that_is_not_there_is_asked_again(tmp_path):
     secret = tmp_path / "dsn"
     secret.write_text("postgresql://127.0.0.1:1/x", encoding="utf-8")
     stub = SQLStub(SQLiteTable())
@@ -390,7 +385,7 @@ def test_a_server_that_is_not_there_is_asked_again(tmp_path: Any):
         ("nonsense", "begins with none"),
     ],
 )
-def test_a_missing_driver_says_what_to_install(tmp_path: Any, dsn: str, named: str):
+def test_a_missing_driver_says_what_to_install(tmp_path, dsn, named):
     secret = tmp_path / "dsn"
     secret.write_text(dsn, encoding="utf-8")
     stub = SQLStub(SQLiteTable())
@@ -416,7 +411,7 @@ def test_latin_1_in_a_column_of_text_is_read_and_said():
     stub.close()
 
 
-def test_native_types_of_postgres_are_read_as_what_they_mean(foreign_database: str):
+def test_native_types_of_postgres_are_read_as_what_they_mean(foreign_database):
     stub = SQLStub(PostgresTable(foreign_database))
     with psycopg.connect(stub.table.dsn, autocommit=True) as conn:
         conn.execute(
@@ -462,7 +457,7 @@ def test_native_types_of_postgres_are_read_as_what_they_mean(foreign_database: s
     stub.close()
 
 
-def test_numbers_are_compared_in_their_unit(stub: SQLStub):
+def test_numbers_are_compared_in_their_unit(stub):
     known = fill(stub, 3)
     cast = "CAST(strftime('%s', upd_time) AS INTEGER)"
     if isinstance(stub.table, PostgresTable):
@@ -486,7 +481,7 @@ def test_numbers_are_compared_in_their_unit(stub: SQLStub):
     assert not has(sql, Fetches)
 
 
-def test_an_unknown_cursor_reads_everything(stub: SQLStub):
+def test_an_unknown_cursor_reads_everything(stub):
     known = fill(stub, 3)
 
     for cursor in ({"v": 9}, {"v": 1, "since": 5}, {"v": 1, "since": "2024"}):

@@ -46,7 +46,7 @@ def polled(folder: Path, data: bytes, **args: Any) -> Poller:
     return found
 
 
-def test_a_numbered_entry_is_read_with_its_files(tmp_path: Path) -> None:
+def test_a_numbered_entry_is_read_with_its_files(tmp_path):
     entry = polled(tmp_path, NUMBERED.encode()).entries["4410233"]
     assert entry.entry_time == datetime(2024, 6, 10, 7, 45, tzinfo=UTC)
     assert entry.text == "<p>Reads <b>2 mm</b> off &amp; more</p>"
@@ -61,9 +61,7 @@ def test_a_numbered_entry_is_read_with_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "cp1252", "utf-16"])
-def test_an_entry_of_the_elder_kind_is_read_in_any_charset(
-    charset: str, tmp_path: Path
-) -> None:
+def test_an_entry_of_the_elder_kind_is_read_in_any_charset(charset, tmp_path):
     text = ELDER.replace("ISO-8859-1", "UTF-16") if charset == "utf-16" else ELDER
     found = polled(tmp_path, text.encode(charset))
     (entry,) = found.entries.values()
@@ -74,7 +72,7 @@ def test_an_entry_of_the_elder_kind_is_read_in_any_charset(
     assert entry.metadata == {"@type": "LOGENTRY"}
 
 
-def test_any_element_is_a_record_by_a_map(tmp_path: Path) -> None:
+def test_any_element_is_a_record_by_a_map(tmp_path):
     data = (
         b'<x:log xmlns:x="urn:x"><head><n>1</n></head><day><x:e n="7"><t>1718000000'
         b"</t><say lang='de'>Hallo</say></x:e></day></x:log>"
@@ -93,22 +91,20 @@ def test_any_element_is_a_record_by_a_map(tmp_path: Path) -> None:
         b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a><b>&x;</b></a>',
     ],
 )
-def test_what_is_no_xml_or_brings_entities_is_refused(
-    data: bytes, tmp_path: Path
-) -> None:
+def test_what_is_no_xml_or_brings_entities_is_refused(data, tmp_path):
     with pytest.raises(IngestionError) as caught:
         polled(tmp_path, data)
     assert caught.value.reason == "unexpected_shape"
 
 
-def test_nesting_beyond_any_sense_is_read_as_text(tmp_path: Path) -> None:
+def test_nesting_beyond_any_sense_is_read_as_text(tmp_path):
     deep = b"<d>" * 5000 + b"x" + b"</d>" * 5000
     data = b"<a><log_entry><timestamp>1718000000</timestamp>" + deep
     found = polled(tmp_path, data + b"</log_entry></a>")
     assert len(found.entries) == 1
 
 
-def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not() -> None:
+def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not():
     stub = XMLStub()
     try:
         for number in range(1, 6):

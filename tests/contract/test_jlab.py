@@ -51,7 +51,7 @@ def read(**changes: Any) -> Any:
     return Poller(given, timezone="US/Eastern").open().adapter.parse(item)
 
 
-def test_an_entry_of_a_list_is_read_as_received() -> None:
+def test_an_entry_of_a_list_is_read_as_received():
     entry = read()
     assert entry.entry_time == datetime(2024, 6, 10, 7, 45, tzinfo=UTC)
     assert (entry.title, entry.text_format) == ("Arc 4 BPM noisy", "html")
@@ -61,13 +61,13 @@ def test_an_entry_of_a_list_is_read_as_received() -> None:
     assert entry.url == "https://log.test/entry/4410233"
 
 
-def test_either_spelling_of_what_wants_attention_is_one() -> None:
+def test_either_spelling_of_what_wants_attention_is_one():
     assert read(needsAttention="1").metadata["needs_attention"] == "1"
     assert read(needsAttention="1") == read(needsattention="1", numattachments=0)
     assert "needs_attention" not in read(needsAttention=None).metadata
 
 
-def test_counts_are_no_content_and_times_may_be_numbers_or_only_text() -> None:
+def test_counts_are_no_content_and_times_may_be_numbers_or_only_text():
     assert read(numcomments=7) == read(
         numComments="8", created={"timestamp": 1718005500}
     )
@@ -87,14 +87,12 @@ def test_counts_are_no_content_and_times_may_be_numbers_or_only_text() -> None:
         {"comment": 3},
     ],
 )
-def test_a_bad_record_costs_itself(changes: dict[str, Any]) -> None:
+def test_a_bad_record_costs_itself(changes: dict[str, Any]):
     with pytest.raises(MalformedEntryError):
         read(**changes)
 
 
-def test_pages_are_walked_to_the_oldest_and_then_only_what_is_new(
-    stub: JLabStub,
-) -> None:
+def test_pages_are_walked_to_the_oldest_and_then_only_what_is_new(stub: JLabStub):
     for number in range(1, 12):
         stub.add(StubEntry(number, START + timedelta(minutes=number)))
     found = polled(stub, page_size=3)
@@ -112,7 +110,7 @@ def test_pages_are_walked_to_the_oldest_and_then_only_what_is_new(
     assert all(int(one["startdate"][0]) < int(one["enddate"][0]) for one in asked)
 
 
-def test_comments_become_entries_below_theirs(stub: JLabStub) -> None:
+def test_comments_become_entries_below_theirs(stub: JLabStub):
     stub.add(StubEntry(1, START))
     stub.add(StubEntry(2, START))
     first = stub.add(StubEntry(3, START, title="Me too", text="Seen", reply_to=1))
@@ -129,9 +127,7 @@ def test_comments_become_entries_below_theirs(stub: JLabStub) -> None:
     assert any(one.endswith("/entries/2") for one in stub.requests())
 
 
-def test_an_entry_whose_list_counts_no_comment_is_not_asked_for_any(
-    stub: JLabStub,
-) -> None:
+def test_an_entry_whose_list_counts_no_comment_is_not_asked_for_any(stub: JLabStub):
     stub.counts_comments = True
     stub.add(StubEntry(1, START))
     stub.add(StubEntry(2, START))
@@ -141,7 +137,7 @@ def test_an_entry_whose_list_counts_no_comment_is_not_asked_for_any(
     assert not any(one.endswith("/entries/2") for one in stub.requests())
 
 
-def test_more_comments_than_a_page_holds_come_on_several(stub: JLabStub) -> None:
+def test_more_comments_than_a_page_holds_come_on_several(stub: JLabStub):
     stub.add(StubEntry(1, START))
     for number in range(2, 9):
         stub.add(StubEntry(number, START, title=f"No {number}", reply_to=1))
@@ -150,7 +146,7 @@ def test_more_comments_than_a_page_holds_come_on_several(stub: JLabStub) -> None
     assert len(set(found.ids())) == 8
 
 
-def test_what_is_fetched_alone_is_as_the_lists_have_it(stub: JLabStub) -> None:
+def test_what_is_fetched_alone_is_as_the_lists_have_it(stub: JLabStub):
     stub.add(StubEntry(1, START, files=(StubFile("a.txt", b"x"),)))
     comment = stub.add(StubEntry(2, START, title="Me too", reply_to=1))
     found = polled(stub)
@@ -173,9 +169,7 @@ def test_what_is_fetched_alone_is_as_the_lists_have_it(stub: JLabStub) -> None:
 
 
 @pytest.mark.parametrize("mode", ["html_error", "login_page", "cut_listing"])
-def test_what_is_no_list_ends_the_run_and_moves_nothing(
-    stub: JLabStub, mode: Any
-) -> None:
+def test_what_is_no_list_ends_the_run_and_moves_nothing(stub: JLabStub, mode: Any):
     stub.add(StubEntry(1, datetime.now(UTC)))
     found = polled(stub)
     found.poll()
@@ -187,9 +181,7 @@ def test_what_is_no_list_ends_the_run_and_moves_nothing(
     assert found.cursor == cursor
 
 
-def test_what_moves_up_while_pages_are_walked_is_not_passed_over(
-    stub: JLabStub,
-) -> None:
+def test_what_moves_up_while_pages_are_walked_is_not_passed_over(stub: JLabStub):
     for number in range(1, 10):
         stub.add(StubEntry(number, START + timedelta(minutes=number)))
     found = polled(stub, page_size=3)
@@ -203,7 +195,7 @@ def test_what_moves_up_while_pages_are_walked_is_not_passed_over(
     assert ids >= {str(number) for number in range(1, 8)}
 
 
-def test_entries_that_are_counted_and_not_shown_leave_a_gap(stub: JLabStub) -> None:
+def test_entries_that_are_counted_and_not_shown_leave_a_gap(stub: JLabStub):
     stub.add(StubEntry(1, START))
     stub.hidden = 2
     found = polled(stub)
@@ -215,7 +207,7 @@ def test_entries_that_are_counted_and_not_shown_leave_a_gap(stub: JLabStub) -> N
     assert page.total == 3
 
 
-def test_a_window_is_asked_for_as_such(stub: JLabStub) -> None:
+def test_a_window_is_asked_for_as_such(stub: JLabStub):
     for number in range(1, 9):
         stub.add(StubEntry(number, START + timedelta(days=number)))
     asked = Window(START + timedelta(days=2), START + timedelta(days=4))
@@ -223,14 +215,14 @@ def test_a_window_is_asked_for_as_such(stub: JLabStub) -> None:
 
 
 @pytest.mark.parametrize("envelope", ['{"entries": [%s]}', "[%s]"])
-def test_files_hold_either_envelope(envelope: str, tmp_path: Path) -> None:
+def test_files_hold_either_envelope(envelope: str, tmp_path: Path):
     (tmp_path / "log.json").write_text(envelope % json.dumps(RECORD))
     found = Poller({"adapter": "jlab_logbook", "path": str(tmp_path)})
     assert found.ids() == ["4410233"]
     assert found.entries["4410233"].title == "Arc 4 BPM noisy"
 
 
-def test_it_is_recognised_by_its_envelope(stub: JLabStub) -> None:
+def test_it_is_recognised_by_its_envelope(stub: JLabStub):
     found = polled(stub)
     found.open()
     with found.io:

@@ -86,7 +86,7 @@ def world(make_lasting_system: Factory, address: str) -> Iterator[World]:
         yield made
 
 
-def test_its_words_come_one_by_one_and_are_counted(address: str) -> None:
+def test_its_words_come_one_by_one_and_are_counted(address: str):
     settings = ProviderSettings(base_url=address, timeout_seconds=PATIENCE_SECONDS)
     client = ChatClient("local", settings, "smollm2")
     heard: list[tuple[float, str]] = []
@@ -109,9 +109,7 @@ def test_its_words_come_one_by_one_and_are_counted(address: str) -> None:
 
 
 @pytest.mark.requirement("S0-58", "S4-30")
-def test_its_answer_is_streamed_behind_the_one_that_needs_no_model(
-    world: World,
-) -> None:
+def test_its_answer_is_streamed_behind_the_one_that_needs_no_model(world: World):
     job_id = world.submit()
     told = [
         (name, says)
@@ -136,7 +134,7 @@ def test_its_answer_is_streamed_behind_the_one_that_needs_no_model(
 
 
 @pytest.mark.requirement("S0-74")
-def test_an_agent_of_its_ends_for_a_reason_that_is_named(world: World) -> None:
+def test_an_agent_of_its_ends_for_a_reason_that_is_named(world: World):
     began = time.monotonic()
     job = ended_job(
         world.client, world.submit(mode="agent"), began + PATIENCE_SECONDS + 5

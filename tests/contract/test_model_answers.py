@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -56,7 +55,7 @@ def _heeds_its_prompt(world: World) -> None:
 
 
 @pytest.mark.requirement("S4-09", "S0-47", "S0-58", "S4-05")
-def test_a_question_goes_to_rag_where_a_model_is_configured(world: World) -> None:
+def test_a_question_goes_to_rag_where_a_model_is_configured(world):
     told = world.ask()
     assert told["method_used"] == "rag"
     assert told["search_modes_used"] == ["keyword", "semantic", "rag"]
@@ -72,9 +71,7 @@ def test_a_question_goes_to_rag_where_a_model_is_configured(world: World) -> Non
 
 
 @pytest.mark.requirement("S4-59", "S4-30", "S4-33", "S4-05")
-def test_a_watched_job_tells_the_whole_answer_before_any_word_of_a_model(
-    world: World,
-) -> None:
+def test_a_watched_job_tells_the_whole_answer_before_any_word_of_a_model(world):
     is_watched = threading.Event()
 
     def waits(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
@@ -130,9 +127,7 @@ def test_a_watched_job_tells_the_whole_answer_before_any_word_of_a_model(
 
 
 @pytest.mark.requirement("S4-62", "S4-59")
-def test_an_answer_to_known_hits_is_streamed_by_job_and_by_entries(
-    world: World,
-) -> None:
+def test_an_answer_to_known_hits_is_streamed_by_job_and_by_entries(world):
     hits = world.ask("gate valve air", mode="hybrid", synthesize=False)
     entry_id = hits["results"][0]["entry_id"]
     for body in (
@@ -168,7 +163,7 @@ def test_an_answer_to_known_hits_is_streamed_by_job_and_by_entries(
 
 
 @pytest.mark.requirement("P8", "S4-34")
-def test_a_slow_endpoint_costs_its_time_and_not_the_answer(world: World) -> None:
+def test_a_slow_endpoint_costs_its_time_and_not_the_answer(world):
     def slow(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
         begin_stream(handler)
         send_part(handler, part("Valve 8 "))
@@ -184,7 +179,7 @@ def test_a_slow_endpoint_costs_its_time_and_not_the_answer(world: World) -> None
     assert "llm_failed" in {one["code"] for one in told["diagnostics"]}
 
 
-def test_who_hangs_up_on_an_answer_stops_the_model(world: World) -> None:
+def test_who_hangs_up_on_an_answer_stops_the_model(world):
     world.server.replies = [goes_on(world.server.released)]
     body = {"query": QUESTION, "entry_ids": [_first(world)]}
     for _, name, _ in world.events("POST", "/v1/search/synthesize", json=body):
@@ -194,7 +189,7 @@ def test_who_hangs_up_on_an_answer_stops_the_model(world: World) -> None:
     assert world.server.hung_up.wait(5)
 
 
-def test_a_job_that_is_cancelled_stops_the_model(world: World) -> None:
+def test_a_job_that_is_cancelled_stops_the_model(world):
     world.server.replies = [goes_on(world.server.released)]
     job_id = world.submit()
     path = f"/v1/search/jobs/{job_id}"
@@ -206,7 +201,7 @@ def test_a_job_that_is_cancelled_stops_the_model(world: World) -> None:
 
 
 @pytest.mark.requirement("S1-105", "S1-31", "S1-44")
-def test_the_plain_shape_has_the_model_s_words_with_numbers(world: World) -> None:
+def test_the_plain_shape_has_the_model_s_words_with_numbers(world):
     asked = {"query": QUESTION, "limit": 3}
     told = world.client.post("/search", json=asked).json()
     assert re.search(r"3 bar \[1\]\.", told["synthesis"]), told
@@ -216,9 +211,7 @@ def test_the_plain_shape_has_the_model_s_words_with_numbers(world: World) -> Non
 
 
 @pytest.mark.requirement("P8", "C41")
-def test_a_worker_killed_while_a_model_speaks_costs_the_wording_alone(
-    world: World,
-) -> None:
+def test_a_worker_killed_while_a_model_speaks_costs_the_wording_alone(world):
     world.server.replies = [goes_on(world.server.released)]
     job_id = world.submit(deadline_ms=4000)
     for _, name, _ in world.events("GET", f"/v1/search/jobs/{job_id}/events"):
@@ -245,9 +238,7 @@ def test_a_worker_killed_while_a_model_speaks_costs_the_wording_alone(
 
 
 @pytest.mark.slow
-def test_a_client_reads_on_where_the_server_was_killed_while_a_model_spoke(
-    world: World,
-) -> None:
+def test_a_client_reads_on_where_the_server_was_killed_while_a_model_spoke(world):
     killed = threading.Event()
 
     def slowly(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
@@ -284,7 +275,7 @@ def test_a_client_reads_on_where_the_server_was_killed_while_a_model_spoke(
 
 
 @pytest.mark.requirement("S0-02", "S0-04")
-def test_every_mode_answers_in_one_shape_from_the_same_entries(world: World) -> None:
+def test_every_mode_answers_in_one_shape_from_the_same_entries(world):
     shapes = {}
     for mode in ("auto", "keyword", "semantic", "hybrid", "rag", "agentic"):
         shapes[mode] = world.ask(QUESTION, mode=mode)
@@ -307,9 +298,7 @@ def test_every_mode_answers_in_one_shape_from_the_same_entries(world: World) -> 
 
 
 @pytest.mark.requirement("S0-48", "C41", "S2-18")
-def test_a_module_that_fails_costs_rag_its_hits_and_all_of_them_cost_the_job(
-    world: World,
-) -> None:
+def test_a_module_that_fails_costs_rag_its_hits_and_all_of_them_cost_the_job(world):
     def faulty(module: str, **more: Any) -> httpx2.Response:
         fault = {"X-Logchord-Fault": f"branch={module};error=database_unavailable"}
         with world.system.client(world.system.key(scopes=("admin", "search"))) as admin:
@@ -336,7 +325,7 @@ def test_a_module_that_fails_costs_rag_its_hits_and_all_of_them_cost_the_job(
 
 
 @pytest.mark.requirement("S4-31")
-def test_metrics_tell_how_many_answers_a_tenant_has_left(world: World) -> None:
+def test_metrics_tell_how_many_answers_a_tenant_has_left(world):
     told = re.compile(
         r'^logchord_llm_quota_remaining{tenant="(.+)"} (.+)', re.MULTILINE
     )
@@ -351,9 +340,7 @@ def test_metrics_tell_how_many_answers_a_tenant_has_left(world: World) -> None:
 
 
 @pytest.mark.requirement("S3-01", "S3-59")
-def test_a_job_of_several_parts_is_searched_part_by_part_and_merged(
-    world: World,
-) -> None:
+def test_a_job_of_several_parts_is_searched_part_by_part_and_merged(world):
     query = "gate valve and compressed air"
     job = world.run(query=query, mode="agentic", validation_threshold=0.0)
 
@@ -370,9 +357,7 @@ def test_a_job_of_several_parts_is_searched_part_by_part_and_merged(
 
 
 @pytest.mark.requirement("S3-41", "S3-42", "S3-45")
-def test_the_terminal_prints_the_parts_and_what_each_found(
-    world: World, tmp_path: Path
-) -> None:
+def test_the_terminal_prints_the_parts_and_what_each_found(world, tmp_path):
     parts = ["gate valve", "compressed air"]
     query = " and ".join(parts)
     asked = ("--mode", "agentic", query)
@@ -407,8 +392,8 @@ def test_the_terminal_prints_the_parts_and_what_each_found(
 
 @pytest.mark.requirement("S3-43", "S3-57", "S3-58")
 def test_programs_read_hits_by_the_names_of_other_software(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    world, tmp_path, monkeypatch
+):
     query = "gate valve and compressed air"
     environ = {"LOGCHORD_URL": world.system.url, "LOGCHORD_API_KEY": world.system.key()}
     command = [sys.executable, "-m", "api.agentic", query, "--json"]
@@ -441,9 +426,7 @@ def test_programs_read_hits_by_the_names_of_other_software(
     assert one.metadata["path"] == "logchord:default/api/OPS-2"
 
 
-def test_every_worker_that_compares_with_a_question_has_loaded_its_model(
-    world: World,
-) -> None:
+def test_every_worker_that_compares_with_a_question_has_loaded_its_model(world):
     def loaded(kind: str) -> list[str] | None:
         with psycopg.connect(world.system.database) as conn:
             (models,) = conn.execute(

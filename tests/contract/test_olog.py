@@ -51,9 +51,7 @@ def _entries(adapter: Olog, pages: list[AdapterPage]) -> dict[str, Entry]:
     return {entry.external_id: entry for entry in parsed}
 
 
-def test_every_log_comes_once_in_the_order_of_its_creation(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_every_log_comes_once_in_the_order_of_its_creation(stub, io):
     for number in range(45):
         stub.add(_entry(number, timedelta(minutes=number)))
     pages = list(_adapter(stub, io, page_size=10).pages(None))
@@ -63,18 +61,14 @@ def test_every_log_comes_once_in_the_order_of_its_creation(
     assert not any(page.gaps for page in pages)
 
 
-def test_logs_of_one_instant_are_all_read_across_the_edge_of_a_page(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_logs_of_one_instant_are_all_read_across_the_edge_of_a_page(stub, io):
     for number in range(15):
         stub.add(_entry(number))
     pages = list(_adapter(stub, io, page_size=10).pages(None))
     assert sorted(_ids(pages), key=int) == [str(number) for number in range(15)]
 
 
-def test_a_walk_cut_off_after_any_page_goes_on_where_it_was(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_a_walk_cut_off_after_any_page_goes_on_where_it_was(stub, io):
     for number in range(25):
         stub.add(_entry(number))
     cursor = None
@@ -88,9 +82,7 @@ def test_a_walk_cut_off_after_any_page_goes_on_where_it_was(
     assert sorted(found, key=int) == [str(number) for number in range(25)]
 
 
-def test_a_poll_asks_once_and_finds_what_came_since(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_a_poll_asks_once_and_finds_what_came_since(stub, io):
     stub.add(_entry(1))
     adapter = _adapter(stub, io)
     cursor = list(adapter.pages(None))[-1].cursor
@@ -101,9 +93,7 @@ def test_a_poll_asks_once_and_finds_what_came_since(
     assert len(stub.requests()) == before + 1
 
 
-def test_a_log_dated_ahead_is_read_and_does_not_drag_the_cursor(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_a_log_dated_ahead_is_read_and_does_not_drag_the_cursor(stub, io):
     stub.add(StubEntry(number=1, time=io.now() + timedelta(days=365)))
     adapter = _adapter(stub, io)
     cursor = list(adapter.pages(None))[-1].cursor
@@ -112,9 +102,7 @@ def test_a_log_dated_ahead_is_read_and_does_not_drag_the_cursor(
 
 
 @pytest.mark.parametrize("offset", [300, -300])
-def test_a_clock_that_is_wrong_by_minutes_loses_nothing(
-    stub: OlogStub, io: PlainIO, offset: float
-) -> None:
+def test_a_clock_that_is_wrong_by_minutes_loses_nothing(stub, io, offset):
     stub.clock_offset(offset)
     adapter = _adapter(stub, io)
     stub.add(StubEntry(number=1, time=io.now()))
@@ -123,9 +111,7 @@ def test_a_clock_that_is_wrong_by_minutes_loses_nothing(
     assert "2" in _ids(list(adapter.pages(cursor)))
 
 
-def test_a_window_holds_what_was_created_within_it_and_nothing_else(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_a_window_holds_what_was_created_within_it_and_nothing_else(stub, io):
     for number in range(10):
         stub.add(_entry(number, timedelta(milliseconds=100 * number)))
     window = Window(
@@ -135,9 +121,7 @@ def test_a_window_holds_what_was_created_within_it_and_nothing_else(
     assert _ids(pages) == ["2", "3", "4", "5", "6", "7"]
 
 
-def test_more_logs_than_the_index_can_skip_are_read_all_the_same(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_more_logs_than_the_index_can_skip_are_read_all_the_same(stub, io):
     for number in range(10_250):
         stub.add(_entry(number, timedelta(seconds=number)))
     pages = list(_adapter(stub, io, page_size=1000).pages(None))
@@ -146,9 +130,7 @@ def test_more_logs_than_the_index_can_skip_are_read_all_the_same(
     assert not any("from=10000" in request for request in stub.requests())
 
 
-def test_more_logs_in_one_second_than_the_index_can_skip_are_a_gap(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_more_logs_in_one_second_than_the_index_can_skip_are_a_gap(stub, io):
     for number in range(10_100):
         stub.add(_entry(number))
     stub.add(_entry(20_000, timedelta(seconds=5)))
@@ -162,9 +144,7 @@ def test_more_logs_in_one_second_than_the_index_can_skip_are_a_gap(
     assert "within one second" in gaps[0].reason
 
 
-def test_a_listing_cut_short_is_read_on_from_where_it_ended(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_a_listing_cut_short_is_read_on_from_where_it_ended(stub, io):
     for number in range(20):
         stub.add(_entry(number, timedelta(seconds=number)))
     list(_adapter(stub, io).pages(None))
@@ -173,9 +153,7 @@ def test_a_listing_cut_short_is_read_on_from_where_it_ended(
     assert len(set(_ids(pages))) == 20
 
 
-def test_a_group_that_appears_without_a_word_joins_original_and_reply(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_a_group_that_appears_without_a_word_joins_original_and_reply(stub, io):
     adapter = _adapter(stub, io)
     stub.add(_entry(1))
     alone = _entries(adapter, list(adapter.pages(None)))["1"]
@@ -186,9 +164,7 @@ def test_a_group_that_appears_without_a_word_joins_original_and_reply(
     assert joined["1"].modified_at is None
 
 
-def test_the_first_owner_stays_the_author_of_what_others_edit(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_the_first_owner_stays_the_author_of_what_others_edit(stub, io):
     adapter = _adapter(stub, io)
     stub.add(_entry(1, author="a.first"))
     stub.edit("1", text="Corrected")
@@ -203,9 +179,7 @@ def test_the_first_owner_stays_the_author_of_what_others_edit(
     assert len(stub.requests()) == asked + 1
 
 
-def test_the_archive_of_other_logs_whose_number_begins_alike_names_no_author(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_the_archive_of_other_logs_whose_number_begins_alike_names_no_author(stub, io):
     adapter = _adapter(stub, io)
     for number in (40, 4, 41):
         stub.add(_entry(number, author=f"of.{number}"))
@@ -218,9 +192,7 @@ def test_the_archive_of_other_logs_whose_number_begins_alike_names_no_author(
     }
 
 
-def test_a_version_that_the_archive_leaves_out_makes_nobody_else_the_author(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_a_version_that_the_archive_leaves_out_makes_nobody_else_the_author(stub, io):
     for number in (*range(40, 50), 4):
         stub.add(_entry(number, author=f"of.{number}"))
         stub.edit(str(number), text="Corrected")
@@ -231,9 +203,7 @@ def test_a_version_that_the_archive_leaves_out_makes_nobody_else_the_author(
     assert entries["49"].authors == ("of.49",)
 
 
-def test_an_archive_that_cannot_be_searched_ends_no_walk(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_an_archive_that_cannot_be_searched_ends_no_walk(stub, io):
     stub.has_archive = False
     stub.add(_entry(1, author="a.first"))
     stub.edit("1", text="Corrected")
@@ -247,9 +217,7 @@ def test_an_archive_that_cannot_be_searched_ends_no_walk(
 @pytest.mark.parametrize(
     "zone", ["America/Los_Angeles", "Asia/Kolkata", "Pacific/Auckland", "Etc/GMT+12"]
 )
-def test_a_server_that_reads_times_in_its_own_zone_hides_nothing(
-    stub: OlogStub, io: PlainIO, zone: str
-) -> None:
+def test_a_server_that_reads_times_in_its_own_zone_hides_nothing(stub, io, zone):
     stub.heeds_tz, stub.zone = False, zone
     adapter = _adapter(stub, io)
     stub.add(StubEntry(number=1, time=io.now() - timedelta(hours=1)))
@@ -264,9 +232,7 @@ def test_a_server_that_reads_times_in_its_own_zone_hides_nothing(
     assert "3" not in _ids(list(adapter.pages(pages[-1].cursor)))
 
 
-def test_windows_of_a_server_with_a_zone_of_its_own_join_without_a_gap(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_windows_of_a_server_with_a_zone_of_its_own_join_without_a_gap(stub, io):
     stub.heeds_tz, stub.zone = False, "America/New_York"
     for hour in range(48):
         stub.add(_entry(hour, timedelta(hours=hour)))
@@ -278,7 +244,7 @@ def test_windows_of_a_server_with_a_zone_of_its_own_join_without_a_gap(
     assert after == [str(hour) for hour in range(20, 48)]
 
 
-def test_one_log_is_fetched_by_its_number(stub: OlogStub, io: PlainIO) -> None:
+def test_one_log_is_fetched_by_its_number(stub, io):
     adapter = _adapter(stub, io)
     stub.add(_entry(7, title="Seven"))
     item = adapter.fetch("7")
@@ -287,7 +253,7 @@ def test_one_log_is_fetched_by_its_number(stub: OlogStub, io: PlainIO) -> None:
     assert adapter.fetch("8") is None
 
 
-def test_two_files_of_one_name_are_told_apart(stub: OlogStub, io: PlainIO) -> None:
+def test_two_files_of_one_name_are_told_apart(stub, io):
     adapter = _adapter(stub, io)
     files = (StubFile("a.txt", b"one"), StubFile("a.txt", b"two"))
     stub.add(_entry(1, files=files))
@@ -295,7 +261,7 @@ def test_two_files_of_one_name_are_told_apart(stub: OlogStub, io: PlainIO) -> No
     assert [b"".join(adapter.fetch_attachment(ref)) for ref in refs] == [b"one", b"two"]
 
 
-def test_an_unusable_log_costs_itself(stub: OlogStub, io: PlainIO) -> None:
+def test_an_unusable_log_costs_itself(stub, io):
     for number in range(3):
         stub.add(_entry(number, timedelta(seconds=number)))
     stub.malform("1")
@@ -304,9 +270,7 @@ def test_an_unusable_log_costs_itself(stub: OlogStub, io: PlainIO) -> None:
 
 
 @pytest.mark.parametrize("mode", ["html_error", "login_page"])
-def test_a_page_instead_of_an_answer_ends_the_walk(
-    stub: OlogStub, io: PlainIO, mode: Any
-) -> None:
+def test_a_page_instead_of_an_answer_ends_the_walk(stub, io, mode):
     stub.add(_entry(1))
     stub.fault(mode)
     with pytest.raises(IngestionError) as caught:
@@ -314,9 +278,7 @@ def test_a_page_instead_of_an_answer_ends_the_walk(
     assert caught.value.reason == "unexpected_shape"
 
 
-def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_a_cursor_of_another_format_starts_over_where_reconciling_does(stub, io):
     stub.add(_entry(1))
     stub.add(StubEntry(number=2, time=io.now() - timedelta(days=3)))
     cursors: list[Cursor] = [{"v": 99}, {"v": 1, "at": "x"}, {"v": 1, "at": None}]
@@ -324,16 +286,14 @@ def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
         assert _ids(list(_adapter(stub, io).pages(cursor))) == ["2"]
 
 
-def test_logbooks_can_be_chosen(stub: OlogStub, io: PlainIO) -> None:
+def test_logbooks_can_be_chosen(stub, io):
     stub.add(_entry(1, logbook="Operations"))
     stub.add(_entry(2, logbook="Vacuum"))
     args = OlogArgs(logbooks=("Vacuum",))
     assert _ids(list(_adapter(stub, io, args=args).pages(None))) == ["2"]
 
 
-def test_an_olog_is_recognised_with_or_without_its_path(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_an_olog_is_recognised_with_or_without_its_path(stub, io):
     base_url = str(stub.settings()["base_url"])
     for url in (base_url, f"{base_url}/Olog/"):
         found = Olog.recognise(url, io)
@@ -342,16 +302,14 @@ def test_an_olog_is_recognised_with_or_without_its_path(
     assert Olog.recognise(f"{base_url}/other", io) is None
 
 
-def test_the_check_tells_the_newest_log_and_how_many_there_are(
-    stub: OlogStub, io: PlainIO
-) -> None:
+def test_the_check_tells_the_newest_log_and_how_many_there_are(stub, io):
     stub.add(_entry(1))
     stub.add(_entry(2, timedelta(hours=1)))
     report = _adapter(stub, io).check()
     assert (report.entries, report.newest) == (2, _NOON + timedelta(hours=1))
 
 
-def test_a_cancelled_walk_ends_between_two_pages(stub: OlogStub, io: PlainIO) -> None:
+def test_a_cancelled_walk_ends_between_two_pages(stub, io):
     for number in range(5):
         stub.add(_entry(number))
     pages = _adapter(stub, io, page_size=1).pages(None)

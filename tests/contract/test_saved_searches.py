@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx2
 import pytest
 
 from tests.support.waiting import until
@@ -14,9 +13,7 @@ PATH = "/v1/saved-searches"
 
 
 @pytest.mark.requirement("I08")
-def test_who_saved_a_search_is_told_of_what_comes_and_the_dry_run_counts_it(
-    client: httpx2.Client,
-) -> None:
+def test_who_saved_a_search_is_told_of_what_comes_and_the_dry_run_counts_it(client):
     given = {
         "name": "RF trips",
         "request": {"query": "cavity tripped"},

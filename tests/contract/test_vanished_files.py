@@ -69,8 +69,8 @@ def _poll(elog: Keeping) -> None:
 
 @pytest.mark.parametrize("kind", [run_records.TAIL, run_records.RECONCILE])
 def test_the_other_days_are_read_while_elogd_removes_one_that_it_has_emptied(
-    elog: Keeping, between: Between, kind: str
-) -> None:
+    elog, between, kind
+):
     ids = _days(elog)
     gone, edited = ids[1], ids[2]
     elog.stub.edit(edited, text="Edited")
@@ -88,9 +88,7 @@ def test_the_other_days_are_read_while_elogd_removes_one_that_it_has_emptied(
     assert elog.standing().degraded is None
 
 
-def test_a_message_that_moves_to_another_day_meanwhile_is_never_deleted(
-    elog: Keeping, between: Between
-) -> None:
+def test_a_message_that_moves_to_another_day_meanwhile_is_never_deleted(elog, between):
     ids = _days(elog)
     moved, day = ids[1], elog.recent - timedelta(days=20)
     name = _folder(elog).path_of(moved).name
@@ -104,9 +102,7 @@ def test_a_message_that_moves_to_another_day_meanwhile_is_never_deleted(
         assert stock.entry(moved).entry_time == day
 
 
-def test_a_backfill_goes_on_behind_a_day_that_has_gone(
-    elog: Keeping, between: Between
-) -> None:
+def test_a_backfill_goes_on_behind_a_day_that_has_gone(elog, between):
     times = [elog.recent - timedelta(days=day) for day in range(4)]
     ids = elog.add(*(elog.some(1, time=one)[0] for one in times))
     name = _folder(elog).path_of(ids[1]).name
@@ -116,8 +112,8 @@ def test_a_backfill_goes_on_behind_a_day_that_has_gone(
 
 
 def test_a_disk_that_goes_away_meanwhile_is_an_outage_and_deletes_nothing(
-    elog: Keeping, between: Between
-) -> None:
+    elog, between
+):
     ids = _days(elog)
     folder = _folder(elog).folder
     away = folder.with_name(f"{folder.name}-away")
@@ -167,9 +163,7 @@ def _other(records: Keeping) -> Path:
     return file.with_name(f"another{file.suffix}")
 
 
-def test_other_files_of_records_are_read_when_one_has_gone(
-    records: Keeping, between: Between
-) -> None:
+def test_other_files_of_records_are_read_when_one_has_gone(records, between):
     gone = _other(records)
     ids = records.live()
     (fresh,) = records.add(records.fresh())
@@ -184,9 +178,7 @@ def test_other_files_of_records_are_read_when_one_has_gone(
     assert len(records.live()) == 4
 
 
-def test_records_of_a_file_that_is_renamed_meanwhile_stay(
-    records: Keeping, between: Between
-) -> None:
+def test_records_of_a_file_that_is_renamed_meanwhile_stay(records, between):
     ids = records.live()
     before = _other(records)
     between(before.name, lambda: before.rename(before.with_stem("zz")))
@@ -197,9 +189,7 @@ def test_records_of_a_file_that_is_renamed_meanwhile_stay(
         assert {one.revision for one in stock.entries()} == {1}
 
 
-def test_the_only_file_that_goes_meanwhile_is_an_outage(
-    records: Keeping, between: Between
-) -> None:
+def test_the_only_file_that_goes_meanwhile_is_an_outage(records, between):
     ids = records.live()
     _other(records).unlink()
     file = _file(records).path

@@ -266,7 +266,7 @@ def _check(run: Run, place: str, unkilled: Run) -> None:
 
 
 @pytest.mark.requirement("P8")
-def test_a_worker_that_dies_while_its_model_speaks_is_followed(world: World) -> None:
+def test_a_worker_that_dies_while_its_model_speaks_is_followed(world: World):
     unkilled = world.run(None)
     _check_unkilled(unkilled)
     killed = world.run(MODEL)
@@ -275,7 +275,7 @@ def test_a_worker_that_dies_while_its_model_speaks_is_followed(world: World) -> 
 
 
 @pytest.mark.slow
-def test_an_agent_goes_on_wherever_a_worker_dies(world: World) -> None:
+def test_an_agent_goes_on_wherever_a_worker_dies(world: World):
     unkilled = world.run(None)
     _check_unkilled(unkilled)
     print("\nplace   runs  asked more  begun more  resumed, longest")
@@ -296,9 +296,7 @@ def test_an_agent_goes_on_wherever_a_worker_dies(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_a_redis_that_is_emptied_in_a_turn_costs_no_turn_that_is_over(
-    world: World,
-) -> None:
+def test_a_redis_that_is_emptied_in_a_turn_costs_no_turn_that_is_over(world: World):
     unkilled = world.run(None)
     for _ in range(times(2, 20)):
         # Emptied while the model speaks: the turn's calls, and its job, are gone.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -77,8 +76,8 @@ def system(made: System) -> Iterator[System]:
 @pytest.mark.requirement("F26", "P8", "C41")
 @pytest.mark.parametrize("mode", QUEUE_OF)
 def test_searches_end_partial_when_a_worker_dies_that_runs_one_of_the_header(
-    system: System, mode: str
-) -> None:
+    system, mode
+):
     ends: list[End] = []
     with asking(system, mode) as asker:
         system.start("answer")
@@ -110,9 +109,7 @@ def test_searches_end_partial_when_a_worker_dies_that_runs_one_of_the_header(
 
 @pytest.mark.requirement("F26", "P8", "C41")
 @pytest.mark.parametrize("mode", QUEUE_OF)
-def test_searches_end_when_messages_of_the_header_or_the_body_are_dropped(
-    system: System, mode: str
-) -> None:
+def test_searches_end_when_messages_of_the_header_or_the_body_are_dropped(system, mode):
     lacking: list[End] = []
     whole: list[End] = []
     queue, queues = QUEUE_OF[mode], Queues(system)
@@ -159,9 +156,7 @@ def test_searches_end_when_messages_of_the_header_or_the_body_are_dropped(
 
 @pytest.mark.requirement("F26", "P8", "C41")
 @pytest.mark.parametrize("mode", QUEUE_OF)
-def test_searches_end_when_the_body_dies_before_it_answers(
-    system: System, mode: str, tmp_path: Path
-) -> None:
+def test_searches_end_when_the_body_dies_before_it_answers(system, mode, tmp_path):
     ends: list[End] = []
     orders, options = Orders(tmp_path), {"faulty": {"checkpoints": str(tmp_path)}}
     with asking(system, mode) as asker:
@@ -195,9 +190,7 @@ def test_searches_end_when_the_body_dies_before_it_answers(
 
 @pytest.mark.requirement("F27", "P8", "U14", "C41")
 @pytest.mark.parametrize("mode", QUEUE_OF)
-def test_searches_end_when_the_counts_of_the_chord_are_flushed(
-    system: System, mode: str
-) -> None:
+def test_searches_end_when_the_counts_of_the_chord_are_flushed(system, mode):
     chance = random.Random(SEED)
     ends: list[End] = []
     with asking(system, mode) as asker:

@@ -95,9 +95,7 @@ def behind_proxy(make_system, make_proxy, opensearch) -> Iterator[tuple[System, 
 
 
 @pytest.mark.requirement("F22", "P4", "P5", "P6")
-def test_with_opensearch_down_posts_are_taken_and_postgres_searches_words(
-    behind_proxy,
-):
+def test_with_opensearch_down_posts_are_taken_and_postgres_searches_words(behind_proxy):
     system, proxy = behind_proxy
     ledger = Ledger(system, "F22")
     posters = Posters(ledger, least=N)

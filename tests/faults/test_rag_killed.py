@@ -149,9 +149,7 @@ def world(
 
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("stage", PLACES)
-def test_an_answer_stands_wherever_a_worker_of_its_chord_dies(
-    world: World, stage: str
-) -> None:
+def test_an_answer_stands_wherever_a_worker_of_its_chord_dies(world: World, stage: str):
     for _ in range(times(2, 10)):
         left = world.left()
         job = world.run(stage)

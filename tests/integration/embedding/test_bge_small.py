@@ -51,9 +51,7 @@ def nobody() -> str:
 
 
 @pytest.mark.requirement("S1-48")
-def test_who_sets_nothing_gets_it_and_what_it_says_is_known(
-    encoder: OnnxEncoder, place: StackFolders
-) -> None:
+def test_who_sets_nothing_gets_it_and_what_it_says_is_known(encoder, place):
     name = choose_first_model(Settings.load({}))
     shipped = load_model.load_encoder(name, place.cache)
     assert (name, shipped.model, shipped.dimension) == (BGE, BGE, 384)
@@ -64,9 +62,7 @@ def test_who_sets_nothing_gets_it_and_what_it_says_is_known(
     np.testing.assert_allclose(passages[0][: len(BEGINS)], BEGINS, atol=0.01)
 
 
-def test_a_question_is_read_below_its_instruction_and_a_text_is_not(
-    encoder: OnnxEncoder,
-) -> None:
+def test_a_question_is_read_below_its_instruction_and_a_text_is_not(encoder):
     instruction = "Represent this sentence for searching relevant passages: "
     (instructed, plain) = encoder.encode([instruction + QUESTION, QUESTION])
     assert np.array_equal(encode_question(encoder, QUESTION), instructed)
@@ -77,7 +73,7 @@ def test_a_question_is_read_below_its_instruction_and_a_text_is_not(
     )
 
 
-def test_the_vector_is_that_of_the_first_piece(encoder: OnnxEncoder) -> None:
+def test_the_vector_is_that_of_the_first_piece(encoder):
     pieces = encoder._tokenizer.encode(PASSAGES[0]).ids
     ids = np.array([pieces], dtype=np.int64)
     (every,) = encoder._session.run(
@@ -92,7 +88,7 @@ def test_the_vector_is_that_of_the_first_piece(encoder: OnnxEncoder) -> None:
     np.testing.assert_allclose(encoder.encode([PASSAGES[0]])[0], first, atol=1e-6)
 
 
-def test_a_text_beyond_512_pieces_is_cut_there(encoder: OnnxEncoder) -> None:
+def test_a_text_beyond_512_pieces_is_cut_there(encoder):
     longest = " ".join(["beam"] * 510)
     assert encoder.count_tokens(longest) == 510
     whole, longer = encoder.encode([longest, longest + " dump" * 50])
@@ -100,9 +96,7 @@ def test_a_text_beyond_512_pieces_is_cut_there(encoder: OnnxEncoder) -> None:
 
 
 @pytest.mark.parametrize("name", [model_folder.GRAPH_FILE, model_folder.TOKENIZER_FILE])
-def test_a_damaged_file_is_unpacked_again_without_a_network(
-    cache: Path, name: str
-) -> None:
+def test_a_damaged_file_is_unpacked_again_without_a_network(cache, name):
     folder = model_folder.folder_of(cache, BGE)
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(whole[:-1])
@@ -114,8 +108,8 @@ def test_a_damaged_file_is_unpacked_again_without_a_network(
 
 @pytest.mark.parametrize("kept", [None, b"half"])
 def test_what_is_missing_or_damaged_and_cannot_be_fetched_says_what_to_do(
-    tmp_path: Path, kept: bytes | None
-) -> None:
+    tmp_path, kept
+):
     jar = tmp_path / "models" / bge_small.ARTIFACT.filename
     if kept is not None:
         jar.parent.mkdir()

@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from local.server import StackFolders
 from shared.embedding.models.model_names import BGE, DEFAULT_MODEL, MINILM
 from shared.embedding.switch import reembed
 from shared.embedding.vectors import live_models, vector_tables, vectors
@@ -18,7 +17,6 @@ from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.work.chore_records import REEMBED_MODEL
 from tests.support import watched_chores
-from tests.support.fixtures.workers import MakeContext
 from tests.support.watched_chores import Watched, due_now
 from workers.tasks import chores
 from workers.tasks.enhance import embed_entries
@@ -53,11 +51,8 @@ def count_vectors(conn: Connection, model: str) -> int:
 
 
 def test_minilm_is_kept_until_it_is_reembedded_and_bge_is_what_follows(
-    make_context: MakeContext,
-    committing: Connection,
-    database: str,
-    place: StackFolders,
-) -> None:
+    make_context, committing, database, place
+):
     cache = {"LOGCHORD_CACHE": str(place.cache)}
     before = make_context(EMBEDDING_MODEL="all-MiniLM-L6-v2", **cache)
     save(committing, before.settings, "before")
@@ -90,7 +85,7 @@ def test_minilm_is_kept_until_it_is_reembedded_and_bge_is_what_follows(
     assert live_models.find_model_name(after.settings, database) == BGE
 
 
-def test_who_has_no_vectors_yet_begins_with_what_settings_name(database: str) -> None:
+def test_who_has_no_vectors_yet_begins_with_what_settings_name(database):
     assert live_models.find_model_name(Settings.load({}), database) == BGE
     minilm = Settings.load({"EMBEDDING_MODEL": "all-MiniLM-L6-v2"})
     assert live_models.find_model_name(minilm, database) == MINILM
@@ -99,8 +94,8 @@ def test_who_has_no_vectors_yet_begins_with_what_settings_name(database: str) ->
 
 
 def test_the_first_model_is_known_as_soon_as_it_is_there(
-    make_context: MakeContext, committing: Connection, place: StackFolders
-) -> None:
+    make_context, committing, place
+):
     context = make_context(EMBEDDING_MODEL=MINILM, LOGCHORD_CACHE=str(place.cache))
     # No second passes for it.
     in_use = live_models.InUse(context.pool, lambda: 1.0)

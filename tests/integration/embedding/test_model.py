@@ -106,9 +106,7 @@ def files_of(folder: Path) -> dict[str, str]:
     return {path.name: minilm_weights.sha256(path) for path in folder.iterdir()}
 
 
-def test_minilm_has_384_dimensions_and_names_its_precision(
-    encoder: OnnxEncoder, model_cache: Path
-) -> None:
+def test_minilm_has_384_dimensions_and_names_its_precision(encoder, model_cache):
     loaded = load_model.load_encoder("all-MiniLM-L6-v2", model_cache)
     assert loaded.model == encoder.model == "all-MiniLM-L6-v2-int8"
     assert loaded.dimension == encoder.dimension == 384
@@ -116,16 +114,12 @@ def test_minilm_has_384_dimensions_and_names_its_precision(
 
 
 @pytest.mark.parametrize(("said", "meant"), PARAPHRASES)
-def test_a_paraphrase_is_nearer_than_something_else(
-    encoder: OnnxEncoder, said: str, meant: str
-) -> None:
+def test_a_paraphrase_is_nearer_than_something_else(encoder, said, meant):
     first, second, other = encoder.encode([said, meant, UNRELATED])
     assert first @ second > first @ other + 0.2
 
 
-def test_a_vector_does_not_depend_on_its_neighbours_or_its_thread(
-    encoder: OnnxEncoder,
-) -> None:
+def test_a_vector_does_not_depend_on_its_neighbours_or_its_thread(encoder):
     texts = [text for pair in PARAPHRASES for text in pair]
     alone = [encoder.encode([text])[0] for text in texts]
     with ThreadPoolExecutor(4) as pool:
@@ -137,18 +131,16 @@ def test_a_vector_does_not_depend_on_its_neighbours_or_its_thread(
 @pytest.mark.parametrize(
     "text", ["", " ", "\u200b", "\n" * 1000, "真空漏れ", "x" * 9000]
 )
-def test_any_text_has_a_unit_vector(encoder: OnnxEncoder, text: str) -> None:
+def test_any_text_has_a_unit_vector(encoder, text):
     (vector,) = encoder.encode([text])
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_no_texts_are_no_vectors(encoder: OnnxEncoder) -> None:
+def test_no_texts_are_no_vectors(encoder):
     assert encoder.encode([]).shape == (0, 384)
 
 
-def test_the_graph_computes_what_the_plain_formula_computes(
-    encoder: OnnxEncoder, model_cache: Path
-) -> None:
+def test_the_graph_computes_what_the_plain_formula_computes(encoder, model_cache):
     whole = OnnxEncoder(convert_minilm.ensure(model_cache, convert_minilm.FP32))
     tensors = minilm_weights.read_safetensors(minilm_weights.installed().safetensors)
     text = "RF cavity 3 tripped again during the ramp; klystron interlock, no beam."
@@ -157,9 +149,7 @@ def test_the_graph_computes_what_the_plain_formula_computes(
     assert encoder.encode([text])[0] @ plain > 0.97
 
 
-def test_two_at_once_convert_once_and_to_the_same_bytes_as_ever(
-    model_cache: Path, tmp_path: Path
-) -> None:
+def test_two_at_once_convert_once_and_to_the_same_bytes_as_ever(model_cache, tmp_path):
     steps: list[str] = []
 
     def ensure(_: int) -> Path:
@@ -177,7 +167,7 @@ def test_two_at_once_convert_once_and_to_the_same_bytes_as_ever(
     assert not list(again.parent.glob(".making-*"))
 
 
-def test_a_half_written_model_is_made_again(cache: Path) -> None:
+def test_a_half_written_model_is_made_again(cache):
     folder = model_folder.folder_of(cache, convert_minilm.INT8)
     whole = files_of(folder)
     graph = folder / model_folder.GRAPH_FILE
@@ -196,7 +186,7 @@ def test_a_half_written_model_is_made_again(cache: Path) -> None:
     assert not (folder.parent / ".making-dead").exists()
 
 
-def test_a_whole_model_is_not_made_again(cache: Path) -> None:
+def test_a_whole_model_is_not_made_again(cache):
     steps: list[str] = []
     convert_minilm.ensure(
         cache, progress=lambda step, _done, _total: steps.append(step)
@@ -204,12 +194,12 @@ def test_a_whole_model_is_not_made_again(cache: Path) -> None:
     assert steps == []
 
 
-def test_a_model_folder_loads_by_its_path(model_cache: Path, tmp_path: Path) -> None:
+def test_a_model_folder_loads_by_its_path(model_cache, tmp_path):
     folder = model_folder.folder_of(model_cache, convert_minilm.INT8)
     assert load_model.load_encoder(str(folder), tmp_path).model == convert_minilm.INT8
 
 
-def test_a_manifest_of_an_older_conversion_is_not_whole(cache: Path) -> None:
+def test_a_manifest_of_an_older_conversion_is_not_whole(cache):
     folder = model_folder.folder_of(cache, convert_minilm.INT8)
     path = folder / model_folder.MANIFEST_FILE
     manifest = json.loads(path.read_text())
@@ -217,7 +207,7 @@ def test_a_manifest_of_an_older_conversion_is_not_whole(cache: Path) -> None:
     assert model_folder.manifest_of(folder) is None
 
 
-def test_every_chunk_of_a_long_text_is_read_whole(encoder: OnnxEncoder) -> None:
+def test_every_chunk_of_a_long_text_is_read_whole(encoder):
     text = " ".join(f"Pump {n} at 10.{n} bar, V-{n}/A ok;" for n in range(400))
     fact = "Übertemperatur: the sextupole coil overheated."
     chunks = cut(f"{text} {fact}", encoder)
@@ -229,8 +219,8 @@ def test_every_chunk_of_a_long_text_is_read_whole(encoder: OnnxEncoder) -> None:
 
 
 def test_late_interaction_is_by_the_same_model_and_finds_what_is_said_alike(
-    model_cache: Path, encoder: OnnxEncoder
-) -> None:
+    model_cache, encoder
+):
     folder = load_model.folder_of(model_cache, model_names.TOKENS)
     late = LateInteraction(folder)
     for question, answer in PARAPHRASES:

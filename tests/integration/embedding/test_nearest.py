@@ -43,9 +43,7 @@ def searching(
     return nearest._Search(conn, table, {**params, "page": page}, lambda _: True)
 
 
-def test_an_entry_is_found_once_by_its_best_chunk(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+def test_an_entry_is_found_once_by_its_best_chunk(conn, table, make_vector_entry):
     long = make_vector_entry([(0, 1), (1, 0.1), (0, 0, 1)])
     short = make_vector_entry([(1, 1)])
     first, second = find_nearest(conn, table, EVERYBODY, unit((1,))[0], 10)
@@ -56,9 +54,7 @@ def test_an_entry_is_found_once_by_its_best_chunk(
     assert first.entry_time == NOON
 
 
-def test_long_entries_do_not_crowd_short_ones_out(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+def test_long_entries_do_not_crowd_short_ones_out(conn, table, make_vector_entry):
     long = make_vector_entry([(1,)] * 40)
     short = [make_vector_entry([(1, 1 + n)]) for n in range(4)]
     found = find_nearest(conn, table, EVERYBODY, unit((1,))[0], 5)
@@ -67,8 +63,8 @@ def test_long_entries_do_not_crowd_short_ones_out(
 
 @pytest.mark.requirement("C37", "S4-79")
 def test_ties_come_by_their_names_whatever_the_order_of_insertion_and_the_ids(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+    conn, table, make_vector_entry
+):
     kinds, sources = ("procedure", "entry"), ("olog", "elog")
     entries = [
         (kinds[number % 2], source, f"{number:03}")
@@ -95,8 +91,8 @@ def test_ties_come_by_their_names_whatever_the_order_of_insertion_and_the_ids(
 
 @pytest.mark.requirement("C37", "S0-36")
 def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+    conn, table, make_vector_entry
+):
     for number in range(300):
         make_vector_entry([(1, number)])
     conn.execute("ANALYZE entry")
@@ -117,9 +113,7 @@ def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
     assert "Sort" in plan[1]
 
 
-def test_only_what_the_caller_may_see_is_found(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+def test_only_what_the_caller_may_see_is_found(conn, table, make_vector_entry):
     later = datetime.now(UTC) + timedelta(hours=1)
     seen = [
         make_vector_entry(),
@@ -138,8 +132,8 @@ def test_only_what_the_caller_may_see_is_found(
 
 
 def test_filters_and_the_logbooks_of_a_key_narrow_together(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+    conn, table, make_vector_entry
+):
     wanted = make_vector_entry(source="elog", logbooks=["rf", "ops"])
     make_vector_entry(source="elog", logbooks=["rf"])
     make_vector_entry(source="elog", logbooks=["ops"])
@@ -154,8 +148,8 @@ def test_filters_and_the_logbooks_of_a_key_narrow_together(
 
 @pytest.mark.requirement("S0-37", "S0-38")
 def test_similarity_is_one_minus_distance_and_the_floor_itself_is_kept(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+    conn, table, make_vector_entry
+):
     at_floor = make_vector_entry([(3, 4)])
     query = unit((1,))[0]
     (near,) = find_nearest(conn, table, EVERYBODY, query, 9)
@@ -168,12 +162,8 @@ def test_similarity_is_one_minus_distance_and_the_floor_itself_is_kept(
 
 @pytest.mark.parametrize("hidden", [0, 40, 90], ids=["none", "some", "most"])
 def test_few_vectors_give_the_same_page_however_many_nobody_may_see(
-    conn: Connection,
-    table: str,
-    make_vector_entry: MakeEntry,
-    monkeypatch: pytest.MonkeyPatch,
-    hidden: int,
-) -> None:
+    conn, table, make_vector_entry, monkeypatch, hidden
+):
     for number in range(120):
         readers = ["bob"] if number < hidden else None
         # Some are equally far, and some entries have two chunks.
@@ -190,11 +180,8 @@ def test_few_vectors_give_the_same_page_however_many_nobody_may_see(
 
 
 def test_a_size_is_asked_for_again_after_a_while(
-    conn: Connection,
-    table: str,
-    make_vector_entry: MakeEntry,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    conn, table, make_vector_entry, monkeypatch
+):
     monkeypatch.setattr(exact_or_index, "EXACT_ROWS", 1)
     now = [0.0]
     known = exact_or_index.Sizes(lambda: now[0])
@@ -235,13 +222,8 @@ def make_spread(
     [pytest.param(10, None, id="few pass"), pytest.param(6, 54, id="many pass")],
 )
 def test_a_filter_chooses_the_way_that_reads_less(
-    conn: Connection,
-    table: str,
-    make_spread: MakeSpread,
-    monkeypatch: pytest.MonkeyPatch,
-    one_of: int,
-    reach: int | None,
-) -> None:
+    conn, table, make_spread, monkeypatch, one_of, reach
+):
     monkeypatch.setattr(exact_or_index, "EXACT_ROWS", 99)
     monkeypatch.setattr(exact_or_index, "FEW_PASSING", 10)
     monkeypatch.setattr(nearest, "MIN_EF_SEARCH", 20)
@@ -265,15 +247,8 @@ def test_a_filter_chooses_the_way_that_reads_less(
     ],
 )
 def test_a_page_is_full_however_little_passes_and_however_soon_the_index_ends(
-    conn: Connection,
-    table: str,
-    make_vector_entry: MakeEntry,
-    make_spread: MakeSpread,
-    monkeypatch: pytest.MonkeyPatch,
-    few: int,
-    rare: dict[str, Any],
-    filters: dict[str, Any],
-) -> None:
+    conn, table, make_vector_entry, make_spread, monkeypatch, few, rare, filters
+):
     monkeypatch.setattr(exact_or_index, "FEW_PASSING", few)
     monkeypatch.setattr(exact_or_index, "EXACT_ROWS", few)
     monkeypatch.setattr(nearest, "MIN_EF_SEARCH", 20)
@@ -293,11 +268,8 @@ def test_a_page_is_full_however_little_passes_and_however_soon_the_index_ends(
 
 
 def test_where_more_pass_than_were_expected_the_index_is_asked(
-    conn: Connection,
-    table: str,
-    make_spread: MakeSpread,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    conn, table, make_spread, monkeypatch
+):
     monkeypatch.setattr(nearest, "EXACT_ROWS", 99)
     rare = make_spread(6, source="rare")
     filters = {**ANYTHING, "only_sources": ["rare"]}
@@ -314,11 +286,8 @@ def test_where_more_pass_than_were_expected_the_index_is_asked(
 
 @pytest.mark.requirement("U08")
 def test_a_page_that_the_index_fills_behind_a_filter_is_that_of_all(
-    conn: Connection,
-    table: str,
-    make_spread: MakeSpread,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    conn, table, make_spread, monkeypatch
+):
     monkeypatch.setattr(exact_or_index, "EXACT_ROWS", 99)
     monkeypatch.setattr(exact_or_index, "FEW_PASSING", 10)
     make_spread(2, source="rare")
@@ -368,23 +337,21 @@ def unreached(
 
 
 @pytest.mark.requirement("U08")
-def test_what_the_graph_cannot_reach_is_found_all_the_same(
-    unreached: nearest._Search,
-) -> None:
+def test_what_the_graph_cannot_reach_is_found_all_the_same(unreached):
     exactly = unreached.page(nearest._EXACTLY, nearest.Near)
     assert ids(nearest._by_index(unreached, 200)) == ids(exactly)
 
 
 def test_where_too_many_pass_to_be_read_what_the_index_gave_is_kept(
-    unreached: nearest._Search, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    unreached, monkeypatch
+):
     monkeypatch.setattr(nearest, "EXACT_ROWS", 639)
     assert 0 < len(nearest._by_index(unreached, 200)) < 495
 
 
 def test_where_time_is_over_before_the_rest_is_read_what_the_index_gave_is_kept(
-    unreached: nearest._Search, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    unreached, monkeypatch
+):
     shares = []
 
     def bound(share: float) -> bool:

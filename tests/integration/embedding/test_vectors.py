@@ -11,11 +11,10 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import vector_tables, vectors
 from shared.embedding.vectors.chunks import Chunk
 from shared.errors import ConfigurationError, EmbeddingGenerationError
-from tests.support.fixtures.vectors import DIMENSION, MakeEntry, chunks_of, unit
+from tests.support.fixtures.vectors import DIMENSION, chunks_of, unit
 
 
 def store(
@@ -52,7 +51,7 @@ def eventually_waits_for_a_lock(database: str, who: Connection) -> None:
 
 
 @pytest.mark.requirement("S0-36")
-def test_each_model_has_a_table_of_its_own(conn: Connection, table: str) -> None:
+def test_each_model_has_a_table_of_its_own(conn, table):
     other = vector_tables.ensure_table(conn, "knowledge_base", "wide", 768)
     assert table == "knowledge_base_tiny_model_v1"
     assert other == "knowledge_base_wide"
@@ -65,16 +64,14 @@ def test_each_model_has_a_table_of_its_own(conn: Connection, table: str) -> None
     assert f"Index Scan using {other}_nearest" in plan[1][0]
 
 
-def test_ensuring_a_table_twice_changes_nothing(conn: Connection, table: str) -> None:
+def test_ensuring_a_table_twice_changes_nothing(conn, table):
     again = vector_tables.ensure_table(
         conn, "another_prefix", "Tiny-Model.v1", DIMENSION
     )
     assert again == table
 
 
-def test_names_that_read_the_same_get_tables_apart(
-    conn: Connection, table: str
-) -> None:
+def test_names_that_read_the_same_get_tables_apart(conn, table):
     twin = vector_tables.ensure_table(
         conn, "knowledge_base", "tiny_model-V1", DIMENSION
     )
@@ -83,18 +80,14 @@ def test_names_that_read_the_same_get_tables_apart(
     assert len(long) <= 54
 
 
-def test_a_model_that_changes_its_dimension_is_refused(
-    conn: Connection, table: str
-) -> None:
+def test_a_model_that_changes_its_dimension_is_refused(conn, table):
     with pytest.raises(ConfigurationError, match=f"{table} holds vectors of length 8"):
         vector_tables.ensure_table(conn, "knowledge_base", "Tiny-Model.v1", 16)
     with pytest.raises(ConfigurationError, match="1 to 4000"):
         vector_tables.ensure_table(conn, "knowledge_base", "huge", 5_000)
 
 
-def test_storing_twice_equals_storing_once(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+def test_storing_twice_equals_storing_once(conn, table, make_vector_entry):
     entry_id = make_vector_entry([(1,), (0, 1)])
     before = stored_of(conn, table, entry_id)
     assert store(conn, table, "lab", entry_id, 1, chunks_of(2), unit((1,), (0, 1)))
@@ -102,8 +95,8 @@ def test_storing_twice_equals_storing_once(
 
 
 def test_a_newer_revision_replaces_every_chunk_and_an_older_one_none(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+    conn, table, make_vector_entry
+):
     entry_id = make_vector_entry([(1,), (0, 1), (0, 0, 1)])
     conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
     assert store(conn, table, "lab", entry_id, 2, chunks_of(1), unit((1, 1)))
@@ -113,8 +106,8 @@ def test_a_newer_revision_replaces_every_chunk_and_an_older_one_none(
 
 
 def test_an_entry_that_became_blank_has_no_vector_and_a_late_attempt_adds_none(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+    conn, table, make_vector_entry
+):
     entry_id = make_vector_entry([(1,)])
     conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
     assert store(conn, table, "lab", entry_id, 2, [], unit())
@@ -124,8 +117,8 @@ def test_an_entry_that_became_blank_has_no_vector_and_a_late_attempt_adds_none(
 
 @pytest.mark.parametrize("gone", ["deleted", "purged", "of another tenant"])
 def test_nothing_is_stored_for_an_entry_that_is_gone(
-    conn: Connection, table: str, make_vector_entry: MakeEntry, gone: str
-) -> None:
+    conn, table, make_vector_entry, gone
+):
     entry_id = make_vector_entry([(1,)])
     if gone == "deleted":
         conn.execute("UPDATE entry SET deleted_at = now() WHERE id = %s", [entry_id])
@@ -146,9 +139,7 @@ def test_nothing_is_stored_for_an_entry_that_is_gone(
         pytest.param(np.ones((2, DIMENSION), dtype=np.float32), id="one too many"),
     ],
 )
-def test_a_bad_vector_leaves_the_good_one_in_place(
-    conn: Connection, table: str, make_vector_entry: MakeEntry, bad: Vectors
-) -> None:
+def test_a_bad_vector_leaves_the_good_one_in_place(conn, table, make_vector_entry, bad):
     entry_id = make_vector_entry([(1,)])
     with pytest.raises(EmbeddingGenerationError):
         store(conn, table, "lab", entry_id, 1, chunks_of(1), bad)
@@ -157,8 +148,8 @@ def test_a_bad_vector_leaves_the_good_one_in_place(
 
 @pytest.mark.requirement("B15")
 def test_a_vector_of_another_dimension_is_refused_by_the_table(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+    conn, table, make_vector_entry
+):
     entry_id = make_vector_entry([(1,)])
     longer = np.eye(1, DIMENSION + 1, dtype=np.float32)
     with pytest.raises(psycopg.errors.DataException), conn.transaction():
@@ -167,8 +158,8 @@ def test_a_vector_of_another_dimension_is_refused_by_the_table(
 
 
 def test_two_revisions_stored_at_once_leave_the_newer_one_alone(
-    conn: Connection, table: str, make_vector_entry: MakeEntry, database: str
-) -> None:
+    conn, table, make_vector_entry, database
+):
     entry_id = make_vector_entry([(1,)])
     conn.commit()
     older, newer = unit((1,), (1,), (1,)), unit((0, 1))
@@ -184,9 +175,7 @@ def test_two_revisions_stored_at_once_leave_the_newer_one_alone(
     assert stored_of(conn, table, entry_id) == [(2, 0, 0, 12)]
 
 
-def test_two_processes_that_meet_a_new_model_at_once_make_one_table(
-    conn: Connection, database: str
-) -> None:
+def test_two_processes_that_meet_a_new_model_at_once_make_one_table(conn, database):
     def ensure(_: int) -> str:
         with psycopg.connect(database) as own:
             return vector_tables.ensure_table(own, "knowledge_base", "fresh", DIMENSION)
@@ -196,9 +185,7 @@ def test_two_processes_that_meet_a_new_model_at_once_make_one_table(
     assert vector_tables.find_model(conn, "fresh") is not None
 
 
-def test_removing_twice_equals_removing_once(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+def test_removing_twice_equals_removing_once(conn, table, make_vector_entry):
     entry_id, kept = make_vector_entry(), make_vector_entry()
     for _ in range(2):
         store(conn, table, "lab", entry_id, 9, [], unit())
@@ -207,9 +194,7 @@ def test_removing_twice_equals_removing_once(
     assert stored_of(conn, table, kept) != []
 
 
-def test_missing_cosines_are_read_by_id(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> None:
+def test_missing_cosines_are_read_by_id(conn, table, make_vector_entry):
     long = make_vector_entry([(0, 1), (3, 4)])
     foreign = make_vector_entry(tenant="other")
     asked = [long, foreign, uuid4()]

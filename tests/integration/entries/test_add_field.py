@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -16,11 +15,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from local.server import Server
 from shared.opensearch import aliases, mapping
 from shared.opensearch.client import make_client
 from shared.settings.settings import Settings
-from tests.support.fixtures.system import ROOT, System
+from tests.support.fixtures.system import ROOT
 from tests.support.waiting import eventually, until
 
 PRODUCT = ("api", "local", "migrations", "shared", "workers")
@@ -89,11 +87,8 @@ def found(client: httpx2.Client, query: str, **filters: Any) -> set[str]:
 
 @pytest.mark.timeout(600)
 def test_a_field_of_the_table_is_stored_hashed_shown_filtered_mapped_and_indexed(
-    with_field: Path,
-    make_system: Callable[..., System],
-    opensearch: Server,
-    tmp_path: Path,
-) -> None:
+    with_field, make_system, opensearch, tmp_path
+):
     pulled = tmp_path / "pulled"
     pulled.mkdir()
     record = {**PULLED, "example_field": "R-0816"}

@@ -8,13 +8,11 @@ import secrets
 import time
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import psycopg
 import pytest
-import redis
 
 from shared.access.scope import Scope
 from shared.adapter_contract.contract import RawItem
@@ -168,9 +166,7 @@ def test_turns_of_agents_that_were_told_of_it_go_with_their_jobs(conn, entry_id)
     assert (left["agent_turn"], left["job"]) == (0, 0)
 
 
-def test_what_is_kept_of_jobs_beside_their_rows_can_be_erased(
-    jobs_client: redis.Redis,
-):
+def test_what_is_kept_of_jobs_beside_their_rows_can_be_erased(jobs_client):
     one, other = uuid7(), uuid7()
     for job_id in (one, other):
         until = int(time.time()) + 60
@@ -250,7 +246,7 @@ def test_an_entry_is_found_by_whatever_it_is_called(conn):
 
 @pytest.mark.timeout(240)
 def test_the_command_removes_document_and_file_too_and_prints_the_proof(
-    conn, database, entry_id, opensearch, tmp_path: Path
+    conn, database, entry_id, opensearch, tmp_path
 ):
     base = f"test_{secrets.token_hex(6)}"
     client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))

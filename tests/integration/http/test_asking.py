@@ -13,7 +13,6 @@ import pytest
 from shared.settings.source_sections import SourceSettings
 from shared.sources import run_records
 from tests.contract.stubs.generic_rest import RestStub
-from tests.support.fixtures.sources import Runtime
 from workers.adapters.kit.stub import StubEntry
 
 NAME = "ring"
@@ -34,7 +33,7 @@ def spans(stub: RestStub) -> list[tuple[datetime, datetime]]:
 
 
 @pytest.mark.requirement("O05")
-def test_a_history_is_asked_for_by_days_a_month_and_then_by_years(runtime: Runtime):
+def test_a_history_is_asked_for_by_days_a_month_and_then_by_years(runtime):
     stub = runtime.stub(RestStub)
     for years in range(7):
         stub.add(StubEntry(years + 1, NOW - timedelta(days=1) - years * YEAR))
@@ -57,9 +56,7 @@ def test_a_history_is_asked_for_by_days_a_month_and_then_by_years(runtime: Runti
 
 
 @pytest.mark.requirement("O05")
-def test_a_request_is_tried_three_times_more_and_none_outlives_its_task(
-    runtime: Runtime,
-):
+def test_a_request_is_tried_three_times_more_and_none_outlives_its_task(runtime):
     stub = runtime.stub(RestStub)
     stub.add(StubEntry(1, NOW))
     usual = SourceSettings()

@@ -100,9 +100,7 @@ def obtain(cache: Path, repository: Repository) -> Path:
     return fetch.obtain(ARTIFACT, cache, lambda *_: None, repository.url)
 
 
-def test_a_download_tells_its_progress_and_leaves_one_file(
-    tmp_path: Path, repository: Repository
-) -> None:
+def test_a_download_tells_its_progress_and_leaves_one_file(tmp_path, repository):
     told: list[tuple[int, int | None]] = []
     found = fetch.obtain(
         ARTIFACT, tmp_path, lambda *parts: told.append(parts), repository.url
@@ -115,32 +113,26 @@ def test_a_download_tells_its_progress_and_leaves_one_file(
     assert len(repository.asked) == 1
 
 
-def test_a_planted_half_file_is_replaced(
-    tmp_path: Path, repository: Repository
-) -> None:
+def test_a_planted_half_file_is_replaced(tmp_path, repository):
     (tmp_path / ARTIFACT.filename).write_bytes(CONTENT[: len(CONTENT) // 2])
     assert obtain(tmp_path, repository).read_bytes() == CONTENT
 
 
-def test_a_planted_file_of_the_right_size_is_replaced(
-    tmp_path: Path, repository: Repository
-) -> None:
+def test_a_planted_file_of_the_right_size_is_replaced(tmp_path, repository):
     (tmp_path / ARTIFACT.filename).write_bytes(bytes(len(CONTENT)))
     assert obtain(tmp_path, repository).read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("cuts", [1, 2])
-def test_a_cut_connection_is_tried_again(
-    tmp_path: Path, repository: Repository, cuts: int
-) -> None:
+def test_a_cut_connection_is_tried_again(tmp_path, repository, cuts):
     repository.cut_next = cuts
     assert obtain(tmp_path, repository).read_bytes() == CONTENT
     assert len(repository.asked) == cuts + 1
 
 
 def test_after_three_cuts_the_message_says_what_is_missing_and_how_to_give_it(
-    tmp_path: Path, repository: Repository
-) -> None:
+    tmp_path, repository
+):
     repository.cut_next = 99
     with pytest.raises(ServerError, match="could not be downloaded") as caught:
         obtain(tmp_path, repository)
@@ -150,14 +142,14 @@ def test_after_three_cuts_the_message_says_what_is_missing_and_how_to_give_it(
 
 
 @pytest.mark.requirement("SEC16")
-def test_a_forged_file_is_never_kept(tmp_path: Path, repository: Repository) -> None:
+def test_a_forged_file_is_never_kept(tmp_path, repository):
     repository.content = bytes(len(CONTENT))
     with pytest.raises(ServerError, match="is not the file that is expected"):
         obtain(tmp_path, repository)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_network_and_cache_the_message_says_what_to_do(tmp_path: Path) -> None:
+def test_without_network_and_cache_the_message_says_what_to_do(tmp_path):
     nobody = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(ServerError, match="there was no connection") as caught:
         fetch.fetch_opensearch(tmp_path / "cache", lambda *_: None, None, nobody)
@@ -178,9 +170,7 @@ def assert_says_what_to_do(message: str) -> None:
         assert way in message
 
 
-def test_two_processes_fetch_once(
-    tmp_path: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_fetch_once(tmp_path, repository, monkeypatch):
     monkeypatch.setattr(fetch, "OPENSEARCH", ARTIFACT)
     monkeypatch.setattr(fetch, "LOCALES", ())
     monkeypatch.setattr(
@@ -216,9 +206,7 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.mark.timeout(180)
-def test_an_unprivileged_user_with_an_empty_environment_can_download(
-    open_folder: Path,
-) -> None:
+def test_an_unprivileged_user_with_an_empty_environment_can_download(open_folder):
     python, become = stranger(open_folder)
     packages = next(path for path in sys.path if path.endswith("site-packages"))
     environment = [f"PYTHONPATH={REPOSITORY}:{packages}", "PYTHONDONTWRITEBYTECODE=1"]

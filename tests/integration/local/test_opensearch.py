@@ -65,9 +65,7 @@ def ask(
 
 
 @pytest.mark.timeout(240)
-def test_it_is_the_release_we_pin_on_one_heap_and_takes_further_settings(
-    opensearch: EmbeddedOpenSearch,
-) -> None:
+def test_it_is_the_release_we_pin_on_one_heap_and_takes_further_settings(opensearch):
     _, root = ask(opensearch, "/")
     _, nodes = ask(opensearch, "/_nodes/jvm,settings")
     (node,) = nodes["nodes"].values()
@@ -78,7 +76,7 @@ def test_it_is_the_release_we_pin_on_one_heap_and_takes_further_settings(
 
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("SEC15")
-def test_opensearch_binds_loopback_only(opensearch: EmbeddedOpenSearch) -> None:
+def test_opensearch_binds_loopback_only(opensearch):
     process = psutil.Process(opensearch.pid)
     addresses = {
         connection.laddr.ip
@@ -90,9 +88,7 @@ def test_opensearch_binds_loopback_only(opensearch: EmbeddedOpenSearch) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_it_analyses_thai_and_never_makes_an_index_by_itself(
-    opensearch: EmbeddedOpenSearch,
-) -> None:
+def test_it_analyses_thai_and_never_makes_an_index_by_itself(opensearch):
     status, _ = ask(
         opensearch,
         "/thai",
@@ -113,16 +109,14 @@ def test_it_analyses_thai_and_never_makes_an_index_by_itself(
 
 
 @pytest.mark.timeout(240)
-def test_another_start_takes_the_running_node_over(
-    opensearch: EmbeddedOpenSearch,
-) -> None:
+def test_another_start_takes_the_running_node_over(opensearch):
     again = EmbeddedOpenSearch(opensearch.place, opensearch.port)
     again.start()
     assert again.pid == opensearch.pid
 
 
 @pytest.mark.timeout(240)
-def test_it_writes_only_into_its_own_folders(opensearch: EmbeddedOpenSearch) -> None:
+def test_it_writes_only_into_its_own_folders(opensearch):
     template = fetch.fetch_opensearch(opensearch.place.cache, lambda *_: None)
     assert list((template / "logs").iterdir()) == []
     assert not (template / "config" / "opensearch.keystore").exists()

@@ -83,9 +83,7 @@ def command_lines() -> str:
     )
 
 
-def test_postgres_has_vectors_trigrams_and_whole_umlauts(
-    postgres: EmbeddedPostgres,
-) -> None:
+def test_postgres_has_vectors_trigrams_and_whole_umlauts(postgres):
     with psycopg.connect(postgres.url) as conn:
         conn.execute("CREATE EXTENSION vector")
         conn.execute("CREATE EXTENSION pg_trgm")
@@ -105,8 +103,8 @@ def test_postgres_has_vectors_trigrams_and_whole_umlauts(
 
 @pytest.mark.requirement("SEC15")
 def test_postgres_and_valkey_bind_loopback_and_want_a_password_nobody_sees(
-    postgres: EmbeddedPostgres, valkey: EmbeddedValkey
-) -> None:
+    postgres, valkey
+):
     assert listening(postgres.pid or 0) == {"127.0.0.1"}
     assert listening(valkey.pid or 0) == {"127.0.0.1"}
     with pytest.raises(psycopg.OperationalError, match="password authentication"):
@@ -125,9 +123,7 @@ def test_postgres_and_valkey_bind_loopback_and_want_a_password_nobody_sees(
     assert not postgres.config_folder.with_name("postgres-password").exists()
 
 
-def test_postgres_takes_a_bounded_share_of_the_memory(
-    postgres: EmbeddedPostgres,
-) -> None:
+def test_postgres_takes_a_bounded_share_of_the_memory(postgres):
     def taken(gigabytes: float) -> tuple[str, str]:
         settings = of_memory(int(gigabytes * 2**30))
         return settings["shared_buffers"], settings["effective_cache_size"]
@@ -141,7 +137,7 @@ def test_postgres_takes_a_bounded_share_of_the_memory(
             assert conn.execute(f"{asked}'{name}'").fetchone() == (value,)
 
 
-def test_a_container_counts_on_its_own_memory(tmp_path: Path) -> None:
+def test_a_container_counts_on_its_own_memory(tmp_path):
     limit = tmp_path / "memory.max"
     machine = psutil.virtual_memory().total
     assert memory_at_hand(limit) == machine
@@ -154,7 +150,7 @@ def test_a_container_counts_on_its_own_memory(tmp_path: Path) -> None:
         assert memory_at_hand(limit) == expected
 
 
-def test_valkey_keeps_nothing_and_evicts_nothing(valkey: EmbeddedValkey) -> None:
+def test_valkey_keeps_nothing_and_evicts_nothing(valkey):
     with redis.Redis.from_url(valkey.url) as client:
         kept = client.config_get("appendonly", "save", "maxmemory-policy")
         assert kept == {
@@ -167,9 +163,7 @@ def test_valkey_keeps_nothing_and_evicts_nothing(valkey: EmbeddedValkey) -> None
     assert list(valkey.data_folder.iterdir()) == []
 
 
-def test_starting_twice_leaves_one_process(
-    postgres: EmbeddedPostgres, valkey: EmbeddedValkey, place: StackFolders
-) -> None:
+def test_starting_twice_leaves_one_process(postgres, valkey, place):
     again = EmbeddedPostgres(place, postgres.port, PASSWORD)
     again.start()
     valkey_again = EmbeddedValkey(place, valkey.port, PASSWORD)
@@ -177,7 +171,7 @@ def test_starting_twice_leaves_one_process(
     assert (again.pid, valkey_again.pid) == (postgres.pid, valkey.pid)
 
 
-def test_the_server_of_a_killed_supervisor_is_taken_over(place: StackFolders) -> None:
+def test_the_server_of_a_killed_supervisor_is_taken_over(place):
     port = free_port()
     supervisor = subprocess.Popen(
         [sys.executable, "-c", START_AND_WAIT, str(place.home), str(port), PASSWORD],
@@ -210,9 +204,7 @@ START_AND_WAIT = textwrap.dedent("""
 """)
 
 
-def test_an_orphan_without_a_pid_file_on_another_port_is_replaced(
-    valkey: EmbeddedValkey, place: StackFolders
-) -> None:
+def test_an_orphan_without_a_pid_file_on_another_port_is_replaced(valkey, place):
     orphan = valkey.pid
     valkey.pid_path.unlink()
     heir = EmbeddedValkey(place, free_port(), PASSWORD)
@@ -224,9 +216,7 @@ def test_an_orphan_without_a_pid_file_on_another_port_is_replaced(
 
 
 @pytest.mark.requirement("SEC14", "SEC15")
-def test_what_servers_print_and_what_locks_a_home_is_for_no_other_user(
-    valkey: EmbeddedValkey, place: StackFolders
-) -> None:
+def test_what_servers_print_and_what_locks_a_home_is_for_no_other_user(valkey, place):
     folders = (place.logs, place.run)
     assert [folder.stat().st_mode & 0o077 for folder in folders] == [0, 0]
     # As an older release left them.
@@ -238,9 +228,7 @@ def test_what_servers_print_and_what_locks_a_home_is_for_no_other_user(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="starts a process as another user")
 @pytest.mark.requirement("SEC15")
-def test_a_process_of_somebody_else_is_no_server_of_ours_whatever_it_is_called(
-    place: StackFolders,
-) -> None:
+def test_a_process_of_somebody_else_is_no_server_of_ours_whatever_it_is_called(place):
     server = EmbeddedValkey(place, free_port(), PASSWORD)
     server.start()
     server.wait_ready(READY_SECONDS)
@@ -268,9 +256,7 @@ def test_a_process_of_somebody_else_is_no_server_of_ours_whatever_it_is_called(
 
 
 @pytest.mark.parametrize("left", ['{"pid": %d, "port": 1}', '{"pid": 4194999}', "{"])
-def test_a_stale_pid_file_is_cleaned_and_no_stranger_is_stopped(
-    place: StackFolders, left: str
-) -> None:
+def test_a_stale_pid_file_is_cleaned_and_no_stranger_is_stopped(place, left):
     server = EmbeddedValkey(place, free_port(), PASSWORD)
     server.pid_path.parent.mkdir(parents=True)
     ours = os.getpid()
@@ -284,9 +270,7 @@ def test_a_stale_pid_file_is_cleaned_and_no_stranger_is_stopped(
     assert not server.pid_path.exists()
 
 
-def test_a_taken_port_says_by_whom_and_how_to_choose_another(
-    place: StackFolders,
-) -> None:
+def test_a_taken_port_says_by_whom_and_how_to_choose_another(place):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -301,9 +285,7 @@ def test_a_taken_port_says_by_whom_and_how_to_choose_another(
 
 
 @pytest.mark.parametrize("kind", [EmbeddedPostgres, EmbeddedValkey])
-def test_a_home_that_cannot_be_written_is_named(
-    tmp_path: Path, kind: MakeServer
-) -> None:
+def test_a_home_that_cannot_be_written_is_named(tmp_path, kind):
     (tmp_path / "file").write_text("not a folder")
     home = tmp_path / "file" / "home"
     server = kind(StackFolders(home, tmp_path), free_port(), PASSWORD)
@@ -313,7 +295,7 @@ def test_a_home_that_cannot_be_written_is_named(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_home_is_named(tmp_path: Path) -> None:
+def test_a_read_only_home_is_named(tmp_path):
     tmp_path.chmod(0o500)
     server = EmbeddedValkey(
         StackFolders(tmp_path / "home", tmp_path), free_port(), PASSWORD
@@ -322,9 +304,7 @@ def test_a_read_only_home_is_named(tmp_path: Path) -> None:
         server.start()
 
 
-def test_a_full_disk_is_told_before_anything_is_written(
-    place: StackFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told_before_anything_is_written(place, monkeypatch):
     monkeypatch.setattr(EmbeddedPostgres, "min_free_bytes", 1 << 60)
     server = EmbeddedPostgres(place, free_port(), PASSWORD)
     with pytest.raises(ServerError, match="is full") as caught:
@@ -334,8 +314,8 @@ def test_a_full_disk_is_told_before_anything_is_written(
 
 
 def test_a_disk_that_fills_up_while_the_cluster_is_made_leaves_no_half_cluster(
-    place: StackFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    place, monkeypatch
+):
     server = EmbeddedPostgres(place, free_port(), PASSWORD)
     monkeypatch.setattr(EmbeddedPostgres, "min_free_bytes", 0)
     folder = server_data_parent(place)
@@ -362,7 +342,7 @@ def server_data_parent(place: StackFolders) -> Path:
     return folder
 
 
-def test_what_was_committed_survives_a_crash(postgres: EmbeddedPostgres) -> None:
+def test_what_was_committed_survives_a_crash(postgres):
     with psycopg.connect(postgres.url) as conn:
         conn.execute("CREATE TABLE kept (n int)")
         conn.execute("INSERT INTO kept VALUES (7)")
@@ -377,9 +357,7 @@ def test_what_was_committed_survives_a_crash(postgres: EmbeddedPostgres) -> None
     assert "was not properly shut down" in postgres.log_path.read_text()
 
 
-def test_a_server_that_was_killed_is_seen_as_dead_and_starts_again(
-    valkey: EmbeddedValkey,
-) -> None:
+def test_a_server_that_was_killed_is_seen_as_dead_and_starts_again(valkey):
     os.kill(valkey.pid or 0, signal.SIGKILL)
     deadline = time.monotonic() + 5
     while valkey.pid is not None:
@@ -389,9 +367,7 @@ def test_a_server_that_was_killed_is_seen_as_dead_and_starts_again(
     assert valkey.pid is not None
 
 
-def test_a_server_that_dies_at_start_says_its_last_words(
-    postgres: EmbeddedPostgres,
-) -> None:
+def test_a_server_that_dies_at_start_says_its_last_words(postgres):
     postgres.stop()
     (postgres.data_folder / "global" / "pg_control").rename(
         postgres.data_folder / "global" / "gone"
@@ -402,9 +378,7 @@ def test_a_server_that_dies_at_start_says_its_last_words(
 
 
 @pytest.mark.parametrize("kind", [EmbeddedPostgres, EmbeddedValkey])
-def test_a_home_opened_with_another_password_says_so(
-    place: StackFolders, kind: MakeServer
-) -> None:
+def test_a_home_opened_with_another_password_says_so(place, kind):
     server = kind(place, free_port(), PASSWORD)
     server.start()
     server.wait_ready(READY_SECONDS)
@@ -417,7 +391,7 @@ def test_a_home_opened_with_another_password_says_so(
         server.stop()
 
 
-def test_two_homes_live_side_by_side(place: StackFolders, tmp_path: Path) -> None:
+def test_two_homes_live_side_by_side(place, tmp_path):
     second = StackFolders(tmp_path / "second", place.cache)
     servers = [EmbeddedValkey(each, free_port(), PASSWORD) for each in (place, second)]
     try:

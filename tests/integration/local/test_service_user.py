@@ -90,9 +90,7 @@ def installed(name: str) -> Path:
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077])
-def test_root_runs_them_as_the_system_user_and_opens_no_folder(
-    clone: Path, shared: Path, umask: int
-) -> None:
+def test_root_runs_them_as_the_system_user_and_opens_no_folder(clone, shared, umask):
     home = clone / "home"
     home.mkdir()
     watched = (home, clone / "packages" / PACKAGES[0], installed(PACKAGES[0]))
@@ -113,9 +111,7 @@ def test_root_runs_them_as_the_system_user_and_opens_no_folder(
     assert modes(*watched, Path(sys.prefix)) == before
 
 
-def test_the_system_user_is_made_once_and_announced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_system_user_is_made_once_and_announced(monkeypatch):
     name = f"lc{secrets.token_hex(4)}"
     monkeypatch.setattr(service_user, "SERVICE_USER", name)
     told: list[str] = []
@@ -132,14 +128,12 @@ def test_the_system_user_is_made_once_and_announced(
         subprocess.run(["userdel", name], check=True, capture_output=True)
 
 
-def test_a_home_it_can_reach_keeps_its_data_itself(shared: Path) -> None:
+def test_a_home_it_can_reach_keeps_its_data_itself(shared):
     service_user.make_open(shared)
     assert service_user.data_home(shared) == shared
 
 
-def test_the_place_of_the_data_is_remembered_when_the_home_is_opened_later(
-    tmp_path: Path,
-) -> None:
+def test_the_place_of_the_data_is_remembered_when_the_home_is_opened_later(tmp_path):
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     moved = service_user.data_home(home)
@@ -150,7 +144,7 @@ def test_the_place_of_the_data_is_remembered_when_the_home_is_opened_later(
     assert not moved.exists()
 
 
-def test_what_a_vanished_temporary_home_left_is_swept(tmp_path: Path) -> None:
+def test_what_a_vanished_temporary_home_left_is_swept(tmp_path):
     homes = [tmp_path / "first", tmp_path / "second"]
     for home in homes:
         home.mkdir()

@@ -102,9 +102,7 @@ def gone(*processes: psutil.Process) -> bool:
     )
 
 
-def test_every_child_that_is_killed_comes_back_without_its_old_family(
-    start: Start,
-) -> None:
+def test_every_child_that_is_killed_comes_back_without_its_old_family(start: Start):
     run = start(f"one: {_FAMILY}\ntwo: {_FAMILY}\n")
     for name in ("one", "two"):
         before = run.wait_for(name)
@@ -117,9 +115,7 @@ def test_every_child_that_is_killed_comes_back_without_its_old_family(
         assert run.says(f"runner {name} ended (signal 9); starts in 0.2 s")
 
 
-def test_a_child_that_dies_at_once_waits_longer_each_time_and_is_named(
-    start: Start,
-) -> None:
+def test_a_child_that_dies_at_once_waits_longer_each_time_and_is_named(start: Start):
     run = start("broken: sh -c 'exit 3'\n")
 
     def failing() -> bool:
@@ -131,12 +127,12 @@ def test_a_child_that_dies_at_once_waits_longer_each_time_and_is_named(
     assert pauses[:5] == ["0.2", "0.4", "0.8", "1.6", "3.2"]
 
 
-def test_a_program_that_is_not_there_is_said_and_tried_again(start: Start) -> None:
+def test_a_program_that_is_not_there_is_said_and_tried_again(start: Start):
     run = start("absent: no-such-program-here\n")
     until(lambda: run.says("cannot be started", 2), within_seconds=10, what=run.text())
 
 
-def test_children_of_a_killed_runner_end_with_it(start: Start) -> None:
+def test_children_of_a_killed_runner_end_with_it(start: Start):
     run = start(f"one: {_FAMILY}\ntwo: sleep 1000\n")
     children = [run.wait_for("one"), run.wait_for("two")]
     run.process.kill()
@@ -144,7 +140,7 @@ def test_children_of_a_killed_runner_end_with_it(start: Start) -> None:
     until(lambda: gone(*children), within_seconds=5)
 
 
-def test_what_a_killed_runner_leaves_is_ended_by_the_next_start(start: Start) -> None:
+def test_what_a_killed_runner_leaves_is_ended_by_the_next_start(start: Start):
     run = start(f"deaf: {_STUBBORN}\nfamily: {_FAMILY}\n")
     deaf = run.wait_for("deaf")
     family = run.wait_for("family")
@@ -159,7 +155,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_the_next_start(start: Start) ->
     until(lambda: gone(deaf), within_seconds=5)
 
 
-def test_a_stop_ends_what_takes_requests_first(start: Start) -> None:
+def test_a_stop_ends_what_takes_requests_first(start: Start):
     names = ("upkeep", "search", "api")
     run = start("".join(f"{name}: {_ORDERLY.format(name)}\n" for name in names))
     for name in names:
@@ -172,7 +168,7 @@ def test_a_stop_ends_what_takes_requests_first(start: Start) -> None:
     assert not (run.folder / "runner.json").exists()
 
 
-def test_what_a_child_says_last_is_kept_to_its_end(start: Start) -> None:
+def test_what_a_child_says_last_is_kept_to_its_end(start: Start):
     run = start(f"talker: {_TALKATIVE}\n")
     until(lambda: run.says("talker is up"), within_seconds=5)
     run.process.send_signal(signal.SIGTERM)
@@ -181,7 +177,7 @@ def test_what_a_child_says_last_is_kept_to_its_end(start: Start) -> None:
     assert kept.splitlines() == ["is up", *map(str, range(1, 5001)), "ends"]
 
 
-def test_a_child_that_will_not_stop_is_killed_with_its_family(start: Start) -> None:
+def test_a_child_that_will_not_stop_is_killed_with_its_family(start: Start):
     run = start(f"deaf: {_STUBBORN}\n", patience_seconds=0.5)
     deaf = run.wait_for("deaf")
     until(lambda: run.says("deaf deaf"), within_seconds=5, what=run.text())
@@ -192,7 +188,7 @@ def test_a_child_that_will_not_stop_is_killed_with_its_family(start: Start) -> N
 
 
 @pytest.mark.requirement("S1-81")
-def test_output_is_prefixed_and_kept_in_one_file_a_process(start: Start) -> None:
+def test_output_is_prefixed_and_kept_in_one_file_a_process(start: Start):
     run = start(
         "talker: sh -c 'echo $PYTHONUNBUFFERED to out; echo err >&2; sleep 99'\n"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -38,7 +38,7 @@ def limit_after(pool: Pool) -> tuple[str, str]:
     return together.fetchall()[0][0], alone[0][0]
 
 
-def test_rows_are_read_after_the_block_and_limits_end_with_it(pool: Pool) -> None:
+def test_rows_are_read_after_the_block_and_limits_end_with_it(pool):
     for _ in range(3):
         with pipelined_connection(pool) as conn:
             statement_deadline.limit_time(conn, 1234, one_plan=True)
@@ -63,7 +63,7 @@ def left_by_an_exception(pool: Pool, statement: str) -> None:
         raise ZeroDivisionError
 
 
-def test_what_was_written_before_a_failure_is_not_kept(pool: Pool) -> None:
+def test_what_was_written_before_a_failure_is_not_kept(pool):
     with connection(pool) as conn:
         conn.execute("CREATE TABLE note (number int PRIMARY KEY)")
     write = "INSERT INTO note VALUES ({}) RETURNING number"
@@ -91,9 +91,7 @@ def refused_within(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("fail", [raised_within, refused_within])
-def test_what_is_prepared_is_prepared_after_any_ending(
-    pool: Pool, fail: Callable[[Pool], None]
-) -> None:
+def test_what_is_prepared_is_prepared_after_any_ending(pool, fail):
     for _ in range(3):
         together(pool, "SELECT 1", "SELECT 2")
         fail(pool)
@@ -101,9 +99,7 @@ def test_what_is_prepared_is_prepared_after_any_ending(
             together(pool, "SELECT 1", "SELECT 2", "SELECT 3")
 
 
-def test_what_takes_too_long_is_ended_by_the_limit_that_went_before_it(
-    pool: Pool,
-) -> None:
+def test_what_takes_too_long_is_ended_by_the_limit_that_went_before_it(pool):
     began = time.monotonic()
     with pytest.raises(DatabaseQueryError) as caught:
         together(pool, "SELECT pg_sleep(3)", "SELECT 1", limit_ms=50)
@@ -126,16 +122,14 @@ def ended_meanwhile(pool: Pool, database: str) -> None:
         conn.execute("SELECT 1", prepare=True).fetchall()
 
 
-def test_a_connection_that_the_server_ends_fails_once_and_is_replaced(
-    pool: Pool, database: str
-) -> None:
+def test_a_connection_that_the_server_ends_fails_once_and_is_replaced(pool, database):
     with pytest.raises((DatabaseQueryError, DatabaseConnectionError)) as caught:
         ended_meanwhile(pool, database)
     assert caught.value.retriable
     assert limit_after(pool) == ("4s", "4s")
 
 
-def test_a_request_that_has_no_patience_left_is_not_kept_waiting(pool: Pool) -> None:
+def test_a_request_that_has_no_patience_left_is_not_kept_waiting(pool):
     def run() -> None:
         request_deadline.begin(0.5)
         together(pool, "SELECT pg_sleep(3)")

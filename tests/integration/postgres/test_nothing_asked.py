@@ -25,7 +25,7 @@ from shared.messaging.celery_app import make_app
 from shared.postgres.pool import Pool, make_pool
 from shared.search.query.plan import SearchQuery
 from shared.settings.settings import Settings
-from tests.support.fixtures.asking import ANNA, Asking
+from tests.support.fixtures.asking import ANNA
 
 
 @dataclass
@@ -95,9 +95,7 @@ def watched(database: str) -> Iterator[Watched]:
 
 
 @pytest.mark.requirement("S0-19")
-def test_a_blank_question_is_answered_without_a_database_or_a_broker(
-    watched: Watched,
-) -> None:
+def test_a_blank_question_is_answered_without_a_database_or_a_broker(watched):
     for blank in ("", " \t\n", "\u3000", "AND OR"):
         body = watched.answer(SearchQuery(blank))
         assert (body["state"], body["results"], body["branches"]) == ("done", [], [])
@@ -105,7 +103,7 @@ def test_a_blank_question_is_answered_without_a_database_or_a_broker(
 
 
 @pytest.mark.requirement("S0-19")
-def test_a_filter_alone_lists_what_passes_it_newest_first(asking: Asking) -> None:
+def test_a_filter_alone_lists_what_passes_it_newest_first(asking):
     hours = (5, 9, 7)
     asking.write(
         EntryDraft("olog", "elsewhere", "the beam was lost"),
@@ -125,9 +123,7 @@ def test_a_filter_alone_lists_what_passes_it_newest_first(asking: Asking) -> Non
 
 
 @pytest.mark.requirement("S0-05")
-def test_what_is_off_or_not_built_in_is_refused_before_anything_is_asked(
-    watched: Watched,
-) -> None:
+def test_what_is_off_or_not_built_in_is_refused_before_anything_is_asked(watched):
     for mode in ("semantic", "vector", "hybrid", "rag", "agent"):
         watched.refuses(mode=mode)
     for fields in (

@@ -44,9 +44,7 @@ def backend(pool: Pool) -> int:
         return conn.info.backend_pid
 
 
-def test_what_is_prepared_is_found_again_however_often_another_failed(
-    pool: Pool,
-) -> None:
+def test_what_is_prepared_is_found_again_however_often_another_failed(pool: Pool):
     begun_with = backend(pool)
     for turn in range(4):
         fail(pool)
@@ -57,7 +55,7 @@ def test_what_is_prepared_is_found_again_however_often_another_failed(
     assert backend(pool) == begun_with
 
 
-def test_what_was_not_reached_is_not_believed_to_be_prepared(pool: Pool) -> None:
+def test_what_was_not_reached_is_not_believed_to_be_prepared(pool: Pool):
     for turn in range(3):
         # Of one that it has met unprepared the driver takes the name for good.
         with pipelined_connection(pool) as conn:
@@ -68,9 +66,7 @@ def test_what_was_not_reached_is_not_believed_to_be_prepared(pool: Pool) -> None
 
 
 @pytest.mark.parametrize("one_plan", [False, True])
-def test_what_is_run_often_is_planned_as_was_said(
-    pool: Pool, *, one_plan: bool
-) -> None:
+def test_what_is_run_often_is_planned_as_was_said(pool: Pool, *, one_plan: bool):
     for turn in range(12):
         with pipelined_connection(pool) as conn:
             statement_deadline.limit_time(conn, 4000, one_plan=one_plan)

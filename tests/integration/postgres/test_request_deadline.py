@@ -52,15 +52,13 @@ def in_a_request(step: Callable[..., object], *args: object) -> tuple[float, str
 
 
 @pytest.mark.parametrize("naps", [(3.0,), (0.4, 0.4, 0.4)])
-def test_a_request_gives_up_although_each_statement_is_within_its_limit(
-    pool: Pool, naps: tuple[float, ...]
-) -> None:
+def test_a_request_gives_up_although_each_statement_is_within_its_limit(pool, naps):
     seconds, code = in_a_request(nap, pool, *naps)
     assert code == DatabaseConnectionError.code
     assert seconds < LIMIT_SECONDS + LATE_SECONDS
 
 
-def test_a_request_waits_for_a_thread_no_longer_than_for_anything(pool: Pool) -> None:
+def test_a_request_waits_for_a_thread_no_longer_than_for_anything(pool):
     def in_a_thread() -> None:
         here = contextvars.copy_context()
         threads.submit(here.run, nap, pool, 3.0).result()
@@ -73,9 +71,7 @@ def test_a_request_waits_for_a_thread_no_longer_than_for_anything(pool: Pool) ->
     assert seconds < 2 * LIMIT_SECONDS + LATE_SECONDS
 
 
-def test_whoever_looks_for_a_job_has_the_time_of_their_request_alone(
-    pool: Pool, database: str
-) -> None:
+def test_whoever_looks_for_a_job_has_the_time_of_their_request_alone(pool, database):
     anna = Scope("default", "anna")
     ctx, caller = SimpleNamespace(pool=pool), SimpleNamespace(scope=anna)
     with psycopg.connect(database) as other:
@@ -85,22 +81,20 @@ def test_whoever_looks_for_a_job_has_the_time_of_their_request_alone(
     assert seconds < LIMIT_SECONDS + LATE_SECONDS
 
 
-def test_what_one_request_ended_serves_the_next(pool: Pool) -> None:
+def test_what_one_request_ended_serves_the_next(pool):
     in_a_request(nap, pool, 3.0)
     seconds, code = in_a_request(nap, pool, 0.0)
     assert (code, seconds < LIMIT_SECONDS) == ("", True)
 
 
-def test_a_request_waits_for_a_connection_no_longer_than_for_anything(
-    pool: Pool,
-) -> None:
+def test_a_request_waits_for_a_connection_no_longer_than_for_anything(pool):
     with pool.connection():
         seconds, code = in_a_request(nap, pool, 0.0)
     assert code == DatabaseConnectionError.code
     assert seconds < LIMIT_SECONDS + LATE_SECONDS
 
 
-def test_each_step_of_a_long_request_has_the_time_of_one_with_its_thread() -> None:
+def test_each_step_of_a_long_request_has_the_time_of_one_with_its_thread():
     async def long_request() -> tuple[float, float]:
         with Threads(1) as pool:
             asyncio.get_running_loop().set_default_executor(pool)
@@ -114,7 +108,7 @@ def test_each_step_of_a_long_request_has_the_time_of_one_with_its_thread() -> No
     assert 0.0 < left < request_deadline.REQUEST_SECONDS - 0.4
 
 
-def test_outside_a_request_there_is_no_such_limit(pool: Pool) -> None:
+def test_outside_a_request_there_is_no_such_limit(pool):
     began = time.monotonic()
     nap(pool, LIMIT_SECONDS + LATE_SECONDS)
     assert time.monotonic() - began >= LIMIT_SECONDS + LATE_SECONDS

@@ -71,9 +71,7 @@ def searched(asking: Asking, database: str) -> Iterator[Searched]:
         yield made
 
 
-def test_a_hit_of_a_source_that_is_configured_no_more_says_so(
-    searched: Searched,
-) -> None:
+def test_a_hit_of_a_source_that_is_configured_no_more_says_so(searched: Searched):
     def removed() -> set[str]:
         results = searched.find()["results"]
         assert len(results) == 4
@@ -84,9 +82,7 @@ def test_a_hit_of_a_source_that_is_configured_no_more_says_so(
     assert removed() == {"gone", "ring"}
 
 
-def test_a_search_names_the_sources_that_are_behind_and_why(
-    searched: Searched,
-) -> None:
+def test_a_search_names_the_sources_that_are_behind_and_why(searched: Searched):
     conn = searched.conn
     assert searched.find()["sources_behind"] == []
     for name, tenant in {"ring": TENANT, "far": "other"}.items():
@@ -114,7 +110,7 @@ def test_a_search_names_the_sources_that_are_behind_and_why(
 
 def test_searches_ask_once_in_two_seconds_and_one_that_cannot_goes_on(
     searched: Searched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     asked: list[bool] = []
     read = KnownSources._read
 

@@ -10,14 +10,11 @@ from shared.sources import run_records
 from tests.contract.stubs.feed import FeedStub
 from tests.contract.stubs.generic_csv import CSVStub
 from tests.support.fixtures.asking import asking_of
-from tests.support.fixtures.sources import Runtime
 from workers.adapters.kit.stub import StubEntry
 
 
 @pytest.mark.parametrize("filters", [{}, {"date_to": "1980-01-01"}])
-def test_nothing_of_a_sheet_that_was_read_is_called_unknown(
-    runtime: Runtime, database: str, filters: dict[str, str]
-) -> None:
+def test_nothing_of_a_sheet_that_was_read_is_called_unknown(runtime, database, filters):
     sheet = runtime.stub(CSVStub)
     for number, year in enumerate((1985, 2024), 1):
         sheet.add(StubEntry(number, datetime(year, 6, 10, tzinfo=UTC), "Trip", "text"))
@@ -38,9 +35,7 @@ def test_nothing_of_a_sheet_that_was_read_is_called_unknown(
         assert contrary not in said["summary"]
 
 
-def test_a_feed_is_complete_no_further_back_than_its_oldest_item(
-    runtime: Runtime, database: str
-) -> None:
+def test_a_feed_is_complete_no_further_back_than_its_oldest_item(runtime, database):
     written = datetime(2024, 6, 10, tzinfo=UTC)
     feed = runtime.stub(FeedStub)
     feed.add(StubEntry(1, written, "Trip", "text"))

@@ -121,9 +121,7 @@ def numbers(stages: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     }
 
 
-def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(
-    alone: System,
-):
+def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(alone):
     with alone.client() as client:
         told = client.get("/v1/lag").json()
         status = client.get("/v1/status").json()
@@ -167,9 +165,7 @@ def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(
     assert work == set(told["problems"])
 
 
-def test_an_opensearch_that_is_away_is_told_of_with_no_work_for_it(
-    make_system: Callable[..., System],
-):
+def test_an_opensearch_that_is_away_is_told_of_with_no_work_for_it(make_system):
     system = make_system(opensearch=f"http://127.0.0.1:{free_port()}")
     system.start("api", "upkeep")
     system.wait_ready("upkeep")
@@ -191,9 +187,7 @@ def test_an_opensearch_that_is_away_is_told_of_with_no_work_for_it(
     assert all(one["due"] + one["bulk"] == 0 for one in typed["stages"])
 
 
-def test_metrics_of_the_process_stay_when_postgres_goes(
-    make_system: Callable[..., System],
-):
+def test_metrics_of_the_process_stay_when_postgres_goes(make_system):
     system = make_system(database=f"postgresql://u:p@127.0.0.1:{free_port()}/x")
     system.start("api")
     system.wait_ready()
@@ -205,7 +199,7 @@ def test_metrics_of_the_process_stay_when_postgres_goes(
 
 
 @pytest.mark.requirement("SEC2")
-def test_a_facility_is_told_its_own_counts_alone(api: System, tenant: str):
+def test_a_facility_is_told_its_own_counts_alone(api, tenant):
     with psycopg.connect(api.database) as conn:
         make_busy(conn, tenant)
         make_due(conn, f"{tenant}-b", 3)
@@ -309,9 +303,7 @@ def test_a_watermark_is_the_oldest_row_or_the_oldest_transaction(conn, database)
     assert waiting["index"].watermark > waiting[STAGE].watermark
 
 
-def test_the_locks_of_a_real_upkeep_name_its_process(
-    make_system: Callable[..., System],
-):
+def test_the_locks_of_a_real_upkeep_name_its_process(make_system):
     system = make_system()
     system.start("api", "upkeep")
     system.wait_ready("upkeep")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
 
 import httpx2
 import psutil
@@ -18,7 +17,6 @@ from shared.entries.saving.save import save_page
 from shared.messaging.nudges import send_nudge
 from shared.messaging.stage_names import METADATA_STAGE
 from tests.support.fixtures import system
-from tests.support.fixtures.system import System
 from tests.support.waiting import eventually, until
 from workers.runtime.worker_kinds import KINDS
 
@@ -170,9 +168,7 @@ def test_sigterm_ends_every_kind_of_worker_in_time_though_its_broker_hangs(
     assert ended == dict.fromkeys(names, 0)
 
 
-def test_what_nobody_waits_for_takes_fewer_turns_than_a_search(
-    make_system: Callable[..., System],
-) -> None:
+def test_what_nobody_waits_for_takes_fewer_turns_than_a_search(make_system):
     system = make_system()
     for name in ("search", "enhance", "embed", "chores"):
         system.start(name)

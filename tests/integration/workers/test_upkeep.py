@@ -184,9 +184,7 @@ def test_the_sweeper_outlives_its_broker(
 
 @pytest.mark.requirement("U14")
 @pytest.mark.timeout(180)
-def test_a_second_upkeep_takes_over_when_the_first_dies_and_redis_is_away(
-    make_system,
-):
+def test_a_second_upkeep_takes_over_when_the_first_dies_and_redis_is_away(make_system):
     system = make_system(BROKER_URL="redis://:x@127.0.0.1:9/0")
     with psycopg.connect(system.database, autocommit=True) as conn:
         submit_overdue_job(conn)

@@ -69,7 +69,7 @@ def near(body: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.requirement("I05", "C48")
-def test_an_empty_answer_says_among_what_it_looked(logbook: Asking) -> None:
+def test_an_empty_answer_says_among_what_it_looked(logbook):
     body = logbook.ask("unheardof")
     assert body["results"] == []
     assert (body["degraded"], body["answer"]) == (False, None)
@@ -83,18 +83,14 @@ def test_an_empty_answer_says_among_what_it_looked(logbook: Asking) -> None:
     assert said["summary"] == "Nothing was found among 3 entries."
 
 
-def test_an_answer_that_found_something_says_nothing_of_absence(
-    logbook: Asking,
-) -> None:
+def test_an_answer_that_found_something_says_nothing_of_absence(logbook):
     body = logbook.ask("cavity")
     assert [one["external_id"] for one in body["results"]] == ["trip"]
     assert (body["relaxation"], body["context_answer"]) == (None, None)
 
 
 @pytest.mark.requirement("S4-70")
-def test_coverage_stands_beside_hits_by_what_the_caller_may_see(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_coverage_stands_beside_hits_by_what_the_caller_may_see(logbook, monkeypatch):
     # However busy the machine is: how long it may take is another test's.
     monkeypatch.setattr(coverage, "BESIDE_HITS_MS", 5000)
     monkeypatch.setattr(coverage, "COUNT_BESIDE_HITS_MS", 2000)
@@ -111,7 +107,7 @@ def test_coverage_stands_beside_hits_by_what_the_caller_may_see(
 
 
 @pytest.mark.requirement("P10", "U21")
-def test_nobody_is_told_of_what_they_may_not_see(logbook: Asking) -> None:
+def test_nobody_is_told_of_what_they_may_not_see(logbook):
     """By counts, by sources and their gaps, by what came near."""
     when = {"start": "2026-03-01T00:00:00Z", "end": "2026-03-01T01:00:00Z"}
     gaps = [
@@ -143,9 +139,7 @@ def test_nobody_is_told_of_what_they_may_not_see(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("I05", "C38")
-def test_what_lies_outside_of_the_interval_is_counted_and_the_nearest_named(
-    logbook: Asking,
-) -> None:
+def test_what_lies_outside_of_the_interval_is_counted_and_the_nearest_named(logbook):
     given = {"date_from": "2026-03-03", "date_to": "2026-03-09"}
     body = logbook.ask("tripped", filters=given)
     assert near(body) == [("trip", "outside_window")]
@@ -164,9 +158,7 @@ def test_what_lies_outside_of_the_interval_is_counted_and_the_nearest_named(
     [{"date_from": "2026-03-03"}, {"date_to": "2026-03-01"}],
     ids=["before", "after"],
 )
-def test_the_longer_time_that_is_named_takes_in_the_nearest(
-    logbook: Asking, given: dict[str, str]
-) -> None:
+def test_the_longer_time_that_is_named_takes_in_the_nearest(logbook, given):
     odd = MARCH + timedelta(microseconds=123_456)
     logbook.write(draft("odd", "undulator", entry_time=odd))
     ends = logbook.ask("undulator", filters=given)["relaxation"]["widen_to"]
@@ -184,7 +176,7 @@ def test_the_longer_time_that_is_named_takes_in_the_nearest(
     assert all(end is None or end.endswith("Z") for end in ends.values())
 
 
-def test_what_scored_too_low_came_near(logbook: Asking) -> None:
+def test_what_scored_too_low_came_near(logbook):
     plan = logbook.plan("cavity tripped")
     strict = logbook.plan("cavity tripped", ordering={"min_relevance_score": 1.0})
     score = logbook.answer(plan, logbook.carried_out(plan))["results"][0]
@@ -199,7 +191,7 @@ def test_what_scored_too_low_came_near(logbook: Asking) -> None:
     assert body["context_answer"]["code"] == "below_threshold"
 
 
-def test_what_is_too_far_in_meaning_came_near(logbook: Asking) -> None:
+def test_what_is_too_far_in_meaning_came_near(logbook):
     given = {"similarity_threshold": 0.999}
     body = logbook.ask("cavity tripping", mode="semantic", ordering=given)
     assert body["results"] == []
@@ -209,7 +201,7 @@ def test_what_is_too_far_in_meaning_came_near(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("I05")
-def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook: Asking) -> None:
+def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook):
     with connection(logbook.pool) as conn:
         conn.execute(
             "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
@@ -236,7 +228,7 @@ def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook: Asking) -> No
 
 
 @pytest.mark.requirement("I05")
-def test_a_history_that_is_loaded_is_not_called_on_its_way(logbook: Asking) -> None:
+def test_a_history_that_is_loaded_is_not_called_on_its_way(logbook):
     with connection(logbook.pool) as conn:
         conn.execute(
             "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
@@ -253,9 +245,7 @@ def test_a_history_that_is_loaded_is_not_called_on_its_way(logbook: Asking) -> N
 
 
 @pytest.mark.requirement("I05")
-def test_what_waits_for_a_stage_is_counted_apart_and_may_match(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_waits_for_a_stage_is_counted_apart_and_may_match(logbook, monkeypatch):
     """Nobody has looked through it: it is unknown, as what a source has not brought."""
     monkeypatch.setattr(coverage, "COUNT_MS", 10_000)
     new = [
@@ -301,9 +291,7 @@ def test_what_waits_for_a_stage_is_counted_apart_and_may_match(
     assert waits in said
 
 
-def test_what_waits_and_cannot_be_counted_in_time_is_left_open(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_waits_and_cannot_be_counted_in_time_is_left_open(logbook, monkeypatch):
     monkeypatch.setattr(coverage, "COUNT_MS", 500)
     slower(monkeypatch, pending_entries, "_WAITING", 5)
     body = logbook.ask("unheardof")
@@ -315,8 +303,8 @@ def test_what_waits_and_cannot_be_counted_in_time_is_left_open(
 
 
 def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    logbook, monkeypatch
+):
     new = [draft(f"new-{number}", "klystron") for number in range(3)]
     plan = logbook.plan("unheardof")
     with connection(logbook.pool) as conn:
@@ -332,7 +320,7 @@ def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
 
 
 @pytest.mark.requirement("I05")
-def test_a_branch_that_failed_is_named_and_not_called_empty(logbook: Asking) -> None:
+def test_a_branch_that_failed_is_named_and_not_called_empty(logbook):
     plan = logbook.plan("unheardof", mode="hybrid")
     told = logbook.carried_out(plan)
     told[1] = [outcome.make_failure("semantic", "cosine", OpenSearchError())]
@@ -344,9 +332,7 @@ def test_a_branch_that_failed_is_named_and_not_called_empty(logbook: Asking) -> 
     )
 
 
-def test_what_cannot_be_counted_in_time_is_left_open(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_counted_in_time_is_left_open(logbook, monkeypatch):
     slow = coverage._COUNTS_NARROWED.replace("count(*)", "count(pg_sleep(0.01))")
     monkeypatch.setattr(coverage, "_COUNTS_NARROWED", slow)
     monkeypatch.setattr(coverage, "COUNT_MS", 5)
@@ -380,27 +366,21 @@ def slower(
 ELSEWHEN = {"date_from": "2026-03-03"}
 
 
-def test_a_part_that_takes_too_long_costs_itself_alone(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_takes_too_long_costs_itself_alone(logbook, monkeypatch):
     slower(monkeypatch, coverage, "_STANDINGS", 5)
     body = logbook.ask("tripped", filters=ELSEWHEN)
     assert body["coverage"] is None
     assert body["relaxation"]["count_outside"] == 1
 
 
-def test_the_limit_of_the_count_ends_with_the_count(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_limit_of_the_count_ends_with_the_count(logbook, monkeypatch):
     slower(monkeypatch, near_misses, "_OUTSIDE", 0.2)
     body = logbook.ask("tripped", filters=ELSEWHEN)
     assert body["coverage"]["entries_in_window"] == 0
     assert body["relaxation"]["count_outside"] == 1
 
 
-def test_all_that_is_read_for_an_empty_answer_has_one_end(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_that_is_read_for_an_empty_answer_has_one_end(logbook, monkeypatch):
     """Each statement alone would be fast enough."""
     monkeypatch.setattr(ended_searches, "DEADLINE_SECONDS", 1.0)
     slower(monkeypatch, coverage, "_STANDINGS", 0.3)
@@ -410,18 +390,14 @@ def test_all_that_is_read_for_an_empty_answer_has_one_end(
     assert body["relaxation"] is None
 
 
-def test_with_little_time_left_what_came_near_is_not_looked_for(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_little_time_left_what_came_near_is_not_looked_for(logbook, monkeypatch):
     monkeypatch.setattr(absence, "NEAR_MS", ended_searches.DEADLINE_SECONDS * 1000 + 1)
     body = logbook.ask("tripped", filters=ELSEWHEN)
     assert body["coverage"]["entries_in_window"] == 0
     assert body["relaxation"] is None
 
 
-def test_only_the_newest_are_looked_through_for_one_to_be_seen(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_newest_are_looked_through_for_one_to_be_seen(logbook, monkeypatch):
     logbook.write(
         draft("ended", "Shift ended", source="shift", entry_time=MARCH + timedelta(1)),
         draft(
@@ -464,30 +440,28 @@ def test_only_the_newest_are_looked_through_for_one_to_be_seen(
     ],
 )
 def test_fields_of_the_question_hold_outside_of_the_filters_too(
-    logbook: Asking, asked: str, outside: int
-) -> None:
+    logbook, asked, outside
+):
     logbook.write(draft("smiths", "klystron repaired", authors=("Smith",)))
     body = logbook.ask(asked, filters={"logbook": "vacuum"})
     assert body["results"] == []
     assert body["relaxation"]["count_outside"] == outside
 
 
-def test_no_longer_time_is_named_where_another_filter_keeps_out(
-    logbook: Asking,
-) -> None:
+def test_no_longer_time_is_named_where_another_filter_keeps_out(logbook):
     given = {"source": "shift", "date_from": "2026-03-01"}
     body = logbook.ask("tripped", filters=given)
     assert body["relaxation"] == {"count_outside": 1, "widen_to": None}
 
 
-def test_what_the_question_excludes_did_not_come_near(logbook: Asking) -> None:
+def test_what_the_question_excludes_did_not_come_near(logbook):
     given = {"similarity_threshold": 0.999}
     body = logbook.ask("cavity -tripped", mode="semantic", ordering=given)
     assert {name for name, _ in near(body)} == {"pump", "quiet"}
 
 
 @pytest.mark.requirement("I05")
-def test_of_many_sources_none_that_is_behind_is_passed_over(logbook: Asking) -> None:
+def test_of_many_sources_none_that_is_behind_is_passed_over(logbook):
     with connection(logbook.pool) as conn:
         conn.execute(
             "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"

@@ -67,9 +67,7 @@ def names(body: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.requirement("C38")
-def test_beside_its_hits_an_answer_says_how_many_a_read_time_keeps_out(
-    logbook: Asking,
-) -> None:
+def test_beside_its_hits_an_answer_says_how_many_a_read_time_keeps_out(logbook):
     for mode in ("keyword", "hybrid"):
         body = asked(logbook, "klystron tripped yesterday", mode=mode)
         assert (names(body), body["time"]["inferred"]) == (["in"], True)
@@ -88,7 +86,7 @@ def test_beside_its_hits_an_answer_says_how_many_a_read_time_keeps_out(
 
 
 @pytest.mark.requirement("P10")
-def test_only_what_the_caller_may_see_is_counted(logbook: Asking) -> None:
+def test_only_what_the_caller_may_see_is_counted(logbook):
     told = asked(logbook, "klystron tripped yesterday", BEN)["relaxation"]
     assert told["count_outside"] == 4
 
@@ -115,7 +113,7 @@ COUNTED: list[tuple[str, dict[str, Any], int | None]] = [
 ]
 
 
-def test_what_is_counted_and_what_is_not(logbook: Asking) -> None:
+def test_what_is_counted_and_what_is_not(logbook):
     told = []
     for query, fields, _ in COUNTED:
         outside = asked(logbook, query, **fields)["relaxation"]
@@ -126,7 +124,7 @@ def test_what_is_counted_and_what_is_not(logbook: Asking) -> None:
     assert ends == {"from": timestamp(NOW - 3 * DAY), "to": None}
 
 
-def test_an_empty_answer_says_of_a_read_time_what_it_keeps_out(logbook: Asking) -> None:
+def test_an_empty_answer_says_of_a_read_time_what_it_keeps_out(logbook):
     body = asked(logbook, "klystron tripped last month", filters={"source": "shift"})
     assert (names(body), body["relaxation"]["count_outside"]) == ([], 1)
     assert body["relaxation"]["widen_to"]["to"] == (
@@ -138,8 +136,8 @@ def test_an_empty_answer_says_of_a_read_time_what_it_keeps_out(logbook: Asking) 
 
 
 def test_no_more_than_the_limit_is_counted_and_a_late_count_costs_nothing_else(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    logbook, monkeypatch
+):
     monkeypatch.setattr(outside_time_range, "MOST", 2)
     told = asked(logbook, "klystron tripped yesterday")["relaxation"]
     assert told["count_outside"] == 2
@@ -156,8 +154,8 @@ def test_no_more_than_the_limit_is_counted_and_a_late_count_costs_nothing_else(
 @pytest.mark.requirement("C38")
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "semantic"])
 def test_without_hits_inside_the_best_of_outside_stand_beside_the_empty_page(
-    logbook: Asking, mode: str
-) -> None:
+    logbook, mode
+):
     body = asked(logbook, "klystron tripped in January", mode=mode)
     overflow = body["overflow"]
     assert (names(body), overflow["reason"], overflow["band"]) == (
@@ -188,14 +186,12 @@ def test_without_hits_inside_the_best_of_outside_stand_beside_the_empty_page(
     ],
 )
 def test_nothing_stands_beside_the_page_where_nothing_is_to_be_added(
-    logbook: Asking, query: str, fields: dict[str, Any]
-) -> None:
+    logbook, query, fields
+):
     assert asked(logbook, query, **fields)["overflow"] is None
 
 
-def test_what_stands_beside_the_page_is_the_same_when_the_job_is_read_again(
-    logbook: Asking,
-) -> None:
+def test_what_stands_beside_the_page_is_the_same_when_the_job_is_read_again(logbook):
     plan = plan_of("klystron tripped in January", mode="hybrid")
     stored = logbook.ended(plan)
     reader = JobReader(logbook.context, ANNA, acl_honesty=False)
@@ -207,9 +203,7 @@ def test_what_stands_beside_the_page_is_the_same_when_the_job_is_read_again(
     assert SearchAnswer.from_values(again.to_json()).overflow == again.overflow
 
 
-def test_a_date_without_a_year_is_tried_in_earlier_years_and_that_is_said(
-    logbook: Asking,
-) -> None:
+def test_a_date_without_a_year_is_tried_in_earlier_years_and_that_is_said(logbook):
     long_ago = {"entry_time": datetime(2024, 5, 12, 8, tzinfo=UTC)}
     longer_ago = {"entry_time": datetime(2022, 5, 12, 8, tzinfo=UTC)}
     logbook.write(
@@ -236,9 +230,7 @@ def test_a_date_without_a_year_is_tried_in_earlier_years_and_that_is_said(
     assert overflow["time"] is None
 
 
-def test_of_a_day_the_next_one_counts_with_it_and_stands_further_down(
-    logbook: Asking,
-) -> None:
+def test_of_a_day_the_next_one_counts_with_it_and_stands_further_down(logbook):
     logbook.write(draft("evening", 2, "klystron tripped on Saturday evening"))
     for mode in ("keyword", "hybrid"):
         body = asked(logbook, "klystron tripped on 7 March", mode=mode)
@@ -255,7 +247,7 @@ def test_of_a_day_the_next_one_counts_with_it_and_stands_further_down(
         )
 
 
-def test_a_list_of_a_day_has_the_next_one_behind_it(logbook: Asking) -> None:
+def test_a_list_of_a_day_has_the_next_one_behind_it(logbook):
     day = datetime(1999, 3, 3, tzinfo=UTC)
     hours = {"night": 2, "evening": 20, "next": 30, "morning": 34, "far": 50}
     logbook.write(

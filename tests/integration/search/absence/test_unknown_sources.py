@@ -31,17 +31,13 @@ def said(body: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 @pytest.mark.parametrize("query", ["bucket source:excavatr", "source:excavatr"])
-def test_that_there_is_no_such_source_is_said_with_the_nearest(
-    logbook: Asking, query: str, mode: str
-) -> None:
+def test_that_there_is_no_such_source_is_said_with_the_nearest(logbook, query, mode):
     body = logbook.ask(query, mode=mode)
     assert body["results"] == []
     assert said(body) == [f"{UNSEEN.format('excavatr')} Did you mean excavators?"]
 
 
-def test_a_source_of_somebody_else_is_none_and_is_not_the_nearest(
-    logbook: Asking,
-) -> None:
+def test_a_source_of_somebody_else_is_none_and_is_not_the_nearest(logbook):
     for name in ("shift", "shfit", "theirs", "their"):
         body = logbook.ask(f"bucket source:{name}")
         assert said(body) == [UNSEEN.format(name)]
@@ -50,7 +46,7 @@ def test_a_source_of_somebody_else_is_none_and_is_not_the_nearest(
     assert misspelt == [f"{UNSEEN.format('shfit')} Did you mean shift?"]
 
 
-def test_beside_hits_of_other_sources_it_is_said_too(logbook: Asking) -> None:
+def test_beside_hits_of_other_sources_it_is_said_too(logbook):
     body = logbook.ask("bucket", filters={"source": {"in": ["excavators", "crane"]}})
     assert len(body["results"]) == 1
     assert len(said(body)) == 1
@@ -58,13 +54,11 @@ def test_beside_hits_of_other_sources_it_is_said_too(logbook: Asking) -> None:
 
 
 @pytest.mark.parametrize("query", ["nothing source:excavators", "bucket -source:x"])
-def test_of_a_source_that_is_there_or_unwanted_nothing_is_said(
-    logbook: Asking, query: str
-) -> None:
+def test_of_a_source_that_is_there_or_unwanted_nothing_is_said(logbook, query):
     assert said(logbook.ask(query)) == []
 
 
-def test_it_is_said_again_when_the_job_is_read_again(logbook: Asking) -> None:
+def test_it_is_said_again_when_the_job_is_read_again(logbook):
     stored = logbook.ended(logbook.plan("bucket source:excavatr"))
     again = read_answer(JobReader(logbook.context, ANNA, acl_honesty=False), stored)
     assert again is not None

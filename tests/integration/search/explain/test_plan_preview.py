@@ -107,7 +107,7 @@ def check_same(previewed: dict[str, Any], plan: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("I15")
-def test_a_plan_is_the_one_of_the_search_that_follows(logbook: httpx2.Client) -> None:
+def test_a_plan_is_the_one_of_the_search_that_follows(logbook):
     for asked in ASKED:
         body = {"deadline_ms": 4000, **asked}
         previewed = ok(logbook.post(PLAN, json=body))
@@ -129,7 +129,7 @@ def test_a_plan_is_the_one_of_the_search_that_follows(logbook: httpx2.Client) ->
 
 
 @pytest.mark.requirement("I15", "S4-13")
-def test_a_plan_is_the_one_of_the_later_job(logbook: httpx2.Client) -> None:
+def test_a_plan_is_the_one_of_the_later_job(logbook):
     body = {"query": "klystron tripped HCM03", "mode": "hybrid", "debug": True}
     previewed = ok(logbook.post(PLAN, json=body))
 
@@ -164,7 +164,7 @@ def counted(system: System) -> dict[str, str]:
 
 
 @pytest.mark.requirement("I15")
-def test_nothing_of_a_plan_is_carried_out(alone: System, tenant: str) -> None:
+def test_nothing_of_a_plan_is_carried_out(alone, tenant):
     before = counted(alone)
 
     with alone.client(alone.key(tenant=tenant)) as client:
@@ -181,9 +181,7 @@ def test_nothing_of_a_plan_is_carried_out(alone: System, tenant: str) -> None:
 
 
 @pytest.mark.parametrize("body", REFUSED, ids=lambda body: str(body)[:60])
-def test_a_plan_is_refused_as_its_search_is(
-    caller: httpx2.Client, body: dict[str, Any]
-) -> None:
+def test_a_plan_is_refused_as_its_search_is(caller, body):
     searched, planned = (caller.post(path, json=body) for path in (QUERY, PLAN))
 
     assert planned.status_code == 422
@@ -193,7 +191,7 @@ def test_a_plan_is_refused_as_its_search_is(
     assert ours == theirs
 
 
-def test_a_fault_is_for_admins_in_a_plan_too(caller: httpx2.Client) -> None:
+def test_a_fault_is_for_admins_in_a_plan_too(caller):
     headers = {FAULT: "branch=semantic;empty"}
     answers = [
         caller.post(path, json={"query": "x"}, headers=headers)
@@ -207,7 +205,7 @@ def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
     return typist(api, tmp_path, api.key(tenant=tenant))
 
 
-def test_the_command_prints_the_plan_as_debug_does(logchord: Run) -> None:
+def test_the_command_prints_the_plan_as_debug_does(logchord):
     ended = logchord("search", "--plan", "--mode", "keyword", "klyst* HCM03 (pump")
 
     assert ended.returncode == 0, ended.stderr
@@ -226,7 +224,7 @@ def test_the_command_prints_the_plan_as_debug_does(logchord: Run) -> None:
     assert (both.returncode, both.stdout) == (2, "")
 
 
-def test_words_of_no_entry_are_told_by_a_plan(asking: Any) -> None:
+def test_words_of_no_entry_are_told_by_a_plan(asking):
     asking.write(
         EntryDraft("api", "open", "The klystron tripped"),
         EntryDraft("api", "closed", "klystrom klystrux", readers=("ben",)),
@@ -240,7 +238,7 @@ def test_words_of_no_entry_are_told_by_a_plan(asking: Any) -> None:
             assert "klystron" not in told
 
 
-def test_hidden_entries_of_a_thread_are_told_by_no_plan(asking: Any) -> None:
+def test_hidden_entries_of_a_thread_are_told_by_no_plan(asking):
     ids = asking.write(
         EntryDraft("api", "open", "The klystron tripped"),
         EntryDraft("api", "closed", "Its tube", reply_to="open", readers=("ben",)),
@@ -257,9 +255,7 @@ def test_hidden_entries_of_a_thread_are_told_by_no_plan(asking: Any) -> None:
             assert (str(ids["closed"]) in told) == is_seen
 
 
-def test_a_circuit_is_told_as_the_last_searches_met_it(
-    asking: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_circuit_is_told_as_the_last_searches_met_it(asking, monkeypatch):
     plan = replace(asking.plan("klystron"), branches=("os_bm25",))
 
     def met(scope: Any = ANNA) -> str | None:

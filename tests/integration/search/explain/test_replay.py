@@ -52,7 +52,7 @@ def inputs(found: dict[str, Any]) -> list[str]:
 
 @pytest.mark.requirement("I06")
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
-def test_with_nothing_written_it_comes_to_the_same(logbook: Asking, mode: str) -> None:
+def test_with_nothing_written_it_comes_to_the_same(logbook: Asking, mode: str):
     job = logbook.ended(logbook.plan("cavity tripped", mode=mode))
     found = compared(logbook, job, again(logbook, job))
     assert (found["of"], found["same"], found["changed"]) == (str(job.id), True, [])
@@ -62,9 +62,7 @@ def test_with_nothing_written_it_comes_to_the_same(logbook: Asking, mode: str) -
 
 @pytest.mark.requirement("I06")
 @pytest.mark.parametrize("fields", ["metadata.run:>40", "(metadata.run:..41 OR x)"])
-def test_a_range_of_metadata_is_asked_again_as_it_was(
-    logbook: Asking, fields: str
-) -> None:
+def test_a_range_of_metadata_is_asked_again_as_it_was(logbook: Asking, fields: str):
     logbook.write(draft("run", "cavity detuned", metadata={"run": 41}))
     job = logbook.ended(logbook.plan(f"cavity {fields}"))
     found = compared(logbook, job, again(logbook, job))
@@ -75,7 +73,7 @@ def test_a_range_of_metadata_is_asked_again_as_it_was(
 
 
 @pytest.mark.requirement("I06")
-def test_after_one_edit_the_entry_and_the_watermark_are_named(logbook: Asking) -> None:
+def test_after_one_edit_the_entry_and_the_watermark_are_named(logbook: Asking):
     job = logbook.ended(logbook.plan("cavity tripped"))
     ids = logbook.write(draft("trip", "RF cavity 3 tripped, tripped and tripped"))
     found = compared(logbook, job, again(logbook, job))
@@ -85,7 +83,7 @@ def test_after_one_edit_the_entry_and_the_watermark_are_named(logbook: Asking) -
     assert (entry["from"], entry["to"]) == (f"{ids['trip']}@1", f"{ids['trip']}@2")
 
 
-def test_what_came_is_named_to_whoever_may_see_it(logbook: Asking) -> None:
+def test_what_came_is_named_to_whoever_may_see_it(logbook: Asking):
     job = logbook.ended(logbook.plan("cavity tripped"))
     ids = logbook.write(
         draft("new", "cavity tripped"),
@@ -97,7 +95,7 @@ def test_what_came_is_named_to_whoever_may_see_it(logbook: Asking) -> None:
     assert str(ids["closed"]) not in json.dumps(found)
 
 
-def test_what_anybody_wrote_moves_the_watermark(logbook: Asking) -> None:
+def test_what_anybody_wrote_moves_the_watermark(logbook: Asking):
     job = logbook.ended(logbook.plan("cavity tripped"))
     logbook.write(draft("other", "a pump", readers=("ben",)))
     found = compared(logbook, job, again(logbook, job))
@@ -105,7 +103,7 @@ def test_what_anybody_wrote_moves_the_watermark(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("I06")
-def test_a_changed_configuration_is_named(logbook: Asking) -> None:
+def test_a_changed_configuration_is_named(logbook: Asking):
     plan = logbook.plan("cavity tripped")
     plan = replace(plan, record=replace(plan.record, config_hash="a"))
     job = logbook.ended(plan)
@@ -116,7 +114,7 @@ def test_a_changed_configuration_is_named(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("I06")
-def test_what_a_deadline_cut_cannot_be_repeated(logbook: Asking) -> None:
+def test_what_a_deadline_cut_cannot_be_repeated(logbook: Asking):
     plan = logbook.plan("cavity tripped", mode="hybrid")
     told = logbook.carried_out(plan)
     whole = logbook.answer(plan, told)
@@ -130,7 +128,7 @@ def test_what_a_deadline_cut_cannot_be_repeated(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("I06")
-def test_what_a_model_was_late_for_cannot_be_repeated(logbook: Asking) -> None:
+def test_what_a_model_was_late_for_cannot_be_repeated(logbook: Asking):
     plan = logbook.plan("cavity tripped")
     told = logbook.carried_out(plan)
     late = outcome.Outcome(outcome.RERANK, "skipped", "logit", reason=outcome.DEADLINE)
@@ -142,7 +140,7 @@ def test_what_a_model_was_late_for_cannot_be_repeated(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("P10")
-def test_whoever_asks_again_sees_with_rights_of_their_own(logbook: Asking) -> None:
+def test_whoever_asks_again_sees_with_rights_of_their_own(logbook: Asking):
     job = logbook.ended(logbook.plan("cavity tripped", BEN))
     mine = logbook.ended(replace(Plan.from_values(job.plan), scope=ANNA))
     found = compared(logbook, job, mine)
@@ -156,14 +154,12 @@ def pushed_off(logbook: Asking) -> tuple[StoredJob, StoredJob]:
     return job, logbook.ended(replace(logbook.plan("cavity noon", limit=1)))
 
 
-def test_what_others_pushed_off_its_page_is_not_said_to_have_changed(
-    logbook: Asking,
-) -> None:
+def test_what_others_pushed_off_its_page_is_not_said_to_have_changed(logbook: Asking):
     found = compared(logbook, *pushed_off(logbook))
     assert (found["same"], found["changed"]) == (False, [])
 
 
-def test_what_was_edited_and_fell_off_its_page_is_named(logbook: Asking) -> None:
+def test_what_was_edited_and_fell_off_its_page_is_named(logbook: Asking):
     job = logbook.ended(logbook.plan("again"))
     ids = logbook.write(draft("again", "all quiet"))
     found = compared(logbook, job, again(logbook, job))
@@ -172,9 +168,7 @@ def test_what_was_edited_and_fell_off_its_page_is_named(logbook: Asking) -> None
 
 
 @pytest.mark.requirement("P10")
-def test_rights_that_were_lost_move_no_watermark_and_name_no_entry(
-    logbook: Asking,
-) -> None:
+def test_rights_that_were_lost_move_no_watermark_and_name_no_entry(logbook: Asking):
     job = logbook.ended(logbook.plan("secret", BEN))
     found = compared(
         logbook, job, logbook.ended(replace(Plan.from_values(job.plan), scope=ANNA))
@@ -182,13 +176,13 @@ def test_rights_that_were_lost_move_no_watermark_and_name_no_entry(
     assert (found["same"], inputs(found)) == (False, [])
 
 
-def test_without_an_order_nobody_knows_whether_it_is_the_same(logbook: Asking) -> None:
+def test_without_an_order_nobody_knows_whether_it_is_the_same(logbook: Asking):
     job = logbook.ended(logbook.plan("cavity tripped"))
     found = compared(logbook, job, replace(again(logbook, job), ranked=None))
     assert (found["same"], found["new_hash"]) == (None, None)
 
 
-def test_whole_tables_are_never_read(logbook: Asking) -> None:
+def test_whole_tables_are_never_read(logbook: Asking):
     job = logbook.ended(logbook.plan("cavity tripped"))
     new = again(logbook, job)
     read = """SELECT pg_stat_get_xact_tuples_returned('entry'::regclass)

@@ -9,7 +9,6 @@ import psycopg
 import pytest
 
 from shared.access.keys import create_key
-from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
 QUERY, JOBS = "/v1/search/query", "/v1/search/jobs"
@@ -54,7 +53,7 @@ def why(client: httpx2.Client, job_id: str, entry: str) -> dict[str, Any]:
     return found
 
 
-def test_the_step_that_left_an_entry_out_is_named(logbook: httpx2.Client) -> None:
+def test_the_step_that_left_an_entry_out_is_named(logbook):
     body = search(logbook, query="klystron AND tripped", mode="keyword")
     assert [one["highlights"] for one in body["results"]] == [
         ["<b>klystron</b> 3 <b>tripped</b>"]
@@ -75,9 +74,7 @@ def test_the_step_that_left_an_entry_out_is_named(logbook: httpx2.Client) -> Non
 
 
 @pytest.mark.requirement("P10", "U21")
-def test_nobody_learns_of_what_is_not_theirs(
-    logbook: httpx2.Client, running: System, tenant: str
-) -> None:
+def test_nobody_learns_of_what_is_not_theirs(logbook, running, tenant):
     body = search(logbook, query="klystron", mode="keyword")
     job_id = body["job_id"]
     stored(logbook, job_id)
@@ -101,9 +98,7 @@ def test_nobody_learns_of_what_is_not_theirs(
 
 
 @pytest.mark.requirement("I06")
-def test_the_same_again_is_the_same_until_an_entry_is_edited(
-    logbook: httpx2.Client,
-) -> None:
+def test_the_same_again_is_the_same_until_an_entry_is_edited(logbook):
     body = search(logbook, query="klystron", mode="semantic")
     assert body["replayable"] is True
     job_id = body["job_id"]
@@ -137,7 +132,7 @@ def replayed(client: httpx2.Client, job_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("I05")
-def test_an_empty_answer_says_among_how_much(logbook: httpx2.Client) -> None:
+def test_an_empty_answer_says_among_how_much(logbook):
     body = search(logbook, query="unheardof", mode="keyword")
     assert body["results"] == []
     assert body["coverage"]["entries_in_window"] == 2

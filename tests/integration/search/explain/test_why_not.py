@@ -57,13 +57,13 @@ def asked(
     return why(logbook, logbook.ended(plan), ref, scope)
 
 
-def test_what_is_in_the_answer_is_said_to_be_with_its_place(logbook: Asking) -> None:
+def test_what_is_in_the_answer_is_said_to_be_with_its_place(logbook):
     said = asked(logbook, "cavity", "operations/trip")
     assert (said["gate"], said["returned"], said["rank"]) == ("returned", True, 1)
 
 
 @pytest.mark.requirement("P10", "U21")
-def test_an_entry_that_one_may_not_see_is_as_absent_as_none(logbook: Asking) -> None:
+def test_an_entry_that_one_may_not_see_is_as_absent_as_none(logbook):
     unknown = asked(logbook, "cavity", "operations/none")
     assert unknown["gate"] == "not_found"
     for ref in ("operations/secret", "secret", "theirs", "operations/theirs"):
@@ -78,7 +78,7 @@ def test_an_entry_that_one_may_not_see_is_as_absent_as_none(logbook: Asking) -> 
     )
 
 
-def test_nobody_shows_up_in_what_is_said_of_others(logbook: Asking) -> None:
+def test_nobody_shows_up_in_what_is_said_of_others(logbook):
     said = asked(logbook, "klystron", "trip")
     assert "secret" not in json.dumps(said)
     assert "theirs" not in json.dumps(said)
@@ -91,9 +91,7 @@ def test_nobody_shows_up_in_what_is_said_of_others(logbook: Asking) -> None:
         (None, "It was deleted here, by a request."),
     ],
 )
-def test_a_deleted_entry_is_said_to_be_and_where(
-    logbook: Asking, reason: str | None, told: str
-) -> None:
+def test_a_deleted_entry_is_said_to_be_and_where(logbook, reason, told):
     ids = logbook.write(draft("gone", "cavity gone"))
     job = logbook.ended(logbook.plan("cavity"))
     with connection(logbook.pool) as conn:
@@ -116,9 +114,7 @@ def test_a_deleted_entry_is_said_to_be_and_where(
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
-def test_a_filter_that_keeps_it_out_is_named(
-    logbook: Asking, filters: dict[str, Any], gate: str
-) -> None:
+def test_a_filter_that_keeps_it_out_is_named(logbook, filters, gate):
     said = asked(logbook, "cavity", "trip", filters=filters)
     assert (said["gate"], said["returned"]) == (gate, False)
 
@@ -138,23 +134,19 @@ RUN = {"run": 41, "installed": "2024-02-10"}
         ("(klystron OR metadata.run:..41)", "returned"),
     ],
 )
-def test_a_range_of_metadata_that_keeps_it_out_is_told(
-    logbook: Asking, fields: str, gate: str
-) -> None:
+def test_a_range_of_metadata_that_keeps_it_out_is_told(logbook, fields, gate):
     logbook.write(draft("run", "cavity detuned", metadata=RUN))
     assert asked(logbook, f"cavity {fields}", "run")["gate"] == gate
 
 
-def test_an_excluded_entry_is_kept_out_by_that_filter(logbook: Asking) -> None:
+def test_an_excluded_entry_is_kept_out_by_that_filter(logbook):
     ids = logbook.write(draft("one", "cavity one"))
     given = {"exclude_entry_ids": [str(ids["one"])]}
     said = asked(logbook, "cavity", str(ids["one"]), filters=given)
     assert said["gate"] == "filter:exclude_entry_ids"
 
 
-def test_what_no_stage_has_read_yet_is_not_indexed_and_not_embedded(
-    logbook: Asking,
-) -> None:
+def test_what_no_stage_has_read_yet_is_not_indexed_and_not_embedded(logbook):
     with connection(logbook.pool) as conn:
         new = [draft("new", "cavity tripped")]
         save_page(conn, "default", new, stages=["metadata"], editor="test")
@@ -162,18 +154,14 @@ def test_what_no_stage_has_read_yet_is_not_indexed_and_not_embedded(
     assert asked(logbook, "cavity", "new", mode="semantic")["gate"] == "not_embedded"
 
 
-def test_what_no_stage_has_read_yet_is_not_told_apart_by_a_listing(
-    logbook: Asking,
-) -> None:
+def test_what_no_stage_has_read_yet_is_not_told_apart_by_a_listing(logbook):
     with connection(logbook.pool) as conn:
         new = [draft("new", "cavity tripped")]
         save_page(conn, "default", new, stages=["metadata"], editor="test")
     assert asked(logbook, "-pump", "new")["gate"] == "not_indexed"
 
 
-def test_what_is_deleted_while_it_is_asked_for_is_not_found(
-    logbook: Asking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_deleted_while_it_is_asked_for_is_not_found(logbook, monkeypatch):
     job = logbook.ended(logbook.plan("cavity"))
     order_of = job_answer.order_of
 
@@ -188,7 +176,7 @@ def test_what_is_deleted_while_it_is_asked_for_is_not_found(
     assert why(logbook, job, "trip")["gate"] == "not_found"
 
 
-def test_the_missing_word_is_named(logbook: Asking) -> None:
+def test_the_missing_word_is_named(logbook):
     said = asked(logbook, "cavity AND klystron", "trip")
     assert (said["gate"], said["value"], said["limit"]) == ("no_match", 1, 2)
     assert said["explanation"] == "It does not have 'klystron'."
@@ -201,14 +189,14 @@ def test_the_missing_word_is_named(logbook: Asking) -> None:
     assert said["explanation"] == "It does not have 'klystron', 'pump'."
 
 
-def test_a_cosine_below_the_floor_is_told_beside_it(logbook: Asking) -> None:
+def test_a_cosine_below_the_floor_is_told_beside_it(logbook):
     given = {"similarity_threshold": 0.999}
     said = asked(logbook, "cavity tripping", "trip", mode="semantic", ordering=given)
     assert said["gate"] == "below_similarity"
     assert 0 < said["value"] < said["limit"] == 0.999
 
 
-def test_a_place_behind_the_candidates_is_told(logbook: Asking) -> None:
+def test_a_place_behind_the_candidates_is_told(logbook):
     logbook.write(*(draft(f"n{n}", f"klystron {n}" + " fault" * n) for n in range(60)))
     plan = logbook.plan("klystron")
     job = logbook.ended(plan)
@@ -224,9 +212,7 @@ def test_a_place_behind_the_candidates_is_told(logbook: Asking) -> None:
     assert {one["limit"] for one in told} == {50}
 
 
-def test_a_place_is_that_of_the_answer_whatever_a_branch_brings_now(
-    logbook: Asking,
-) -> None:
+def test_a_place_is_that_of_the_answer_whatever_a_branch_brings_now(logbook):
     """Of both branches, as they were fused: not of the one that brings the entry."""
     # Nearer in meaning the more it repeats itself, and by words at about six times.
     said = ("klystron fault ", "water ")
@@ -255,9 +241,7 @@ def test_a_place_is_that_of_the_answer_whatever_a_branch_brings_now(
     assert found() == {one: places[one] for one in left_out}
 
 
-def test_what_stands_behind_its_thread_is_collapsed_into_who_stands_for_it(
-    logbook: Asking,
-) -> None:
+def test_what_stands_behind_its_thread_is_collapsed_into_who_stands_for_it(logbook):
     replies = [draft(f"r{n}", f"undulator {n}", reply_to="first") for n in range(12)]
     ids = logbook.write(draft("first", "undulator undulator"), *replies)
     plan = logbook.plan("undulator", by_thread=True)
@@ -273,7 +257,7 @@ def test_what_stands_behind_its_thread_is_collapsed_into_who_stands_for_it(
     assert why(logbook, apart, "r11")["gate"] in {"returned", "below_limit"}
 
 
-def test_what_a_model_had_no_place_to_read_is_told(logbook: Asking) -> None:
+def test_what_a_model_had_no_place_to_read_is_told(logbook):
     class Reading:
         late = False
 
@@ -304,9 +288,7 @@ def test_what_a_model_had_no_place_to_read_is_told(logbook: Asking) -> None:
     assert cut == {"returned": 3, "below_min_relevance": 1, "outside_rerank_window": 2}
 
 
-def test_a_score_that_was_too_low_is_told_beside_what_was_needed(
-    logbook: Asking,
-) -> None:
+def test_a_score_that_was_too_low_is_told_beside_what_was_needed(logbook):
     plain = logbook.ask("cavity")["results"][0]["relevance_score"]
     least = {"min_relevance_score": 0.99}
     said = asked(logbook, "cavity", "trip", ordering=least)
@@ -317,9 +299,7 @@ def test_a_score_that_was_too_low_is_told_beside_what_was_needed(
     assert (said["gate"], said["limit"]) == ("below_confidence", 0.5)
 
 
-def test_what_stands_behind_its_copies_its_source_or_the_limit_is_told(
-    logbook: Asking,
-) -> None:
+def test_what_stands_behind_its_copies_its_source_or_the_limit_is_told(logbook):
     many = [draft(f"k{n}", f"klystron {'fault ' * (4 - n)}") for n in range(4)]
     other = draft("other", "one klystron among many other words", source="shift")
     logbook.write(*many, other)
@@ -331,7 +311,7 @@ def test_what_stands_behind_its_copies_its_source_or_the_limit_is_told(
     assert places == [1, 2, 3, 4, 5]
 
 
-def test_a_share_of_its_source_that_is_full_is_told(logbook: Asking) -> None:
+def test_a_share_of_its_source_that_is_full_is_told(logbook):
     logbook.write(
         *(draft(f"k{n}", f"klystron klystron {n}") for n in range(4)),
         draft("other", "one klystron among many other words", source="shift"),
@@ -343,7 +323,7 @@ def test_a_share_of_its_source_that_is_full_is_told(logbook: Asking) -> None:
     assert why(logbook, job, "other")["gate"] == "returned"
 
 
-def test_a_branch_that_failed_is_the_gate(logbook: Asking) -> None:
+def test_a_branch_that_failed_is_the_gate(logbook):
     plan = logbook.plan("klystron", mode="hybrid")
     told = logbook.carried_out(plan)
     told[1] = [outcome.make_failure("semantic", "cosine", OpenSearchError())]
@@ -355,20 +335,20 @@ def test_a_branch_that_failed_is_the_gate(logbook: Asking) -> None:
     ]
 
 
-def test_of_two_branches_the_nearer_miss_is_told(logbook: Asking) -> None:
+def test_of_two_branches_the_nearer_miss_is_told(logbook):
     given = {"similarity_threshold": 0.999}
     said = asked(logbook, "klystron cavity", "pump", mode="hybrid", ordering=given)
     assert [one["gate"] for one in said["branches"]] == ["no_match", "below_similarity"]
     assert said["gate"] == "below_similarity"
 
 
-def test_what_was_written_after_the_search_is_said_to_be(logbook: Asking) -> None:
+def test_what_was_written_after_the_search_is_said_to_be(logbook):
     job = logbook.ended(logbook.plan("klystron"))
     logbook.write(draft("later", "klystron"))
     assert why(logbook, job, "later")["gate"] == "not_indexed"
 
 
-def test_nothing_asked_is_no_match(logbook: Asking) -> None:
+def test_nothing_asked_is_no_match(logbook):
     said = asked(logbook, "", "trip")
     assert (said["gate"], said["explanation"]) == ("no_match", "Nothing was asked for.")
     # A question of negations alone is a listing, and keeps to them.
@@ -377,7 +357,7 @@ def test_nothing_asked_is_no_match(logbook: Asking) -> None:
     assert said["explanation"] == "It has 'tripped', which is excluded."
 
 
-def test_a_bare_number_that_two_entries_have_is_refused(logbook: Asking) -> None:
+def test_a_bare_number_that_two_entries_have_is_refused(logbook):
     logbook.write(draft("trip", "another", source="shift"))
     with pytest.raises(InvalidRequestError, match="operations/trip, shift/trip"):
         asked(logbook, "cavity", "trip")

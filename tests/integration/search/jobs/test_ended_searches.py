@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -56,8 +55,8 @@ def late(number: float) -> dict[str, float]:
 
 @pytest.mark.timeout(120)
 def test_each_search_is_counted_by_whoever_ended_it_and_timed_where_it_was_waited_for(
-    without_workers: System,
-) -> None:
+    without_workers,
+):
     of_api = without_workers.url
     of_upkeep = f"http://127.0.0.1:{without_workers.environment[UPKEEP]}"
     with psycopg.connect(without_workers.database, autocommit=True) as conn:
@@ -105,8 +104,8 @@ def test_each_search_is_counted_by_whoever_ended_it_and_timed_where_it_was_waite
 
 @pytest.mark.timeout(120)
 def test_a_job_is_watched_to_its_end_though_the_api_is_killed_meanwhile(
-    without_workers: System, tmp_path: Path
-) -> None:
+    without_workers, tmp_path
+):
     key = without_workers.key()
     with without_workers.client(key) as client:
         job = client.post(JOBS, json=body(6000)).json()["job_id"]
@@ -136,9 +135,7 @@ def test_a_job_is_watched_to_its_end_though_the_api_is_killed_meanwhile(
     assert len(names) == len(set(names))
 
 
-def test_a_request_is_kept_as_it_was_given_and_can_be_sent_again(
-    without_workers: System,
-) -> None:
+def test_a_request_is_kept_as_it_was_given_and_can_be_sent_again(without_workers):
     given = {
         **body(500, limit=3, facets=["author"], collapse="thread", strict=True),
         "filters": {"source": {"in": ["api", "operations"]}},
@@ -165,7 +162,7 @@ def test_a_request_is_kept_as_it_was_given_and_can_be_sent_again(
         }
 
 
-def test_a_blank_question_is_no_job(without_workers: System) -> None:
+def test_a_blank_question_is_no_job(without_workers):
     with without_workers.client() as client:
         answer = client.post(QUERY, json={"query": " "})
         assert (answer.status_code, answer.json()["job_id"]) == (200, None)

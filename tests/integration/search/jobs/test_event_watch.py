@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-import pytest
 import redis
 
 from api.search.event_watch import EventWatch
@@ -48,9 +47,7 @@ async def waits_in_a_read(client: redis.Redis) -> None:
     )
 
 
-def test_of_twenty_watched_jobs_one_connection_reads(
-    on_valkey: Settings, jobs_client: redis.Redis
-) -> None:
+def test_of_twenty_watched_jobs_one_connection_reads(on_valkey, jobs_client):
     jobs = [uuid7() for _ in range(20)]
 
     async def watch_all() -> list[list[str]]:
@@ -78,8 +75,8 @@ def test_of_twenty_watched_jobs_one_connection_reads(
 
 
 def test_who_resumes_is_told_what_follows_and_no_stream_is_read_from_its_start(
-    on_valkey: Settings, jobs_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    on_valkey, jobs_client, monkeypatch
+):
     job_id, other = uuid7(), uuid7()
     for name in ("accepted", "planned", "results"):
         tell(jobs_client, job_id, name)
@@ -118,8 +115,8 @@ def test_who_resumes_is_told_what_follows_and_no_stream_is_read_from_its_start(
 
 
 def test_a_connection_that_is_cut_is_made_anew_and_nothing_is_missed(
-    on_valkey: Settings, jobs_client: redis.Redis
-) -> None:
+    on_valkey, jobs_client
+):
     job_id = uuid7()
 
     async def cut() -> list[str | None]:

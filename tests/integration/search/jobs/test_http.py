@@ -7,7 +7,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import isclose
 from pathlib import Path
@@ -26,7 +26,6 @@ from shared.messaging import redis_clients
 from shared.search.ranking import calibration
 from shared.settings.settings import Settings
 from tests.support.fixtures.servers import Reap
-from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
 FAULT = "X-Logchord-Fault"
@@ -77,9 +76,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
 
 
 @pytest.mark.requirement("S1-53", "C16", "C13")
-def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(logbook):
     answer = search(logbook, query="HCM 03 replaced", mode="hybrid")
     assert answer.status_code == 200, answer.text
     body = answer.json()
@@ -109,7 +106,7 @@ def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
 
 
 @pytest.mark.requirement("S1-17", "S1-54", "S4-21", "C42")
-def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx2.Client) -> None:
+def test_an_answer_tells_how_it_came_about_when_asked(logbook):
     body = search(logbook, query="HCM 03 replaced", mode="hybrid", debug=True).json()
     assert body["plan"]["branches"] == ["os_bm25", "semantic"]
     assert "'hcm3'" in body["plan"]["tsquery"][0]["query"]
@@ -138,9 +135,7 @@ def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx2.Client) ->
 
 
 @pytest.mark.requirement("U18")
-def test_strict_keeps_what_was_named_and_counts_what_it_leaves_out(
-    logbook: httpx2.Client,
-) -> None:
+def test_strict_keeps_what_was_named_and_counts_what_it_leaves_out(logbook):
     named = search(logbook, query="HCM 03", mode="hybrid", strict=True).json()
     assert [one["external_id"] for one in named["results"]] == ["E-1"]
     assert named["results"][0]["confidence"] == "high"
@@ -152,16 +147,14 @@ def test_strict_keeps_what_was_named_and_counts_what_it_leaves_out(
 
 
 @pytest.mark.requirement("S1-40")
-def test_equal_searches_have_equal_hashes(logbook: httpx2.Client) -> None:
+def test_equal_searches_have_equal_hashes(logbook):
     bodies = [search(logbook, query="tripped").json() for _ in range(5)]
     assert len({body["stability_hash"] for body in bodies}) == 1
     assert bodies[0]["results"]
     assert {body["mode"] for body in bodies} == {"auto"}
 
 
-def test_another_tenant_finds_nothing_of_it(
-    logbook: httpx2.Client, running: System
-) -> None:
+def test_another_tenant_finds_nothing_of_it(logbook, running):
     with running.client(running.key(tenant="stranger")) as stranger:
         body = search(stranger, query="HCM 03 replaced", mode="hybrid").json()
     assert body["results"] == []
@@ -170,7 +163,7 @@ def test_another_tenant_finds_nothing_of_it(
 
 @pytest.mark.requirement("I03")
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid", "auto"])
-def test_every_mode_answers(logbook: httpx2.Client, mode: str) -> None:
+def test_every_mode_answers(logbook, mode):
     body = search(logbook, query="klystron cooling", mode=mode).json()
     first = body["results"][0]
     assert first["external_id"] == "E-2"
@@ -191,7 +184,7 @@ def test_every_mode_answers(logbook: httpx2.Client, mode: str) -> None:
 
 
 @pytest.mark.requirement("S1-36")
-def test_branches_search_at_the_same_time(logbook: httpx2.Client) -> None:
+def test_branches_search_at_the_same_time(logbook):
     # The first that is sent is the slow one: the other would wait for it.
     slow = "branch=os_bm25;delay_ms=700"
     body = search(
@@ -204,9 +197,7 @@ def test_branches_search_at_the_same_time(logbook: httpx2.Client) -> None:
     assert meaning["queued_ms"] < words["queued_ms"] + words["took_ms"]
 
 
-def test_a_blank_query_with_a_filter_lists_and_without_one_finds_nothing(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_blank_query_with_a_filter_lists_and_without_one_finds_nothing(logbook):
     listed = search(logbook, query="", filters={"source": "api"}).json()
     assert listed["total_results"] == 3
     empty = search(logbook, q="   ").json()
@@ -214,7 +205,7 @@ def test_a_blank_query_with_a_filter_lists_and_without_one_finds_nothing(
 
 
 @pytest.mark.requirement("U05", "C24", "I27")
-def test_opensearch_down_is_degraded_and_still_answers(logbook: httpx2.Client) -> None:
+def test_opensearch_down_is_degraded_and_still_answers(logbook):
     fault = "branch=os_bm25;error=opensearch_unavailable"
     body = search(logbook, fault, query="tripped", mode="keyword").json()
     assert (body["state"], body["degraded"]) == ("done", True)
@@ -228,9 +219,7 @@ def test_opensearch_down_is_degraded_and_still_answers(logbook: httpx2.Client) -
 
 
 @pytest.mark.requirement("P5", "U05", "I27")
-def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(logbook):
     began = time.monotonic()
     fault = "branch=semantic;delay_ms=60000"
     body = search(
@@ -244,9 +233,7 @@ def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(
 
 
 @pytest.mark.requirement("U05", "I27", "S2-67")
-def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
-    admin: httpx2.Client,
-) -> None:
+def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(admin):
     fault = "branch=*;delay_ms=60000"
     answer = search(admin, fault, query="x", mode="semantic", deadline_ms=500)
     error = answer.json()["error"]
@@ -262,8 +249,8 @@ def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
 )
 @pytest.mark.requirement("S2-62")
 def test_all_branches_failed_is_503_with_the_severity_of_the_worst(
-    admin: httpx2.Client, code: str, severity: str
-) -> None:
+    admin, code, severity
+):
     answer = search(admin, f"branch=*;error={code}", query="x", mode="hybrid")
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (503, "search_failed")
@@ -272,14 +259,14 @@ def test_all_branches_failed_is_503_with_the_severity_of_the_worst(
 
 
 @pytest.mark.requirement("I27")
-def test_a_fault_needs_an_admin(client: httpx2.Client) -> None:
+def test_a_fault_needs_an_admin(client):
     answer = search(client, "branch=*;empty", query="x")
     assert answer.status_code == 403
     assert answer.json()["error"]["code"] == "scope_missing"
 
 
 @pytest.mark.requirement("S4-60")
-def test_a_search_that_outlasts_its_wait_becomes_a_job(admin: httpx2.Client) -> None:
+def test_a_search_that_outlasts_its_wait_becomes_a_job(admin):
     answer = search(
         admin, "branch=semantic;delay_ms=600", query="x", mode="hybrid", wait_ms=50
     )
@@ -292,7 +279,7 @@ def test_a_search_that_outlasts_its_wait_becomes_a_job(admin: httpx2.Client) -> 
 
 
 @pytest.mark.requirement("P8")
-def test_a_submitted_job_is_looked_after_until_it_ends(logbook: httpx2.Client) -> None:
+def test_a_submitted_job_is_looked_after_until_it_ends(logbook):
     accepted = logbook.post(JOBS, json={"query": "HCM 03", "mode": "hybrid"})
     assert accepted.status_code == 202
     job = logbook.get(
@@ -303,7 +290,7 @@ def test_a_submitted_job_is_looked_after_until_it_ends(logbook: httpx2.Client) -
     assert job["request"]["query"] == "HCM 03"
 
 
-def test_a_stored_job_reads_its_entries_again(logbook: httpx2.Client) -> None:
+def test_a_stored_job_reads_its_entries_again(logbook):
     body = search(logbook, query="HCM 03 replaced", mode="hybrid").json()
     first = body["results"][0]["entry_id"]
     path = f"{JOBS}/{body['job_id']}"
@@ -319,14 +306,14 @@ def test_a_stored_job_reads_its_entries_again(logbook: httpx2.Client) -> None:
     assert first not in [hit["entry_id"] for hit in again["results"]]
 
 
-def test_somebody_elses_job_is_not_found(admin: httpx2.Client, running: System) -> None:
+def test_somebody_elses_job_is_not_found(admin, running):
     accepted = admin.post(JOBS, json={"query": "x"}).json()
     with running.client(running.key(tenant="stranger")) as stranger:
         answer = stranger.get(accepted["links"]["self"])
     assert answer.status_code == 404
 
 
-def test_a_job_without_a_question_has_ended_already(admin: httpx2.Client) -> None:
+def test_a_job_without_a_question_has_ended_already(admin):
     accepted = admin.post(JOBS, json={"query": ""}).json()
     job = admin.get(accepted["links"]["self"]).json()
     assert (job["state"], job["response"]["results"]) == ("done", [])
@@ -371,9 +358,7 @@ def test_a_job_without_a_question_has_ended_already(admin: httpx2.Client) -> Non
     ],
 )
 @pytest.mark.requirement("B16", "S4-06", "S4-07")
-def test_what_cannot_be_answered_is_refused_by_name(
-    client: httpx2.Client, body: dict[str, Any], code: str
-) -> None:
+def test_what_cannot_be_answered_is_refused_by_name(client, body, code):
     answer = search(client, **body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
 
@@ -394,7 +379,7 @@ def test_what_cannot_be_answered_is_refused_by_name(
     ],
 )
 @pytest.mark.requirement("B16")
-def test_no_query_is_an_error(client: httpx2.Client, query: str) -> None:
+def test_no_query_is_an_error(client, query):
     answer = search(client, query=query, mode="hybrid")
     assert answer.status_code == 200, answer.text
     assert not [b for b in answer.json()["branches"] if b["status"] == "error"]
@@ -414,9 +399,7 @@ def test_no_query_is_an_error(client: httpx2.Client, query: str) -> None:
     ],
     ids=str,
 )
-def test_a_mode_is_named_in_two_ways_that_may_not_differ(
-    client: httpx2.Client, given: dict[str, Any], used: str | None
-) -> None:
+def test_a_mode_is_named_in_two_ways_that_may_not_differ(client, given, used):
     answer = search(client, query="x", **given)
     if used is None:
         assert answer.status_code == 422
@@ -429,20 +412,18 @@ def test_a_mode_is_named_in_two_ways_that_may_not_differ(
     "extra",
     [{"rerank": False, "synthesize": False}, {"maxResults": 3}, {"max_results": 3}],
 )
-def test_aliases_and_neutral_values_pass(
-    client: httpx2.Client, extra: dict[str, Any]
-) -> None:
+def test_aliases_and_neutral_values_pass(client, extra):
     body = {"q": "x", "method": "vector", **extra}
     assert client.post(QUERY, json=body).status_code == 200
 
 
-def test_a_cut_query_says_so(client: httpx2.Client) -> None:
+def test_a_cut_query_says_so(client):
     body = search(client, query="beam " * 300, mode="keyword").json()
     assert "query_truncated" in [note["code"] for note in body["diagnostics"]]
 
 
 @pytest.mark.requirement("O03")
-def test_a_diagnostic_has_one_shape_in_every_mode(client: httpx2.Client) -> None:
+def test_a_diagnostic_has_one_shape_in_every_mode(client):
     modes = client.get("/v1/capabilities").json()["modes"]
     # Brackets, length and the number of words are each told of by another part.
     words = "beam) " + " ".join(f"word{number}" for number in range(200))
@@ -478,9 +459,7 @@ def own_broker(place: StackFolders, reap: Reap) -> Iterator[str]:
 
 
 @pytest.mark.requirement("F26", "P8")
-def test_a_search_ends_when_the_worker_dies(
-    make_system: Callable[..., System], own_broker: str
-) -> None:
+def test_a_search_ends_when_the_worker_dies(make_system, own_broker):
     system = make_system(BROKER_URL=own_broker, LOGCHORD_FAULT_INJECTION="true")
     system.start("api", "search", "upkeep")
     system.wait_ready("search", "upkeep")
@@ -513,9 +492,7 @@ def test_a_search_ends_when_the_worker_dies(
         assert ended["error"]["code"] == "search_timeout"
 
 
-def test_an_answer_and_its_pages_tell_as_much_as_was_asked_for(
-    logbook: httpx2.Client,
-) -> None:
+def test_an_answer_and_its_pages_tell_as_much_as_was_asked_for(logbook):
     asked: dict[str, Any] = {"query": "cavity corrector klystron", "mode": "hybrid"}
     asked["limit"] = 2
     fields = ["content", "entry_id"]
@@ -543,8 +520,8 @@ def test_an_answer_and_its_pages_tell_as_much_as_was_asked_for(
 
 
 def test_what_reads_all_that_match_keeps_no_other_search_waiting(
-    make_system: Callable[..., System], own_broker: str
-) -> None:
+    make_system, own_broker
+):
     system = make_system(BROKER_URL=own_broker)
     system.start("api")
     system.wait_ready()
@@ -570,9 +547,7 @@ def _one_is_in(broker_url: str) -> bool:
 
 
 @pytest.mark.requirement("F27", "P8")
-def test_searches_end_when_redis_is_emptied_under_them(
-    make_system: Callable[..., System], own_broker: str
-) -> None:
+def test_searches_end_when_redis_is_emptied_under_them(make_system, own_broker):
     system = make_system(BROKER_URL=own_broker, LOGCHORD_FAULT_INJECTION="true")
     system.start("api", "search", "upkeep")
     system.wait_ready("search", "upkeep")
@@ -601,8 +576,8 @@ def test_searches_end_when_redis_is_emptied_under_them(
 
 
 def test_without_a_broker_a_search_is_refused_at_once_and_says_when_to_come_again(
-    make_system: Callable[..., System],
-) -> None:
+    make_system,
+):
     system = make_system(BROKER_URL="redis://127.0.0.1:1/0")
     system.start("api")
     system.wait_ready()

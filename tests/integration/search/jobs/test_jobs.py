@@ -85,19 +85,19 @@ def keep(
     )
 
 
-def test_a_job_is_read_back_as_it_was_opened(client: redis.Redis) -> None:
+def test_a_job_is_read_back_as_it_was_opened(client):
     job = new_job()
     jobs.open_job(client, job)
     assert jobs.load_job(client, job.job_id) == job
     assert 100 < client.ttl(f"job:{job.job_id}") <= 125
 
 
-def test_a_job_that_redis_lost_is_none(client: redis.Redis) -> None:
+def test_a_job_that_redis_lost_is_none(client):
     assert jobs.load_job(client, uuid7()) is None
 
 
 @pytest.mark.requirement("P8")
-def test_the_last_branch_is_told_that_nothing_is_missing(client: redis.Redis) -> None:
+def test_the_last_branch_is_told_that_nothing_is_missing(client):
     job = new_job()
     jobs.open_job(client, job)
     first = keep(client, job, 1, EMPTY, mailbox=None)
@@ -107,9 +107,7 @@ def test_the_last_branch_is_told_that_nothing_is_missing(client: redis.Redis) ->
     assert jobs.outcomes(client, job.job_id) == {0: [FOUND], 1: [EMPTY]}
 
 
-def test_a_branch_delivered_twice_counts_once_and_keeps_its_first_outcome(
-    client: redis.Redis,
-) -> None:
+def test_a_branch_delivered_twice_counts_once_and_keeps_its_first_outcome(client):
     job = new_job()
     jobs.open_job(client, job)
     assert keep(client, job, 0, FOUND, mailbox=None) is None
@@ -118,7 +116,7 @@ def test_a_branch_delivered_twice_counts_once_and_keeps_its_first_outcome(
     assert jobs.outcomes(client, job.job_id) == {0: [FOUND]}
 
 
-def test_exactly_one_of_many_branches_at_once_is_the_last(client: redis.Redis) -> None:
+def test_exactly_one_of_many_branches_at_once_is_the_last(client):
     job = replace(new_job(), branches=16)
     jobs.open_job(client, job)
     with ThreadPoolExecutor(8) as pool:
@@ -129,7 +127,7 @@ def test_exactly_one_of_many_branches_at_once_is_the_last(client: redis.Redis) -
     assert sorted(told) == list(range(16))
 
 
-def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) -> None:
+def test_every_branch_tells_the_mailbox_and_who_looks_on(client):
     job = new_job()
     until = int(time.time()) + 60
     progress.branch_started(client, job.job_id, "os_bm25", 0, until=until)
@@ -149,13 +147,13 @@ def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) ->
     assert progress.read_progress(client, job.job_id, 2) == (2, [])
 
 
-def test_a_direct_search_leaves_no_event(client: redis.Redis) -> None:
+def test_a_direct_search_leaves_no_event(client):
     job = new_job()
     keep(client, job, 0, FOUND, mailbox=None)
     assert progress.read_progress(client, job.job_id) == (0, [])
 
 
-def test_nothing_a_job_keeps_in_redis_stays(client: redis.Redis) -> None:
+def test_nothing_a_job_keeps_in_redis_stays(client):
     job = new_job()
     jobs.open_job(client, job)
     until = int(time.time()) + 60
@@ -164,9 +162,7 @@ def test_nothing_a_job_keeps_in_redis_stays(client: redis.Redis) -> None:
     assert all(client.ttl(name) > 0 for name in names)
 
 
-def test_the_brokers_clock_is_what_deadlines_are_judged_by(
-    client: redis.Redis,
-) -> None:
+def test_the_brokers_clock_is_what_deadlines_are_judged_by(client):
     assert abs(BrokerClock(client).now() - time.time()) < 1
 
 
@@ -174,7 +170,7 @@ def ending(state: str = "done", *told: Outcome) -> Ending:
     return Ending(state, told or (FOUND, EMPTY), {"window": []}, None)
 
 
-def test_a_direct_job_is_stored_once_at_its_end(conn: Connection) -> None:
+def test_a_direct_job_is_stored_once_at_its_end(conn):
     job = new_job()
     assert close_job.close_job(conn, job, ending())
     assert not close_job.close_job(conn, job, ending("failed"))
@@ -183,16 +179,14 @@ def test_a_direct_job_is_stored_once_at_its_end(conn: Connection) -> None:
     assert stored.request["query"] == "beam"
 
 
-def test_whoever_stores_a_direct_job_does_not_wait_for_the_disk(
-    conn: Connection,
-) -> None:
+def test_whoever_stores_a_direct_job_does_not_wait_for_the_disk(conn):
     asked = "SELECT current_setting('synchronous_commit')"
     conn.execute("SET LOCAL synchronous_commit = on")
     assert close_job.close_job(conn, new_job(), ending())
     assert conn.execute(asked).fetchone() == ("off",)
 
 
-def test_a_submitted_job_ends_once_by_compare_and_set(conn: Connection) -> None:
+def test_a_submitted_job_ends_once_by_compare_and_set(conn):
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
     assert jobs.find_own_job(conn, SCOPE, job.job_id).ended_at is None
@@ -201,7 +195,7 @@ def test_a_submitted_job_ends_once_by_compare_and_set(conn: Connection) -> None:
     assert jobs.find_own_job(conn, SCOPE, job.job_id).state == "partial"
 
 
-def test_a_stored_job_holds_no_text_of_an_entry(conn: Connection) -> None:
+def test_a_stored_job_holds_no_text_of_an_entry(conn):
     job = new_job()
     close_job.close_job(conn, job, ending())
     row = conn.execute(
@@ -213,16 +207,14 @@ def test_a_stored_job_holds_no_text_of_an_entry(conn: Connection) -> None:
 
 
 @pytest.mark.parametrize("other", [Scope("default", "ben"), Scope("elsewhere", "anna")])
-def test_somebody_elses_job_is_as_absent_as_none(
-    conn: Connection, other: Scope
-) -> None:
+def test_somebody_elses_job_is_as_absent_as_none(conn, other):
     job = new_job()
     close_job.close_job(conn, job, ending())
     with pytest.raises(NotFoundError):
         jobs.find_own_job(conn, other, job.job_id)
 
 
-def test_a_job_past_its_retention_is_gone(conn: Connection) -> None:
+def test_a_job_past_its_retention_is_gone(conn):
     job = new_job()
     close_job.close_job(conn, job, ending())
     stored = jobs.find_own_job(conn, SCOPE, job.job_id)
@@ -241,9 +233,7 @@ def overdue_job(conn: Connection) -> Job:
 
 
 @pytest.mark.requirement("P8")
-def test_an_overdue_job_ends_with_what_is_in(
-    conn: Connection, client: redis.Redis
-) -> None:
+def test_an_overdue_job_ends_with_what_is_in(conn, client):
     job = overdue_job(conn)
     jobs.open_job(client, job)
     stored_outcomes.store_outcomes(
@@ -256,9 +246,7 @@ def test_an_overdue_job_ends_with_what_is_in(
 
 
 @pytest.mark.requirement("F26", "P8")
-def test_an_overdue_job_names_the_branch_that_was_not_heard_of(
-    conn: Connection, client: redis.Redis
-) -> None:
+def test_an_overdue_job_names_the_branch_that_was_not_heard_of(conn, client):
     job = overdue_job(conn)
     jobs.open_job(client, job)
     keep(client, job, 0, FOUND, mailbox=None)
@@ -273,9 +261,7 @@ def test_an_overdue_job_names_the_branch_that_was_not_heard_of(
 
 
 @pytest.mark.requirement("P8")
-def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
-    conn: Connection,
-) -> None:
+def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(conn):
     overdue = [overdue_job(conn) for _ in range(5)]
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         port = deaf.getsockname()[1]
@@ -292,8 +278,8 @@ def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
 
 @pytest.mark.requirement("P8")
 def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
-    conn: Connection, database: str
-) -> None:
+    conn, database
+):
     drafts = [EntryDraft("api", str(n), "x" * 50_000) for n in range(60)]
     saved = save_page(conn, "default", drafts, stages=[], editor="test")
     conn.commit()
@@ -316,9 +302,7 @@ def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
 
 
 @pytest.mark.requirement("F27", "P8")
-def test_an_overdue_job_whose_state_was_flushed_ends_failed(
-    conn: Connection, client: redis.Redis
-) -> None:
+def test_an_overdue_job_whose_state_was_flushed_ends_failed(conn, client):
     job = overdue_job(conn)
     jobs.open_job(client, job)
     client.flushdb()
@@ -330,7 +314,7 @@ def test_an_overdue_job_whose_state_was_flushed_ends_failed(
 
 
 @pytest.mark.requirement("P8")
-def test_overdue_jobs_end_with_redis_down_too(conn: Connection) -> None:
+def test_overdue_jobs_end_with_redis_down_too(conn):
     job = overdue_job(conn)
     nowhere = redis.Redis(port=1, socket_connect_timeout=0.2)
     close_job.finish_overdue_jobs(conn, nowhere)
@@ -338,9 +322,7 @@ def test_overdue_jobs_end_with_redis_down_too(conn: Connection) -> None:
 
 
 @pytest.mark.requirement("P8")
-def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(
-    conn: Connection, client: redis.Redis
-) -> None:
+def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(conn, client):
     odd, other = overdue_job(conn), overdue_job(conn)
     conn.execute("UPDATE job SET plan = plan - 'query' WHERE id = %s", (odd.job_id,))
     assert len(close_job.finish_overdue_jobs(conn, client)) == 2
@@ -350,18 +332,14 @@ def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(
     assert found[0].error["code"] == "internal_error"
 
 
-def test_a_job_with_time_left_is_left_alone(
-    conn: Connection, client: redis.Redis
-) -> None:
+def test_a_job_with_time_left_is_left_alone(conn, client):
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
     assert close_job.finish_overdue_jobs(conn, client) == []
     assert jobs.find_own_job(conn, SCOPE, job.job_id).ended_at is None
 
 
-def test_an_overdue_job_keeps_why_its_branches_failed(
-    database: str, client: redis.Redis
-) -> None:
+def test_an_overdue_job_keeps_why_its_branches_failed(database, client):
     down = outcome.make_failure("os_bm25", "bm25", OpenSearchError())
     with psycopg.connect(database) as conn:
         job = overdue_job(conn)
@@ -375,8 +353,8 @@ def test_an_overdue_job_keeps_why_its_branches_failed(
 
 
 def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_out(
-    conn: Connection, client: redis.Redis
-) -> None:
+    conn, client
+):
     job = overdue_job(conn)
     jobs.open_job(client, job)
     for number, (name, unit) in enumerate([("os_bm25", "bm25"), ("semantic", "x")]):
@@ -394,9 +372,7 @@ def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_
     assert [b["error_code"] for b in told] == ["opensearch_unavailable"] * 2
 
 
-def test_an_overdue_job_whose_fallback_took_over_is_done(
-    conn: Connection, client: redis.Redis
-) -> None:
+def test_an_overdue_job_whose_fallback_took_over_is_done(conn, client):
     job = overdue_job(conn)
     jobs.open_job(client, job)
     down = outcome.make_failure("os_bm25", "bm25", OpenSearchError())
@@ -410,8 +386,8 @@ def test_an_overdue_job_whose_fallback_took_over_is_done(
 @pytest.mark.requirement("P8")
 @pytest.mark.parametrize("ahead_seconds", [-7200.0, 7200.0])
 def test_a_job_ends_in_time_whatever_the_brokers_clock_says(
-    conn: Connection, client: redis.Redis, ahead_seconds: float
-) -> None:
+    conn, client, ahead_seconds
+):
     ended, running = (new_job(submitted=True, ends_in=s) for s in (-2.0, 60.0))
     for job in (ended, running):
         wrong = job.created + ahead_seconds

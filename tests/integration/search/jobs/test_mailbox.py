@@ -7,7 +7,6 @@ import socket
 import time
 
 import pytest
-import redis
 
 from api.caller_info import CallerInfo
 from api.search.mailbox import Mailbox
@@ -26,8 +25,8 @@ WAIT_SECONDS = 10.0
 
 
 def test_branches_and_answer_of_a_job_reach_whoever_waits_for_it(
-    on_valkey: Settings, jobs_client: redis.Redis
-) -> None:
+    on_valkey, jobs_client
+):
     async def story() -> tuple[object, dict[int, str]]:
         mailbox = Mailbox(lambda: redis_clients.mailbox_redis(on_valkey))
         await mailbox.start()
@@ -50,7 +49,7 @@ def test_branches_and_answer_of_a_job_reach_whoever_waits_for_it(
     assert outcomes == {0: "[zero]", 1: "[one]"}
 
 
-def test_an_answer_that_does_not_come_is_none_at_its_time(on_valkey: Settings) -> None:
+def test_an_answer_that_does_not_come_is_none_at_its_time(on_valkey):
     async def story() -> object:
         mailbox = Mailbox(lambda: redis_clients.mailbox_redis(on_valkey))
         await mailbox.start()
@@ -64,8 +63,8 @@ def test_an_answer_that_does_not_come_is_none_at_its_time(on_valkey: Settings) -
 
 @pytest.mark.requirement("P8")
 def test_a_cut_connection_is_made_again_and_later_words_are_heard(
-    on_valkey: Settings, jobs_client: redis.Redis
-) -> None:
+    on_valkey, jobs_client
+):
     async def story() -> object:
         mailbox = Mailbox(lambda: redis_clients.mailbox_redis(on_valkey))
         await mailbox.start()
@@ -85,8 +84,8 @@ def test_a_cut_connection_is_made_again_and_later_words_are_heard(
 
 @pytest.mark.requirement("P8")
 def test_a_connection_that_went_silent_is_given_up_and_words_are_heard_again(
-    on_valkey: Settings, jobs_client: redis.Redis
-) -> None:
+    on_valkey, jobs_client
+):
     async def story(silent_port: int) -> object:
         silent = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{silent_port}/0"})
         ways = iter([silent])
@@ -104,9 +103,7 @@ def test_a_connection_that_went_silent_is_given_up_and_words_are_heard_again(
         assert asyncio.run(story(deaf.getsockname()[1])) == ("answer", "heard")
 
 
-def test_a_job_is_forgotten_once_nobody_waits(
-    on_valkey: Settings, jobs_client: redis.Redis
-) -> None:
+def test_a_job_is_forgotten_once_nobody_waits(on_valkey, jobs_client):
     async def story() -> None:
         mailbox = Mailbox(lambda: redis_clients.mailbox_redis(on_valkey))
         await mailbox.start()
@@ -122,9 +119,7 @@ def test_a_job_is_forgotten_once_nobody_waits(
 
 
 @pytest.mark.requirement("P8")
-def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
-    database: str,
-) -> None:
+def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(database):
     async def story(port: int) -> tuple[list[object], float]:
         settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
         client = redis_clients.jobs_redis(settings, timeout_seconds=1.0)

@@ -26,9 +26,7 @@ _LEFT = """
 
 
 @pytest.mark.requirement("S4-43")
-def test_upkeep_forgets_events_feedback_and_words_past_their_days(
-    make_system: Factory,
-) -> None:
+def test_upkeep_forgets_events_feedback_and_words_past_their_days(make_system: Factory):
     system = make_system(LOGCHORD_TELEMETRY__RETENTION_DAYS="3")
     with psycopg.connect(system.database, autocommit=True) as conn:
         for statement in (_OLD, _SAID, _ASKED):

@@ -123,9 +123,7 @@ ENGINES = ("os_bm25", "pg_fts", "away")
 
 
 @pytest.mark.requirement("U24")
-def test_an_entry_asked_for_by_its_number_stands_first_in_every_engine_and_mode(
-    world: World,
-) -> None:
+def test_an_entry_asked_for_by_its_number_stands_first_in_every_engine_and_mode(world):
     asked = {
         "77234": ["olog/77234"],
         "#77234": ["olog/77234"],
@@ -150,9 +148,7 @@ def test_an_entry_asked_for_by_its_number_stands_first_in_every_engine_and_mode(
 
 
 @pytest.mark.requirement("U24")
-def test_a_number_finds_nothing_that_is_closed_gone_filtered_or_another_tenants(
-    world: World,
-) -> None:
+def test_a_number_finds_nothing_that_is_closed_gone_filtered_or_another_tenants(world):
     closed: tuple[tuple[str, dict[str, Any]], ...] = (
         ("77236", {}),
         ("77237", {}),
@@ -181,9 +177,7 @@ def test_a_number_finds_nothing_that_is_closed_gone_filtered_or_another_tenants(
 
 
 @pytest.mark.requirement("U24")
-def test_an_entry_is_found_by_its_number_before_any_stage_has_read_it(
-    world: World,
-) -> None:
+def test_an_entry_is_found_by_its_number_before_any_stage_has_read_it(world):
     with connection(world.pool) as conn:
         (saved,) = save_page(
             conn, TENANT, [EntryDraft("olog", "99001", "New")], stages=[], editor="t"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from shared.entries.draft import EntryDraft
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.times.calendar import Clock
-from tests.support.fixtures.asking import ANNA, Asking
+from tests.support.fixtures.asking import ANNA
 
 # The morning after clocks went back at 03:00 in Zurich, which is 01:00 in UTC.
 CLOCK = Clock(datetime(2024, 10, 27, 8, tzinfo=UTC), "Europe/Zurich")
@@ -23,9 +22,7 @@ def draft(hour: int, minute: int) -> EntryDraft:
 
 @pytest.mark.requirement("I02")
 @pytest.mark.parametrize("mode", ["keyword", "semantic"])
-def test_both_times_are_found_and_the_answer_asks_which_is_meant(
-    asking: Asking, mode: str
-) -> None:
+def test_both_times_are_found_and_the_answer_asks_which_is_meant(asking, mode):
     asking.write(*(draft(hour, minute) for hour in (0, 1) for minute in (5, 30, 55)))
     question = SearchQuery("klystron trip around 02:30 +-10 min", mode=mode)
     plan = make_plan(question, ANNA, PlanLimits(opensearch=False), CLOCK)
@@ -47,7 +44,7 @@ def test_both_times_are_found_and_the_answer_asks_which_is_meant(
 
 
 @pytest.mark.requirement("I02")
-def test_where_neither_time_has_anything_it_is_asked_as_well(asking: Asking) -> None:
+def test_where_neither_time_has_anything_it_is_asked_as_well(asking):
     asking.write(draft(5, 0))
     question = SearchQuery("klystron around 02:30 +-10 min", mode="keyword")
     plan = make_plan(question, ANNA, PlanLimits(opensearch=False), CLOCK)
@@ -68,9 +65,7 @@ def test_where_neither_time_has_anything_it_is_asked_as_well(asking: Asking) -> 
     ],
     ids=["no time", "in words", "as a filter"],
 )
-def test_an_answer_says_whether_a_time_was_applied(
-    asking: Asking, asked: dict[str, Any], *, is_applied: bool
-) -> None:
+def test_an_answer_says_whether_a_time_was_applied(asking, asked, is_applied):
     # The day after a named one counts in.
     before = datetime(2024, 10, 24, 12, tzinfo=UTC)
     asking.write(

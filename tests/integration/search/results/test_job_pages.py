@@ -12,7 +12,6 @@ import pytest
 from shared.messaging import redis_clients
 from shared.search.jobs import redis_keys
 from shared.settings.settings import Settings
-from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
 JOBS = "/v1/search/jobs"
@@ -65,9 +64,7 @@ def ids(page: dict[str, Any]) -> list[str]:
     return [hit["external_id"] for hit in page["items"]]
 
 
-def test_the_pages_of_a_job_are_one_ranking_each_hit_once(
-    logbook: httpx2.Client,
-) -> None:
+def test_the_pages_of_a_job_are_one_ranking_each_hit_once(logbook):
     job = ended(logbook, query="klystron", mode="keyword", limit=3)
     first = [hit["external_id"] for hit in job["response"]["results"]]
     read = pages(logbook, job["job_id"])
@@ -85,9 +82,7 @@ def test_the_pages_of_a_job_are_one_ranking_each_hit_once(
     assert ids(again) == ids(read[1])
 
 
-def test_what_is_deleted_meanwhile_is_counted_and_not_shown(
-    logbook: httpx2.Client,
-) -> None:
+def test_what_is_deleted_meanwhile_is_counted_and_not_shown(logbook):
     job = ended(logbook, query="klystron", mode="keyword", limit=3)
     victim = pages(logbook, job["job_id"])[1]["items"][0]["entry_id"]
     assert logbook.delete(f"/v1/entries/{victim}").status_code < 300
@@ -100,9 +95,7 @@ def test_what_is_deleted_meanwhile_is_counted_and_not_shown(
 
 @pytest.mark.requirement("SEC9")
 @pytest.mark.parametrize("change", ["size", "job", "key", "garbage"])
-def test_a_cursor_opens_nothing_else(
-    logbook: httpx2.Client, running: System, tenant: str, change: str
-) -> None:
+def test_a_cursor_opens_nothing_else(logbook, running, tenant, change):
     other_key = running.key(tenant=tenant, scopes=("admin",))
     job = ended(logbook, query="klystron", mode="keyword", limit=3)
     other = ended(logbook, query="tripped", mode="keyword", limit=3)
@@ -120,9 +113,7 @@ def test_a_cursor_opens_nothing_else(
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_cursor")
 
 
-def test_a_job_that_has_not_ended_has_no_page_yet_and_a_cursor_to_its_first(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_job_that_has_not_ended_has_no_page_yet_and_a_cursor_to_its_first(logbook):
     accepted = logbook.post(
         JOBS,
         json={"query": "klystron", "mode": "hybrid", "limit": 3},
@@ -136,9 +127,7 @@ def test_a_job_that_has_not_ended_has_no_page_yet_and_a_cursor_to_its_first(
     assert (page["state"], len(page["items"])) == ("done", 3)
 
 
-def test_one_lists_ones_own_jobs_the_newest_first(
-    logbook: httpx2.Client, running: System, tenant: str
-) -> None:
+def test_one_lists_ones_own_jobs_the_newest_first(logbook, running, tenant):
     mine = [ended(logbook, query=f"note {n}")["job_id"] for n in range(3)]
     first = logbook.get(JOBS, params={"limit": 2}).json()
     assert [job["job_id"] for job in first["items"]] == mine[:0:-1]
@@ -165,9 +154,7 @@ def watched(client: httpx2.Client, where: str, last: int = 0) -> list[dict[str, 
     return events
 
 
-def test_a_job_is_watched_branch_by_branch_and_taken_up_again(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_job_is_watched_branch_by_branch_and_taken_up_again(logbook):
     accepted = logbook.post(
         JOBS,
         json={"query": "klystron", "mode": "hybrid"},
@@ -188,9 +175,7 @@ def test_a_job_is_watched_branch_by_branch_and_taken_up_again(
     assert rest[:2] == events[4:6]
 
 
-def test_a_job_whose_events_are_gone_is_shown_whole(
-    logbook: httpx2.Client, running: System
-) -> None:
+def test_a_job_whose_events_are_gone_is_shown_whole(logbook, running):
     job = ended(logbook, query="klystron", mode="hybrid")
     # As after a flush of the broker: the job's row is all that is left.
     with redis_clients.jobs_redis(Settings.load(running.environment)) as broker:
@@ -201,7 +186,7 @@ def test_a_job_whose_events_are_gone_is_shown_whole(
     assert events[0]["data"]["response"]["results"]
 
 
-def test_a_cancelled_job_ends_at_once_with_what_is_in(logbook: httpx2.Client) -> None:
+def test_a_cancelled_job_ends_at_once_with_what_is_in(logbook):
     accepted = logbook.post(
         JOBS,
         json={"query": "klystron", "mode": "hybrid", "deadline_ms": 6000},
@@ -224,9 +209,7 @@ def test_a_cancelled_job_ends_at_once_with_what_is_in(logbook: httpx2.Client) ->
     assert told[-1] == "done"
 
 
-def test_a_job_cancelled_before_anything_is_in_has_failed_and_says_so(
-    logbook: httpx2.Client,
-) -> None:
+def test_a_job_cancelled_before_anything_is_in_has_failed_and_says_so(logbook):
     accepted = logbook.post(
         JOBS,
         json={"query": "klystron", "mode": "semantic"},
@@ -238,7 +221,7 @@ def test_a_job_cancelled_before_anything_is_in_has_failed_and_says_so(
     assert job["response"] is None
 
 
-def test_cancelling_what_has_ended_changes_nothing(logbook: httpx2.Client) -> None:
+def test_cancelling_what_has_ended_changes_nothing(logbook):
     job = ended(logbook, query="klystron", mode="keyword")
     after = logbook.delete(f"{JOBS}/{job['job_id']}").json()
     assert (after["state"], after["cancelled"]) == ("done", False)

@@ -47,7 +47,7 @@ def found(asking: Asking, query: str, mode: str) -> tuple[set[str], set[str]]:
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 def test_a_hit_of_words_that_a_field_names_is_high_and_outlives_strictness(
     written: Asking, mode: str
-) -> None:
+):
     for query in (
         "device:HCM03 pump",
         "author:smith pump",
@@ -71,9 +71,7 @@ def test_a_hit_of_words_that_a_field_names_is_high_and_outlives_strictness(
     ],
     ids=["none", "class", "time", "excluded", "or_a_class"],
 )
-def test_a_field_that_names_nothing_makes_no_hit_sure(
-    written: Asking, query: str
-) -> None:
+def test_a_field_that_names_nothing_makes_no_hit_sure(written: Asking, query: str):
     assert "high" not in found(written, query, "keyword")[0]
     weak = written.ask(query)["results"]
     assert "Ann Smith" in {one["author"] for one in weak}
@@ -94,6 +92,6 @@ def test_a_field_that_names_nothing_makes_no_hit_sure(
 )
 def test_what_strictness_cuts_is_told_as_confidence_and_not_as_a_score_given(
     written: Asking, ordering: dict[str, Any], told: dict[str, float]
-) -> None:
+):
     body = written.ask("pump", ordering=ordering)
     assert body["thresholds_applied"] == told

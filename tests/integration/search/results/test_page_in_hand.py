@@ -81,8 +81,8 @@ def it_has_ended(pool: Pool) -> Callable[[], None]:
 
 
 def test_a_count_that_takes_too_long_costs_neither_the_page_nor_its_values(
-    asking: Asking, other: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    asking, other, monkeypatch
+):
     slower(monkeypatch, result_page, "_PLAINLY")
     monkeypatch.setattr(superseded, "TIMEOUT_MS", PATIENT_MS)
     with capture_logs() as logs:
@@ -93,8 +93,8 @@ def test_a_count_that_takes_too_long_costs_neither_the_page_nor_its_values(
 
 
 def test_values_that_take_too_long_to_compare_cost_nothing_else(
-    asking: Asking, other: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    asking, other, monkeypatch
+):
     slower(monkeypatch, superseded, "_VALUES")
     monkeypatch.setattr(result_page, "SIMILAR_TIMEOUT_MS", PATIENT_MS)
     with capture_logs() as logs:
@@ -106,11 +106,8 @@ def test_values_that_take_too_long_to_compare_cost_nothing_else(
 
 @pytest.mark.parametrize("state", [none_is_free, it_has_ended])
 def test_a_page_is_told_although_no_connection_is_left_for_what_is_beside_it(
-    asking: Asking,
-    other: Pool,
-    state: Callable[[Pool], Callable[[], None]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    asking, other, state, monkeypatch
+):
     slower(monkeypatch, result_page, "_PLAINLY")
     undo = state(other)
     try:

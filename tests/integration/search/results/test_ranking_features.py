@@ -93,9 +93,7 @@ def world(postgres: Server, written: tuple[str, dict[str, UUID]]) -> Iterator[Wo
 
 
 @pytest.mark.requirement("U26")
-def test_a_human_hit_stands_among_the_first_beside_a_series_that_is_counted(
-    world: World,
-) -> None:
+def test_a_human_hit_stands_among_the_first_beside_a_series_that_is_counted(world):
     body = world.ask("vacuum pump")
     assert len([one for one in ENTRIES if one.origin == "machine"]) > 0.9 * len(ENTRIES)
     first = body["results"][:3]
@@ -112,9 +110,7 @@ def test_a_human_hit_stands_among_the_first_beside_a_series_that_is_counted(
     assert of_ben["similar_count"] == 60
 
 
-def test_a_copy_that_the_caller_may_not_see_hides_and_counts_nothing(
-    world: World,
-) -> None:
+def test_a_copy_that_the_caller_may_not_see_hides_and_counts_nothing(world):
     told = world.ask("beam back by noon")
     stories = [one for one in told["results"] if "story" in one["external_id"]]
     assert [one["similar_count"] for one in stories] == [1]
@@ -139,9 +135,7 @@ def test_a_copy_that_the_caller_may_not_see_hides_and_counts_nothing(
     assert left.similar == 0
 
 
-def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
-    world: World,
-) -> None:
+def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(world):
     plan = world.plan("vacuum", ordering={"similarity_threshold": 0.9})
     told = world.carried_out(plan)
     assert [outcome.status for outcome in flat(told)] == ["ok", "empty"]
@@ -170,9 +164,7 @@ def read_of(world: World, plan: Plan) -> Facts:
     )
 
 
-def test_a_question_moves_towards_the_best_three_that_people_wrote(
-    world: World,
-) -> None:
+def test_a_question_moves_towards_the_best_three_that_people_wrote(world):
     plan = world.plan("vacuum pump")
     without = world.plan("vacuum pump", ordering={"feedback": 0.0})
     before = world.ask("vacuum pump", ordering={"feedback": 0.0})["results"]
@@ -199,9 +191,7 @@ def test_a_question_moves_towards_the_best_three_that_people_wrote(
     assert {"cosine", "moved_cosine"} <= body["results"][0]["scores"].keys()
 
 
-def test_a_model_that_is_known_already_is_not_asked_for_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_known_already_is_not_asked_for_again(world, monkeypatch):
     plan = world.plan("vacuum pump", mode="hybrid")
     told, models = flat(world.carried_out(plan)), world.context.models
     read = ranking_features.load_ranking_features(world.context, plan, told, 1000)
@@ -214,7 +204,7 @@ def test_a_model_that_is_known_already_is_not_asked_for_again(
     assert read.moved
 
 
-def test_what_the_caller_may_not_see_moves_no_question(world: World) -> None:
+def test_what_the_caller_may_not_see_moves_no_question(world):
     ids = list(world.ids.values())
     seen = [world.ids["quiet"], world.ids["story"]]
     closed = world.ids["closed story"]
@@ -247,8 +237,8 @@ def test_what_the_caller_may_not_see_moves_no_question(world: World) -> None:
     ids=["phrase", "meaning_alone", "switched_off", "not_reranked"],
 )
 def test_a_question_stays_where_it_is_precise_or_nothing_is_weighed(
-    world: World, query: str, fields: dict[str, Any]
-) -> None:
+    world, query, fields
+):
     known = read_of(world, world.plan(query, **fields))
     assert known.kin
     assert known.moved == {}
@@ -256,8 +246,8 @@ def test_a_question_stays_where_it_is_precise_or_nothing_is_weighed(
 
 @pytest.mark.requirement("S4-21")
 def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_ranked(
-    asking: Asking,
-) -> None:
+    asking,
+):
     table = "name,kind,system,aliases\nHCM02,device,,\nHCM03,device,,\n"
     own = replace(PLAIN, things=devices.parse_devices(table))
     ids = asking.write(
@@ -299,9 +289,7 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
     assert near("corrector tripped") == {}
 
 
-def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(
-    world: World,
-) -> None:
+def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(world):
     plan = world.plan("vacuum pump")
     told = world.carried_out(plan)
     late = ranking_features.load_ranking_features(world.context, plan, flat(told), 0)
@@ -316,7 +304,7 @@ def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(
         )
 
 
-def test_the_order_is_stored_and_read_back_whole(world: World) -> None:
+def test_the_order_is_stored_and_read_back_whole(world):
     from shared.search.response.job_answer import read_order
 
     plan = world.plan("vacuum pump", ordering={"min_relevance_score": 0.2})

@@ -60,9 +60,7 @@ def ids(asking: Asking) -> dict[str, UUID]:
 
 
 @pytest.mark.requirement("I19")
-def test_an_older_value_names_the_newest_and_the_newest_what_it_replaced(
-    asking: Asking, ids: dict[str, UUID]
-) -> None:
+def test_an_older_value_names_the_newest_and_the_newest_what_it_replaced(asking, ids):
     assert told(asking, "superseded_by") == {"first": [(3.2, 3.5, "second")]}
     assert told(asking, "replaces") == {"second": [(3.5, 3.2, "first")]}
     hits = asking.ask("current", limit=50)["results"]
@@ -85,8 +83,8 @@ def test_an_older_value_names_the_newest_and_the_newest_what_it_replaced(
 
 
 def test_a_third_value_takes_the_place_of_the_second_and_an_equal_one_of_none(
-    asking: Asking, ids: dict[str, UUID]
-) -> None:
+    asking, ids
+):
     asking.write(draft("again", 6, "QF1 current still 3.5 A"))
     # What is said again is said by the newest entry.
     assert told(asking, "superseded_by") == {"first": [(3.2, 3.5, "again")]}
@@ -105,9 +103,7 @@ def test_a_third_value_takes_the_place_of_the_second_and_an_equal_one_of_none(
 
 
 @pytest.mark.requirement("P10", "U21")
-def test_nobody_is_told_of_a_value_that_they_may_not_see(
-    asking: Asking, ids: dict[str, UUID]
-) -> None:
+def test_nobody_is_told_of_a_value_that_they_may_not_see(asking, ids):
     far = datetime(2199, 1, 1, tzinfo=UTC)
     hidden = asking.write(
         draft("secret", 6, "QF1 current set to 4 A", readers=("ben",)),
@@ -131,15 +127,13 @@ def test_nobody_is_told_of_a_value_that_they_may_not_see(
     assert told(asking, "superseded_by")["first"] == [(3.2, 3.5, "second")]
 
 
-def test_an_edit_that_takes_a_value_back_supersedes_nothing_any_more(
-    asking: Asking, ids: dict[str, UUID]
-) -> None:
+def test_an_edit_that_takes_a_value_back_supersedes_nothing_any_more(asking, ids):
     asking.write(draft("second", 2, "QF1 current not touched after all"))
     assert told(asking, "superseded_by") == {}
     assert told(asking, "replaces") == {}
 
 
-def test_the_last_of_an_entrys_values_is_what_it_says(asking: Asking) -> None:
+def test_the_last_of_an_entrys_values_is_what_it_says(asking):
     many = "QF1 current from 3.0 A to 3.1 A. " * 20 + "QF1 current set to 3.2 A"
     asking.write(draft("many", 0, many), draft("same", 1, "QF1 current still 3.2 A"))
     # The newer one says the same: neither is older, and nothing was replaced.
@@ -150,9 +144,7 @@ def test_the_last_of_an_entrys_values_is_what_it_says(asking: Asking) -> None:
     assert told(asking, "replaces") == {"third": [(4.0, 3.2, "same")]}
 
 
-def test_what_was_edited_and_not_read_since_states_nothing(
-    asking: Asking, ids: dict[str, UUID]
-) -> None:
+def test_what_was_edited_and_not_read_since_states_nothing(asking, ids):
     with connection(asking.pool) as conn:
         save_page(
             conn,
@@ -165,9 +157,7 @@ def test_what_was_edited_and_not_read_since_states_nothing(
     assert told(asking, "replaces") == {}
 
 
-def test_what_says_to_come_from_the_future_is_not_the_newest(
-    asking: Asking, ids: dict[str, UUID]
-) -> None:
+def test_what_says_to_come_from_the_future_is_not_the_newest(asking, ids):
     far = datetime(2199, 1, 1, tzinfo=UTC)
     asking.write(draft("ahead", 3, "QF1 current set to 9 A", event_time=far))
     assert told(asking, "superseded_by") == {"first": [(3.2, 3.5, "second")]}
@@ -175,8 +165,8 @@ def test_what_says_to_come_from_the_future_is_not_the_newest(
 
 
 def test_only_so_many_statements_are_looked_through_either_way(
-    asking: Asking, ids: dict[str, UUID], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    asking, ids, monkeypatch
+):
     monkeypatch.setattr(superseded, "MOST", 3)
     again = [draft(f"again {n}", 3 + n, "QF1 current still 3.5 A") for n in range(3)]
     asking.write(*again)

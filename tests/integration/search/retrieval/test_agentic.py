@@ -64,7 +64,7 @@ def names(body: dict[str, Any]) -> list[str]:
     "S3-39",
     "S3-40",
 )
-def test_each_entry_comes_once_and_says_which_parts_found_it(logbook: Asking) -> None:
+def test_each_entry_comes_once_and_says_which_parts_found_it(logbook):
     body = ask(logbook)
     assert body["method_used"] == "agentic"
     assert (body["sub_queries"], body["decomposed"]) == (PARTS, True)
@@ -86,7 +86,7 @@ def test_each_entry_comes_once_and_says_which_parts_found_it(logbook: Asking) ->
 
 
 @pytest.mark.requirement("S3-02")
-def test_the_trace_tells_what_each_phase_came_to(logbook: Asking) -> None:
+def test_the_trace_tells_what_each_phase_came_to(logbook):
     body = ask(logbook, debug=True)
     phases = body["plan"]["phases"]
     assert list(phases) == ["planner", "retriever", "validator", "synthesizer"]
@@ -108,7 +108,7 @@ def test_the_trace_tells_what_each_phase_came_to(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("S3-44")
-def test_a_question_of_one_part_is_one_sub_query(logbook: Asking) -> None:
+def test_a_question_of_one_part_is_one_sub_query(logbook):
     body = ask(logbook, "vacuum leak")
     assert (body["decomposed"], body["meta"]["sub_query_count"]) == (False, 1)
     assert body["sub_queries"] == ["vacuum leak"]
@@ -119,9 +119,7 @@ def told(logbook: Asking, plan: Plan) -> dict[int, list[Outcome]]:
 
 
 @pytest.mark.requirement("S3-38", "C27")
-def test_the_order_does_not_depend_on_which_branch_was_heard_first(
-    logbook: Asking,
-) -> None:
+def test_the_order_does_not_depend_on_which_branch_was_heard_first(logbook):
     plan = logbook.plan(QUESTION, mode="agentic")
     heard = told(logbook, plan)
     first = conclude(plan, heard)
@@ -142,9 +140,7 @@ class RecordingEncoder(HashingEncoder):
 
 
 @pytest.mark.requirement("S3-05", "S3-11", "S3-34", "S3-35", "C03", "C32")
-def test_what_is_too_far_from_the_whole_question_is_left_out_and_counted(
-    logbook: Asking,
-) -> None:
+def test_what_is_too_far_from_the_whole_question_is_left_out_and_counted(logbook):
     recorder = RecordingEncoder()
     logbook.context = replace(logbook.context, encoder=lambda _: recorder)
     body = ask(logbook, validation_threshold=0.3)
@@ -173,7 +169,7 @@ def test_what_is_too_far_from_the_whole_question_is_left_out_and_counted(
     assert [one.validation_score for one in again.results] == [*scores.values()]
 
 
-def test_of_a_long_entry_only_what_lies_far_off_is_read_again(logbook: Asking) -> None:
+def test_of_a_long_entry_only_what_lies_far_off_is_read_again(logbook):
     recorder = RecordingEncoder()
     logbook.context = replace(logbook.context, encoder=lambda _: recorder)
     body = ask(logbook, synthesize=False)
@@ -186,9 +182,7 @@ def test_of_a_long_entry_only_what_lies_far_off_is_read_again(logbook: Asking) -
 
 
 @pytest.mark.requirement("S3-35", "C03")
-def test_without_the_model_nothing_is_left_out_and_that_is_said(
-    logbook: Asking,
-) -> None:
+def test_without_the_model_nothing_is_left_out_and_that_is_said(logbook):
     class Broken(HashingEncoder):
         def encode(self, texts: Any) -> Any:
             raise EmbeddingGenerationError(technical=f"{len(texts)} texts")
@@ -204,7 +198,7 @@ def test_without_the_model_nothing_is_left_out_and_that_is_said(
 
 
 @pytest.mark.requirement("S3-07")
-def test_a_request_may_do_without_validation(logbook: Asking) -> None:
+def test_a_request_may_do_without_validation(logbook):
     body = ask(logbook, validate=False)
     assert {hit["validation"] for hit in body["results"]} == {"skipped"}
     assert body["meta"]["rejected_by_validation"] == 0
@@ -212,7 +206,7 @@ def test_a_request_may_do_without_validation(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("S3-32", "C34")
-def test_a_branch_that_is_late_costs_its_hits_alone(logbook: Asking) -> None:
+def test_a_branch_that_is_late_costs_its_hits_alone(logbook):
     plan = logbook.plan(QUESTION, mode="agentic", validation_threshold=0.0)
     heard = told(logbook, plan)
     late = plan.branches.index("semantic", 6)
@@ -223,7 +217,7 @@ def test_a_branch_that_is_late_costs_its_hits_alone(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("S3-29", "S3-30")
-def test_each_part_brings_as_many_as_are_asked_for(logbook: Asking) -> None:
+def test_each_part_brings_as_many_as_are_asked_for(logbook):
     logbook.write(*(draft(f"leak {n}", f"vacuum leak number {n}") for n in range(20)))
     body = ask(logbook, limit=2)
     assert len(body["results"]) == 2
@@ -234,9 +228,7 @@ def test_each_part_brings_as_many_as_are_asked_for(logbook: Asking) -> None:
 
 
 @pytest.mark.requirement("S3-28", "S3-59")
-def test_procedures_tags_kin_and_files_are_found_beside_words_and_meaning(
-    asking: Asking,
-) -> None:
+def test_procedures_tags_kin_and_files_are_found_beside_words_and_meaning(asking):
     ids = asking.write(
         draft("how", "interlock reset step by step", kind="procedure"),
         draft("tagged", "nothing of note", tags=("interlock",)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import httpx2
 import pytest
 
 from shared.errors import ConfigurationError
@@ -11,9 +10,7 @@ from shared.search.retrieval.search_parameters import ParameterDescriptor
 QUERY = "/v1/search/query"
 
 
-def test_every_bound_that_is_told_is_the_bound_that_holds(
-    caller: httpx2.Client,
-) -> None:
+def test_every_bound_that_is_told_is_the_bound_that_holds(caller):
     told = caller.get("/v1/capabilities").json()
     bounds = [
         (mode["name"], one)
@@ -36,7 +33,7 @@ def test_every_bound_that_is_told_is_the_bound_that_holds(
             assert answer.status_code == status, (mode, one["name"], value)
 
 
-def test_every_mode_and_filter_that_is_told_is_taken(caller: httpx2.Client) -> None:
+def test_every_mode_and_filter_that_is_told_is_taken(caller):
     told = caller.get("/v1/capabilities").json()
     names = [mode["name"] for mode in told["modes"] if mode["enabled"]]
     assert told["default_mode"] == names[0]
@@ -48,7 +45,7 @@ def test_every_mode_and_filter_that_is_told_is_taken(caller: httpx2.Client) -> N
     assert told["filters"] == sorted(refused.json()["error"]["details"]["allowed"])
 
 
-def test_the_limits_that_are_told_are_those_in_force(caller: httpx2.Client) -> None:
+def test_the_limits_that_are_told_are_those_in_force(caller):
     limits = caller.get("/v1/capabilities").json()["limits"]
     too_long = {"query": "x" * (limits["max_query_chars_hard"] + 1)}
     assert caller.post(QUERY, json=too_long).status_code == 422
@@ -56,9 +53,7 @@ def test_the_limits_that_are_told_are_those_in_force(caller: httpx2.Client) -> N
 
 
 @pytest.mark.requirement("O08")
-def test_all_that_is_browsed_has_a_route_and_no_other_service_s_name(
-    caller: httpx2.Client,
-) -> None:
+def test_all_that_is_browsed_has_a_route_and_no_other_service_s_name(caller):
     entry_id = caller.post("/v1/entries", json={"text": "beam"}).json()["entry_id"]
     assert caller.post(QUERY, json={"query": ""}).status_code == 200
     routes = ("capabilities", "filter-options/author", "entries", "status")
@@ -70,7 +65,7 @@ def test_all_that_is_browsed_has_a_route_and_no_other_service_s_name(
             assert ask(f"/api/{name}").status_code == 404, name
 
 
-def test_modes_say_what_they_are_good_for(caller: httpx2.Client) -> None:
+def test_modes_say_what_they_are_good_for(caller):
     told = caller.get("/v1/capabilities").json()
     described = {mode["name"]: mode["description"] for mode in told["modes"]}
     assert "Exact words, phrases and names" in described["keyword"]
@@ -91,6 +86,6 @@ def test_modes_say_what_they_are_good_for(caller: httpx2.Client) -> None:
     ],
     ids=["type", "no options", "no endpoint", "endpoint", "bounds"],
 )
-def test_a_control_that_nobody_could_draw_is_refused(wrong: dict[str, object]) -> None:
+def test_a_control_that_nobody_could_draw_is_refused(wrong):
     with pytest.raises(ConfigurationError):
-        ParameterDescriptor("x", "X", **wrong)  # type: ignore[arg-type]
+        ParameterDescriptor("x", "X", **wrong)

@@ -197,9 +197,7 @@ ENGINES = ("opensearch", "postgres")
 
 
 @pytest.mark.requirement("U06")
-def test_facets_of_every_question_and_caller_equal_a_count_by_hand(
-    shelf: Shelf,
-) -> None:
+def test_facets_of_every_question_and_caller_equal_a_count_by_hand(shelf):
     seen = Counter[str]()
     for query in QUESTIONS:
         for scope in CALLERS:
@@ -216,8 +214,8 @@ def test_facets_of_every_question_and_caller_equal_a_count_by_hand(
 @pytest.mark.requirement("P10", "S4-19")
 @pytest.mark.parametrize("most", [revoked_entries.MAX_IDS, 3])
 def test_counts_leave_out_what_the_caller_lost_while_no_index_worker_runs(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
+    shelf, monkeypatch, most
+):
     monkeypatch.setattr(revoked_entries, "MAX_IDS", most)
     before = shelf.by_hand("beam", ANNA)
     lost = before[:6]
@@ -241,9 +239,7 @@ def test_counts_leave_out_what_the_caller_lost_while_no_index_worker_runs(
 
 
 @pytest.mark.requirement("P10", "U21", "S4-19")
-def test_an_embargo_that_was_changed_before_its_end_counts_as_it_is_now(
-    shelf: Shelf,
-) -> None:
+def test_an_embargo_that_was_changed_before_its_end_counts_as_it_is_now(shelf):
     """The index has not heard of it, and sees the end that there was first."""
     before = shelf.by_hand("beam", ANNA)
     opens = datetime.now(UTC) + timedelta(seconds=5)
@@ -276,9 +272,7 @@ def test_an_embargo_that_was_changed_before_its_end_counts_as_it_is_now(
         check(shelf.counted(engine, shelf.plan("beam")), before, engine)
 
 
-def test_what_was_set_aside_before_the_index_is_counted_by_postgres(
-    shelf: Shelf,
-) -> None:
+def test_what_was_set_aside_before_the_index_is_counted_by_postgres(shelf):
     _, one = shelf.written["default"][0]
     more = EntryDraft("api", "late", "beam pump vacuum", entry_time=one.entry_time)
     with connection(shelf.pool) as conn:
@@ -295,7 +289,7 @@ def test_what_was_set_aside_before_the_index_is_counted_by_postgres(
     assert told.matches == len(shelf.by_hand("beam", ANNA)) + 1
 
 
-def test_postgres_says_where_it_stopped_counting(shelf: Shelf) -> None:
+def test_postgres_says_where_it_stopped_counting(shelf):
     matches = len(shelf.by_hand("beam", ANNA))
     for most, exact in ((matches, True), (matches - 1, False)):
         plan = shelf.plan("beam", limits=PlanLimits(facet_max_matches=most))
@@ -306,7 +300,7 @@ def test_postgres_says_where_it_stopped_counting(shelf: Shelf) -> None:
         check(shelf.counted("opensearch", plan), shelf.by_hand("beam", ANNA), "index")
 
 
-def test_postgres_counts_while_the_index_does_not_answer(shelf: Shelf) -> None:
+def test_postgres_counts_while_the_index_does_not_answer(shelf):
     nowhere = OpenSearch(hosts=["http://127.0.0.1:1"], max_retries=0)
     shelf.context = replace(shelf.context, opensearch=lambda: nowhere)
     plan = shelf.plan("beam")
@@ -314,8 +308,8 @@ def test_postgres_counts_while_the_index_does_not_answer(shelf: Shelf) -> None:
 
 
 def test_counts_alone_are_none_where_they_fail_and_empty_where_none_are_asked_for(
-    shelf: Shelf,
-) -> None:
+    shelf,
+):
     def count(**fields: Any) -> dict[str, Any] | None:
         return count_facets(shelf.context, replace(shelf.plan("beam"), **fields))
 
@@ -326,7 +320,7 @@ def test_counts_alone_are_none_where_they_fail_and_empty_where_none_are_asked_fo
     assert count(branches=()) == {}
 
 
-def test_what_is_misspelt_is_counted_as_it_is_found(shelf: Shelf) -> None:
+def test_what_is_misspelt_is_counted_as_it_is_found(shelf):
     for engine in ENGINES:
         told = shelf.counted(engine, shelf.plan("klistron"))
         check(told, shelf.by_hand("klystron", ANNA), engine)
@@ -334,8 +328,8 @@ def test_what_is_misspelt_is_counted_as_it_is_found(shelf: Shelf) -> None:
 
 @pytest.mark.requirement("I14")
 def test_all_that_match_are_counted_and_written_as_a_count_by_hand_has_them(
-    shelf: Shelf, database: str
-) -> None:
+    shelf, database
+):
     for query in QUESTIONS:
         for scope in CALLERS:
             entries = shelf.by_hand(query, scope)
@@ -357,8 +351,8 @@ def test_all_that_match_are_counted_and_written_as_a_count_by_hand_has_them(
     ],
 )
 def test_what_is_found_by_a_question_that_was_cut_is_never_called_complete(
-    shelf: Shelf, database: str, query: str, most: int, code: str
-) -> None:
+    shelf, database, query, most, code
+):
     limits = PlanLimits(max_terms=most)
     for facets in ((), ("source",)):
         asked = SearchQuery(query, mode="keyword", exhaustive=True, facets=facets)
@@ -380,9 +374,7 @@ def test_what_is_found_by_a_question_that_was_cut_is_never_called_complete(
     assert (last["complete"], last["diagnostics"]) == (False, [code])
 
 
-def test_a_file_leaves_out_what_was_closed_while_it_was_on_its_way(
-    shelf: Shelf, database: str
-) -> None:
+def test_a_file_leaves_out_what_was_closed_while_it_was_on_its_way(shelf, database):
     entries = shelf.by_hand("beam", ANNA)
     export = export_of(database, shelf.plan("beam", exhaustive=True))
     gone, closed = entries[:2]
@@ -415,9 +407,7 @@ def export_of(database: str, plan: Plan) -> Export:
 
 
 @pytest.mark.requirement("I14")
-def test_a_count_that_was_cut_by_time_says_that_it_is_not_complete(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_count_that_was_cut_by_time_says_that_it_is_not_complete(shelf, monkeypatch):
     plan = make_plan(SearchQuery("beam", exhaustive=True), ANNA, PlanLimits())
 
     def answered() -> dict[str, Any]:

@@ -343,9 +343,7 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
 
 
 @pytest.mark.requirement("I13", "C14", "S1-09", "S1-61", "U17", "S0-37")
-def test_every_branch_lets_the_same_entries_pass(
-    found: Callable[..., set[str]],
-) -> None:
+def test_every_branch_lets_the_same_entries_pass(found):
     wrong = [
         (branch, filters, got)
         for filters, expected in ASKED
@@ -417,9 +415,7 @@ TYPED: tuple[tuple[str, set[str]], ...] = (
 
 
 @pytest.mark.requirement("S0-16", "S0-17")
-def test_fields_of_a_question_mean_the_same_in_every_branch(
-    found: Callable[..., set[str]],
-) -> None:
+def test_fields_of_a_question_mean_the_same_in_every_branch(found):
     wrong = [
         (branch, fields, got)
         for fields, expected in TYPED
@@ -447,9 +443,7 @@ SAME: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 @pytest.mark.requirement("S1-09", "S0-28")
-def test_a_range_of_metadata_in_a_question_is_that_of_the_filter_in_every_branch(
-    found: Callable[..., set[str]],
-) -> None:
+def test_a_range_of_metadata_in_a_question_is_that_of_the_filter_in_every_branch(found):
     passed: set[str] = set()
     for fields, filters in SAME:
         for branch in BRANCHES:
@@ -478,8 +472,8 @@ BOTH: tuple[tuple[dict[str, Any], str, set[str]], ...] = (
 
 @pytest.mark.requirement("S0-28")
 def test_times_of_the_request_and_fields_of_the_question_hold_together_everywhere(
-    found: Callable[..., set[str]],
-) -> None:
+    found,
+):
     wrong = [
         (branch, word, filters, fields, got)
         for filters, fields, expected in BOTH
@@ -491,9 +485,7 @@ def test_times_of_the_request_and_fields_of_the_question_hold_together_everywher
     assert wrong == []
 
 
-def test_what_is_known_is_kept_with_how_it_was_found(
-    pool: Pool, found: Callable[..., set[str]]
-) -> None:
+def test_what_is_known_is_kept_with_how_it_was_found(pool, found):
     assert found("newest", {"device": "HCM03"}) == {"corrector"}
     with connection(pool) as conn:
         (facts,) = conn.execute(
@@ -517,9 +509,7 @@ def test_what_is_known_is_kept_with_how_it_was_found(
     assert [(one["name"], one["how"]) for one in shown] == [("tube 2", "alias")]
 
 
-def test_another_revision_is_known_by_what_it_says(
-    pool: Pool, own: Facility, found: Callable[..., set[str]]
-) -> None:
+def test_another_revision_is_known_by_what_it_says(pool, own, found):
     assert found("newest", {"device": "HCM03"}) == {"corrector"}
     draft = EntryDraft("api", "corrector", "beam lost to HCM04 at 5 kV", level="info")
     with connection(pool) as conn:
@@ -535,9 +525,7 @@ def test_another_revision_is_known_by_what_it_says(
     assert found("pg_fts", {"quantity": {"unit": "A", "gte": 0.3}}) == set()
 
 
-def test_what_another_list_says_is_shown_anew(
-    pool: Pool, own: Facility, found: Callable[..., set[str]]
-) -> None:
+def test_what_another_list_says_is_shown_anew(pool, own, found):
     assert found("newest", {"device": "HCM03"}) == {"corrector"}
 
     def doc_version() -> int:
@@ -564,9 +552,7 @@ def test_what_another_list_says_is_shown_anew(
 
 
 @pytest.mark.timeout(300)
-def test_an_index_of_before_learns_the_fields_of_this_release(
-    opensearch: Server,
-) -> None:
+def test_an_index_of_before_learns_the_fields_of_this_release(opensearch):
     client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
     assert client is not None
     base = f"t{secrets.token_hex(5)}"

@@ -89,9 +89,7 @@ def found(query: str, context: SearchContext) -> ModuleResult:
     return replace(result, as_of=None)
 
 
-def test_asking_ahead_and_knowing_words_change_no_answer(
-    written: Logbook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_asking_ahead_and_knowing_words_change_no_answer(written, monkeypatch):
     context = written.context()
     knowing = replace(context, present=Present(time.monotonic))
     statuses = set()
@@ -122,21 +120,17 @@ def test_asking_ahead_and_knowing_words_change_no_answer(
     ],
     ids=["by any word", "by all words", "misspelt", "short"],
 )
-def test_a_long_question_asks_the_index_once(
-    written: Logbook, query: str, asked: list[str]
-) -> None:
+def test_a_long_question_asks_the_index_once(written, query, asked):
     client = Noting(written.client)
-    context = replace(written.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    context = replace(written.context(), opensearch=lambda: client)
     assert found(query, context).hits
     assert client.asked == asked
 
 
 @pytest.mark.parametrize("query", [LONG, ONLY_RANKED], ids=["asked for", "ranked"])
-def test_a_spelling_of_what_only_ranks_is_not_searched(
-    written: Logbook, query: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_spelling_of_what_only_ranks_is_not_searched(written, query, monkeypatch):
     client = Noting(written.client)
-    context = replace(written.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    context = replace(written.context(), opensearch=lambda: client)
     told = found(query, context)
     # As it stands, and by any word; of what only ranks a misspelt word is corrected
     # by itself, too. What would ask for more finds nothing either.
@@ -166,10 +160,10 @@ class Late(Noting):
     ids=["it is needed", "it is not"],
 )
 def test_a_question_asked_ahead_that_is_late_takes_no_other_with_it(
-    written: Logbook, query: str, asked: list[str], names: set[str]
-) -> None:
+    written, query, asked, names
+):
     client = Late(written.client)
-    context = replace(written.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    context = replace(written.context(), opensearch=lambda: client)
     hits = found(query, context).hits
     assert {written.names[hit.entry_id] for hit in hits} == names
     assert client.asked == asked
@@ -181,8 +175,8 @@ def test_a_question_asked_ahead_that_is_late_takes_no_other_with_it(
     "query", ["pump", "pump author:meier", "pump -leak"], ids=["plain", "filter", "NOT"]
 )
 def test_what_goes_out_together_shares_the_time_that_is_left(
-    written: Logbook, query: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    written, query, monkeypatch
+):
     limits: list[int] = []
     limit_time = statement_deadline.limit_time
 
@@ -197,9 +191,7 @@ def test_what_goes_out_together_shares_the_time_that_is_left(
     assert max(limits) <= SECONDS * 1000 / 2
 
 
-def test_a_long_question_to_an_index_that_is_gone_fails_as_a_short_one(
-    written: Logbook,
-) -> None:
+def test_a_long_question_to_an_index_that_is_gone_fails_as_a_short_one(written):
     circuit = Circuit(time.monotonic)
     context = replace(written.context(), index="absent", circuit=circuit)
     told = {}

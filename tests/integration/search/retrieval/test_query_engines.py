@@ -218,9 +218,7 @@ def compare(logbook: Logbook, seed: int, count: int) -> dict[str, int]:
 
 
 @pytest.mark.requirement("S0-13", "S0-14", "S0-26", "C04", "C07")
-def test_random_nested_questions_find_what_a_reading_of_every_entry_finds(
-    logbook: Logbook,
-) -> None:
+def test_random_nested_questions_find_what_a_reading_of_every_entry_finds(logbook):
     seed = int(os.environ.get("LOGCHORD_TEST_SEED", "11"))
     count = times(40, 100)
     hits = compare(logbook, seed, count)
@@ -232,16 +230,14 @@ def test_random_nested_questions_find_what_a_reading_of_every_entry_finds(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [101, 102, 103, 104])
 def test_thousands_of_nested_questions_find_what_a_reading_of_every_entry_finds(
-    logbook: Logbook, seed: int
-) -> None:
+    logbook, seed
+):
     hits = compare(logbook, seed, 1000)
     assert hits["some"] >= 500, hits
 
 
 @pytest.mark.requirement("S0-10", "S0-12", "S0-15")
-def test_what_people_write_is_found_by_what_they_ask_and_by_nothing_else(
-    logbook: Logbook,
-) -> None:
+def test_what_people_write_is_found_by_what_they_ask_and_by_nothing_else(logbook):
     rows = yaml.safe_load(ROWS.read_text("utf-8"))
     logbook.write(
         [
@@ -269,8 +265,8 @@ def test_what_people_write_is_found_by_what_they_ask_and_by_nothing_else(
 
 @pytest.mark.requirement("S0-29", "C05", "C06")
 def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
-    logbook: Logbook,
-) -> None:
+    logbook,
+):
     logbook.write(
         [
             Text("magnet", "The corrector magnet tripped", authors=("J. Smith",)),
@@ -314,9 +310,7 @@ def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
 
 
 @pytest.mark.requirement("S0-11", "C45")
-def test_words_join_by_and_alone_and_by_or_beside_another_branch(
-    logbook: Logbook,
-) -> None:
+def test_words_join_by_and_alone_and_by_or_beside_another_branch(logbook):
     logbook.write(
         [
             Text("both", "The vacuum pump tripped"),
@@ -357,8 +351,8 @@ def test_words_join_by_and_alone_and_by_or_beside_another_branch(
 
 
 def test_what_has_all_the_words_is_not_lost_among_newer_entries_that_have_one(
-    logbook: Logbook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    logbook, monkeypatch
+):
     monkeypatch.setattr(pg_fts, "RANKED_MATCHES", 2)
     logbook.write(
         [
@@ -375,7 +369,7 @@ def test_what_has_all_the_words_is_not_lost_among_newer_entries_that_have_one(
 
 
 @pytest.mark.requirement("S0-18")
-def test_an_author_a_phrase_and_a_date_must_all_hold(logbook: Logbook) -> None:
+def test_an_author_a_phrase_and_a_date_must_all_hold(logbook):
     in_january = datetime(2024, 1, 31, 23, tzinfo=UTC)
     later = datetime(2024, 2, 1, tzinfo=UTC)
     jones, smith = ("A. Jones",), ("J. Smith",)
@@ -429,9 +423,7 @@ def is_only_negated(query: str) -> bool:
 
 
 @pytest.mark.requirement("S0-23", "S0-24", "S0-25")
-def test_words_phrases_and_operators_find_what_postgres_own_parsers_would(
-    logbook: Logbook,
-) -> None:
+def test_words_phrases_and_operators_find_what_postgres_own_parsers_would(logbook):
     seed = int(os.environ.get("LOGCHORD_TEST_SEED", "3"))
     luck = random.Random(seed)
     # What only joins is left out of a question: here every text has it.
@@ -464,9 +456,7 @@ def test_words_phrases_and_operators_find_what_postgres_own_parsers_would(
 
 
 @pytest.mark.requirement("S0-24", "S0-25")
-def test_small_letters_join_nothing_and_a_state_word_is_a_word(
-    logbook: Logbook,
-) -> None:
+def test_small_letters_join_nothing_and_a_state_word_is_a_word(logbook):
     logbook.write(
         [
             Text("order", "do not open or close valve 3"),
@@ -496,9 +486,7 @@ HOSTILE: tuple[tuple[str, set[str]], ...] = (
 
 
 @pytest.mark.requirement("SEC5")
-def test_what_another_engine_would_parse_is_found_literally_or_not_at_all(
-    logbook: Logbook,
-) -> None:
+def test_what_another_engine_would_parse_is_found_literally_or_not_at_all(logbook):
     logbook.write(
         [
             Text("named", "facility:B said _exists_:x"),

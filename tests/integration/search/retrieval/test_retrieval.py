@@ -178,21 +178,19 @@ QUESTIONS = (
 
 
 @pytest.mark.parametrize(("query", "expected"), QUESTIONS)
-def test_postgres_finds_by_words_names_and_phrases(
-    world: World, query: str, expected: set[str]
-) -> None:
+def test_postgres_finds_by_words_names_and_phrases(world, query, expected):
     assert set(world.found("pg_fts", query)) == expected
 
 
 @pytest.mark.requirement("U17")
-def test_one_question_means_the_same_in_both_engines(both: World) -> None:
+def test_one_question_means_the_same_in_both_engines(both):
     for query, expected in QUESTIONS:
         assert set(both.found("os_bm25", query)) == expected, query
         assert set(both.found("pg_fts", query)) == expected, query
 
 
 @pytest.mark.parametrize("name", ["pg_fts", "semantic", "newest"])
-def test_what_is_closed_to_the_caller_is_not_found(world: World, name: str) -> None:
+def test_what_is_closed_to_the_caller_is_not_found(world, name):
     query = "" if name == "newest" else "trip"
     found = world.found(name, query, filters={"source": {"in": ["api", "operations"]}})
     assert "trip" in found or name == "semantic"
@@ -204,7 +202,7 @@ def test_what_is_closed_to_the_caller_is_not_found(world: World, name: str) -> N
     )
 
 
-def test_opensearch_shows_nobody_what_is_closed(both: World) -> None:
+def test_opensearch_shows_nobody_what_is_closed(both):
     assert set(both.found("os_bm25", "trip")) == {"trip", "vacuum"}
     ben = Scope("default", "ben")
     assert set(both.found("os_bm25", "trip", scope=ben)) == {
@@ -218,9 +216,7 @@ def test_opensearch_shows_nobody_what_is_closed(both: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["pg_fts", "os_bm25", "semantic"])
-def test_filters_and_the_callers_logbooks_narrow_every_branch(
-    both: World, name: str
-) -> None:
+def test_filters_and_the_callers_logbooks_narrow_every_branch(both, name):
     assert both.found(name, "tripped", filters={"source": "operations"}) == ["vacuum"]
     assert both.found(name, "tripped", filters={"logbook": "shift"}) == ["vacuum"]
     assert both.found(name, "tripped", filters={"logbook": "none"}) == []
@@ -230,18 +226,14 @@ def test_filters_and_the_callers_logbooks_narrow_every_branch(
 
 @pytest.mark.requirement("U01")
 @pytest.mark.parametrize("name", ["pg_fts", "os_bm25", "semantic"])
-def test_a_deleted_entry_is_gone_at_once_with_no_index_worker_running(
-    both: World, name: str
-) -> None:
+def test_a_deleted_entry_is_gone_at_once_with_no_index_worker_running(both, name):
     with connection(both.pool) as conn:
         tombstone(conn, "default", both.ids["vacuum"], reason=None, stages=[])
     assert "vacuum" not in both.found(name, "tripped")
 
 
 @pytest.mark.requirement("P10", "S4-19")
-def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it(
-    both: World,
-) -> None:
+def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it(both):
     plan = both.plan("tripped")
     (first, *_) = (
         find_module("os_bm25").execute(Ask.lasting(plan, 5.0), both.context).hits
@@ -283,22 +275,20 @@ def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it
     assert only_one() == []
 
 
-def test_what_is_negated_is_excluded_by_meaning_too(world: World) -> None:
+def test_what_is_negated_is_excluded_by_meaning_too(world):
     assert "vacuum" in world.found("semantic", "tripped pump", mode="semantic")
     assert "vacuum" not in world.found(
         "semantic", "tripped pump -vacuum", mode="semantic"
     )
 
 
-def test_a_question_of_negations_lists_the_rest_newest_first(world: World) -> None:
+def test_a_question_of_negations_lists_the_rest_newest_first(world):
     found = world.found("newest", "-tripped")
     assert set(found) == {"name", "german", "long"}
 
 
 @pytest.mark.requirement("C46")
-def test_any_word_is_enough_when_no_entry_has_all_and_the_answer_says_so(
-    world: World,
-) -> None:
+def test_any_word_is_enough_when_no_entry_has_all_and_the_answer_says_so(world):
     plan = world.plan("pump cavity")
     found = find_module("pg_fts").execute(Ask.lasting(plan, 2.0), world.context)
     assert [note.code for note in found.diagnostics] == ["relaxed_to_any_term"]
@@ -308,8 +298,8 @@ def test_any_word_is_enough_when_no_entry_has_all_and_the_answer_says_so(
 
 @pytest.mark.requirement("S0-27")
 def test_what_has_one_of_two_words_ranks_and_of_a_common_word_the_newest_are_ranked(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    world, monkeypatch
+):
     plan = world.plan("nonexistentword OR cavity")
     (hit,) = find_module("pg_fts").execute(Ask.lasting(plan, 2.0), world.context).hits
     assert hit.entry_id == str(world.ids["trip"])
@@ -342,9 +332,7 @@ def carried_out(
 
 
 @pytest.mark.requirement("F22", "P5", "C07")
-def test_full_text_takes_over_in_the_same_task_when_opensearch_is_down(
-    world: World,
-) -> None:
+def test_full_text_takes_over_in_the_same_task_when_opensearch_is_down(world):
     nowhere = OpenSearch(hosts=["http://127.0.0.1:1"], max_retries=0)
     broken = replace(world, context=replace(world.context, opensearch=lambda: nowhere))
     plan = world.plan("tripped")
@@ -355,9 +343,7 @@ def test_full_text_takes_over_in_the_same_task_when_opensearch_is_down(
 
 
 @pytest.mark.requirement("F22", "C07")
-def test_the_circuit_opens_after_five_failures_and_probes_once_a_second(
-    world: World,
-) -> None:
+def test_the_circuit_opens_after_five_failures_and_probes_once_a_second(world):
     now = [100.0]
     circuit = Circuit(lambda: now[0])
     nowhere = OpenSearch(hosts=["http://127.0.0.1:1"], max_retries=0)
@@ -372,14 +358,14 @@ def test_the_circuit_opens_after_five_failures_and_probes_once_a_second(
     assert [one.status for one in told] == ["error", "skipped"]
 
 
-def test_a_missing_index_is_an_error_and_never_empty(both: World) -> None:
+def test_a_missing_index_is_an_error_and_never_empty(both):
     broken = replace(both, context=replace(both.context, index="absent"))
     first, second = carried_out(broken, both.plan("tripped"), "os_bm25")
     assert (first.status, second.status) == ("error", "ok")
 
 
 @pytest.mark.requirement("I17")
-def test_a_branch_past_its_end_is_late_without_being_tried(world: World) -> None:
+def test_a_branch_past_its_end_is_late_without_being_tried(world):
     plan = world.plan("tripped")
     (late,) = carried_out(world, plan, "pg_fts", seconds=-1)
     assert (late.status, late.reason) == ("timeout", "expired_in_queue")
@@ -396,17 +382,15 @@ def test_a_branch_past_its_end_is_late_without_being_tried(world: World) -> None
     ],
 )
 def test_a_fault_that_was_asked_for_is_what_the_branch_comes_to(
-    world: World, fault: Fault, status: str, code: str | None
-) -> None:
+    world, fault, status, code
+):
     plan = replace(world.plan("tripped"), fault=fault)
     (told,) = carried_out(world, plan, "pg_fts", seconds=0.2)
     assert (told.status, told.error_code) == (status, code)
 
 
 @pytest.mark.requirement("S1-03", "S1-37")
-def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_firsts(
-    both: World,
-) -> None:
+def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_firsts(both):
     plan = both.plan(TAIL, mode="hybrid")
     told = {n: carried_out(both, plan, name) for n, name in enumerate(plan.branches)}
     ended = conclude(plan, told)
@@ -444,9 +428,7 @@ def highlighted(world: World, name: str, query: str) -> dict[str, list[str]]:
     ],
     ids=["any, and a name", "a pattern", "misspelt", "in the tail"],
 )
-def test_a_highlight_is_the_same_whichever_engine_found_it(
-    both: World, query: str, expected: dict[str, list[str]]
-) -> None:
+def test_a_highlight_is_the_same_whichever_engine_found_it(both, query, expected):
     shown = {name: highlighted(both, name, query) for name in ("pg_fts", "os_bm25")}
     assert shown["pg_fts"] == shown["os_bm25"] == expected
 
@@ -458,9 +440,7 @@ def hydrated(world: World, scope: Scope, names: Sequence[str]) -> set[str]:
     return {row.external_id for row in rows.values()}
 
 
-def test_a_page_shows_only_what_the_caller_may_see_whatever_a_branch_said(
-    world: World,
-) -> None:
+def test_a_page_shows_only_what_the_caller_may_see_whatever_a_branch_said(world):
     names = list(world.ids)
     everybody = {"trip", "name", "vacuum", "german", "long"}
     assert hydrated(world, ANNA, names) == everybody
@@ -482,7 +462,7 @@ def answered(world: World, query: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("S4-02", "S4-80")
-def test_ten_equal_questions_have_equal_hashes(world: World) -> None:
+def test_ten_equal_questions_have_equal_hashes(world):
     bodies = [answered(world, "tripped OR replaced") for _ in range(10)]
     assert len({body["stability_hash"] for body in bodies}) == 1
     orders = [[one["entry_id"] for one in body["results"]] for body in bodies]
@@ -492,7 +472,7 @@ def test_ten_equal_questions_have_equal_hashes(world: World) -> None:
 
 
 @pytest.mark.requirement("S4-80")
-def test_the_same_entries_loaded_anew_have_the_same_hash(world: World) -> None:
+def test_the_same_entries_loaded_anew_have_the_same_hash(world):
     before = answered(world, "cavity tripped")
     with connection(world.pool) as conn:
         conn.execute("TRUNCATE entry CASCADE")
@@ -505,7 +485,7 @@ def test_the_same_entries_loaded_anew_have_the_same_hash(world: World) -> None:
 
 
 @pytest.mark.requirement("S4-80")
-def test_what_is_unrelated_and_comes_meanwhile_moves_no_order(world: World) -> None:
+def test_what_is_unrelated_and_comes_meanwhile_moves_no_order(world):
     def order() -> list[str]:
         found = answered(world, "RF cavity tripped")["results"]
         assert found[0]["relevance_score"] > found[1]["relevance_score"] + 0.1
@@ -523,7 +503,7 @@ def test_what_is_unrelated_and_comes_meanwhile_moves_no_order(world: World) -> N
 
 
 @pytest.mark.requirement("S1-04")
-def test_a_rare_word_outweighs_a_common_one_in_opensearch_alone(both: World) -> None:
+def test_a_rare_word_outweighs_a_common_one_in_opensearch_alone(both):
     common = ["beam " * 4 + name for name in ("one", "two", "six", "ten", "all")]
     drafts = [
         EntryDraft(source="api", external_id=f"common{n}", text=text)
@@ -544,10 +524,10 @@ def test_a_rare_word_outweighs_a_common_one_in_opensearch_alone(both: World) -> 
     assert both.found("pg_fts", asked)[0].startswith("common")
 
 
-def test_every_module_is_found_by_its_entry_point() -> None:
+def test_every_module_is_found_by_its_entry_point():
     assert {"os_bm25", "pg_fts", "semantic", "newest"} <= set(list_modules())
 
 
-def test_opensearch_that_is_off_is_never_asked(world: World) -> None:
+def test_opensearch_that_is_off_is_never_asked(world):
     with pytest.raises(OpenSearchError):
         world.found("os_bm25", "tripped")

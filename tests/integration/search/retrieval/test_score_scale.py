@@ -55,8 +55,8 @@ def measured(logbook: Logbook, seed: int = 5) -> dict[str, tuple[float, str]]:
 @pytest.mark.requirement("S1-35")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_best_hit_of_a_usual_word_is_trusted_and_a_page_of_most_is_shown(
-    logbook: Logbook, engine: str
-) -> None:
+    logbook, engine
+):
     words = written(logbook, 120)
     half, where = measured(logbook)[UNITS[engine]]
 
@@ -70,20 +70,18 @@ def test_the_best_hit_of_a_usual_word_is_trusted_and_a_page_of_most_is_shown(
 
 
 @pytest.mark.requirement("S1-35")
-def test_the_scale_hardly_depends_on_which_entries_were_looked_at(
-    logbook: Logbook,
-) -> None:
+def test_the_scale_hardly_depends_on_which_entries_were_looked_at(logbook):
     written(logbook, 120)
     scales = [measured(logbook, seed)["bm25"][0] for seed in range(20)]
     assert max(scales) <= 1.25 * min(scales)
 
 
-def test_of_few_entries_nothing_is_learnt(logbook: Logbook) -> None:
+def test_of_few_entries_nothing_is_learnt(logbook):
     logbook.write([Text("one", "klystron cavity tripped")])
     assert measured(logbook) == {}
 
 
-def test_what_is_much_as_before_is_no_other_scale(logbook: Logbook) -> None:
+def test_what_is_much_as_before_is_no_other_scale(logbook):
     def kept(half: float, where: str = "a") -> dict[str, float]:
         with connection(logbook.pool) as conn:
             score_scale.store_scale(conn, {"bm25": (half, where)})
@@ -95,9 +93,7 @@ def test_what_is_much_as_before_is_no_other_scale(logbook: Logbook) -> None:
     assert kept(1.2, "another index") == {"bm25": 1.2}
 
 
-def test_words_that_stand_a_section_apart_score_as_well_as_beside_each_other(
-    logbook: Logbook,
-) -> None:
+def test_words_that_stand_a_section_apart_score_as_well_as_beside_each_other(logbook):
     logbook.write(
         [
             Text("beside", "the vacuum leak was found"),
@@ -125,8 +121,8 @@ def test_words_that_stand_a_section_apart_score_as_well_as_beside_each_other(
     ],
 )
 def test_a_branch_says_how_many_words_a_good_match_has(
-    logbook: Logbook, engine: str, query: str, words: int, *, whole: bool
-) -> None:
+    logbook, engine, query, words, whole
+):
     written(logbook, 40)
     found = asked(logbook, engine, query)
     assert (found.words, found.whole) == (words, whole)

@@ -19,7 +19,6 @@ from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.tenant_languages import WrittenIn
-from tests.support.fixtures.asking import Asking
 from tests.support.fixtures.engines import ANYBODY, ENGINES, TENANT, Logbook, Text
 
 SECONDS = 10.0
@@ -58,7 +57,7 @@ def languages(logbook: Logbook, tenant: str = TENANT) -> tuple[str, ...]:
     return WrittenIn().load_languages(logbook.pool, tenant, 1000)
 
 
-def test_the_languages_that_there_are_change_no_answer(logbook: Logbook) -> None:
+def test_the_languages_that_there_are_change_no_answer(logbook):
     for texts in (TEXTS[:1], TEXTS[1:3], TEXTS[3:]):
         logbook.write(texts)
         knowing = logbook.context()
@@ -73,8 +72,8 @@ def test_the_languages_that_there_are_change_no_answer(logbook: Logbook) -> None
 
 
 def test_an_entry_in_a_language_that_nobody_has_written_before_is_found_at_once(
-    logbook: Logbook,
-) -> None:
+    logbook,
+):
     assert languages(logbook) == ()
     for engine in ENGINES:
         assert logbook.found(engine, "Ausfälle") == set()
@@ -88,9 +87,7 @@ def test_an_entry_in_a_language_that_nobody_has_written_before_is_found_at_once(
         assert logbook.found(engine, "Ausfälle") == {"de"}
 
 
-def test_a_language_that_came_meanwhile_is_searched_beside_what_was_found(
-    logbook: Logbook,
-) -> None:
+def test_a_language_that_came_meanwhile_is_searched_beside_what_was_found(logbook):
     logbook.write([Text("en", "HCM03 tripped")])
     for engine in ENGINES:
         assert logbook.found(engine, "HCM03 OR Ausfälle") == {"en"}
@@ -120,19 +117,15 @@ class Noting:
     ],
     ids=["one", "none with a stemmer"],
 )
-def test_the_index_is_asked_in_the_languages_that_there_are(
-    logbook: Logbook, texts: list[Text], filters: list[dict[str, Any]]
-) -> None:
+def test_the_index_is_asked_in_the_languages_that_there_are(logbook, texts, filters):
     logbook.write(texts)
     client = Noting(logbook.client)
-    context = replace(logbook.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    context = replace(logbook.context(), opensearch=lambda: client)
     hits("os_bm25", "pump", context, "keyword")
     assert [way["bool"]["filter"] for way in client.ways] == [filters]
 
 
-def test_a_language_that_was_seen_is_searched_until_the_process_ends(
-    logbook: Logbook,
-) -> None:
+def test_a_language_that_was_seen_is_searched_until_the_process_ends(logbook):
     logbook.write(TEXTS[:2])
     known = logbook.written_in
     assert known.load_languages(logbook.pool, TENANT, 1000) == ("de", "en")
@@ -143,7 +136,7 @@ def test_a_language_that_was_seen_is_searched_until_the_process_ends(
     assert languages(logbook) == ("en",)
 
 
-def test_each_tenant_has_languages_of_its_own(logbook: Logbook) -> None:
+def test_each_tenant_has_languages_of_its_own(logbook):
     logbook.write(TEXTS)
     with connection(logbook.pool) as conn:
         conn.execute(
@@ -155,9 +148,7 @@ def test_each_tenant_has_languages_of_its_own(logbook: Logbook) -> None:
     assert languages(logbook, "nowhere") == ()
 
 
-def test_languages_are_looked_up_by_the_index_in_a_logbook_of_any_size(
-    database: str,
-) -> None:
+def test_languages_are_looked_up_by_the_index_in_a_logbook_of_any_size(database):
     ids = work_rows.ensure_entries(database, 5000)
     with psycopg.connect(database) as conn:
         conn.execute(
@@ -179,9 +170,7 @@ def test_languages_are_looked_up_by_the_index_in_a_logbook_of_any_size(
     assert found == [("en",)]
 
 
-def test_no_more_tenants_are_remembered_than_the_limit(
-    logbook: Logbook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_tenants_are_remembered_than_the_limit(logbook, monkeypatch):
     monkeypatch.setattr(tenant_languages, "_KEPT_TENANTS", 2)
     logbook.write(TEXTS[:1])
     known = WrittenIn()
@@ -190,9 +179,7 @@ def test_no_more_tenants_are_remembered_than_the_limit(
     assert known._seen.keys() == {"a", "b"}
 
 
-def test_where_the_index_refused_an_entry_every_language_is_asked_for(
-    logbook: Logbook,
-) -> None:
+def test_where_the_index_refused_an_entry_every_language_is_asked_for(logbook):
     logbook.write(TEXTS[:1])
     assert languages(logbook) == ("en",)
     with connection(logbook.pool) as conn:
@@ -205,7 +192,7 @@ def test_where_the_index_refused_an_entry_every_language_is_asked_for(
     assert languages(logbook, "elsewhere") == ()
 
 
-def test_languages_that_cannot_be_read_in_time_fail_no_search(logbook: Logbook) -> None:
+def test_languages_that_cannot_be_read_in_time_fail_no_search(logbook):
     logbook.write(TEXTS[:1])
     with connection(logbook.pool) as conn:
         conn.execute("LOCK TABLE quarantine")
@@ -213,12 +200,10 @@ def test_languages_that_cannot_be_read_in_time_fail_no_search(logbook: Logbook) 
     assert languages(logbook) == ("en",)
 
 
-def test_languages_that_are_not_told_beside_the_hits_are_all_searched(
-    logbook: Logbook,
-) -> None:
+def test_languages_that_are_not_told_beside_the_hits_are_all_searched(logbook):
     logbook.write(TEXTS[:1])
     client = Noting(logbook.client)
-    context = replace(logbook.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    context = replace(logbook.context(), opensearch=lambda: client)
     expected = hits("os_bm25", "pump", context, "keyword")
     narrow = client.ways
     with connection(logbook.pool) as conn:
@@ -227,11 +212,9 @@ def test_languages_that_are_not_told_beside_the_hits_are_all_searched(
     assert client.ways != narrow
 
 
-def test_a_tenant_that_had_no_entries_is_asked_in_few_languages_soon(
-    logbook: Logbook,
-) -> None:
+def test_a_tenant_that_had_no_entries_is_asked_in_few_languages_soon(logbook):
     client = Noting(logbook.client)
-    context = replace(logbook.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    context = replace(logbook.context(), opensearch=lambda: client)
     assert hits("os_bm25", "pump", context, "keyword") == ()
     logbook.write(TEXTS[:1])
     (found,) = hits("os_bm25", "pump", context, "keyword")
@@ -242,7 +225,7 @@ def test_a_tenant_that_had_no_entries_is_asked_in_few_languages_soon(
     assert [one["bool"]["filter"] for one in client.ways] == [ENGLISH]
 
 
-def test_hits_of_every_language_on_a_page_are_marked(asking: Asking) -> None:
+def test_hits_of_every_language_on_a_page_are_marked(asking):
     asking.write(
         EntryDraft("api", "en", "The cooling pump of the klystron tripped again"),
         EntryDraft("api", "de", "Die Pumpen sind wieder ausgefallen", language="de"),
