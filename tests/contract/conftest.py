@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from local.server import Server
+from tests.contract.plain_io import PlainIO
 from tests.support.fixtures.servers import create_database, drop_database, of_database
 from workers.adapters.kit.stub import Stub
 from workers.adapters.kit.subject import Subject, registered
@@ -78,6 +81,29 @@ _TAKEN_OVER = frozenset({"fault", "requests", "close"})
 
 def _has(kind: type) -> set[str]:
     return {name for one in kind.__mro__ for name in vars(one)}
+
+
+@pytest.fixture
+def io() -> Iterator[PlainIO]:
+    with PlainIO() as plain:
+        yield plain
+
+
+@pytest.fixture
+def make_stub(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """Makes stubs, of the class that the file calls `STUB` unless it names another."""
+    with ExitStack() as ends:
+
+        def make(*options: Any, kind: type | None = None, **named: Any) -> Any:
+            made = (kind or request.module.STUB)(*options, **named)
+            return ends.enter_context(closing(made))
+
+        yield make
+
+
+@pytest.fixture
+def stub(make_stub: Callable[..., Any]) -> Any:
+    return make_stub()
 
 
 @pytest.fixture(scope="session")

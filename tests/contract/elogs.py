@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from shared.adapter_contract.contract import AdapterPage, Source
+from shared.adapter_contract.contract import Source
 from shared.adapter_contract.entry import Entry
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.elog_http import ElogServerStub
+from tests.contract.walking import NOON
 from workers.adapters.elog.elog_files import ElogFiles
 from workers.adapters.elog.elog_http import ElogHTTP, ElogHTTPArgs
 from workers.adapters.elog.message_block import ElogArgs
 from workers.adapters.kit.stub import StubEntry
 
-NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
@@ -47,10 +47,6 @@ def over_server(stub: ElogServerStub, io: PlainIO, **changes: Any) -> ElogHTTP:
         **changes,
     )
     return ElogHTTP(source, io)
-
-
-def ids(pages: list[AdapterPage]) -> list[str]:
-    return [item.external_id for page in pages for item in page.items]
 
 
 def listed(adapter: ElogFiles | ElogHTTP) -> dict[str, str | None]:

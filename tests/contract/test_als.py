@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +17,7 @@ from tests.contract.stubs.als import AlsStub
 from workers.adapters.kit.stub import StubEntry
 
 START = datetime(2024, 6, 10, 4, 0, tzinfo=UTC)
+STUB = AlsStub
 RECORD: dict[str, Any] = {
     "id": "20417",
     "timestamp": "1718001234",
@@ -30,13 +30,6 @@ RECORD: dict[str, Any] = {
     "level": "entry",
     "attachments": [{"url": "attachments\\2024//06/pss12.jpg"}],
 }
-
-
-@pytest.fixture
-def stub() -> Iterator[AlsStub]:
-    one = AlsStub()
-    yield one
-    one.close()
 
 
 def polled(stub: AlsStub, **more: Any) -> Poller:

@@ -12,10 +12,11 @@ import pytest
 
 from shared.adapter_contract.contract import Cursor, Window
 from tests.contract import elogs
-from tests.contract.elogs import DAY, NOON, message
+from tests.contract.elogs import DAY, message
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.elog_http import ElogServerStub
+from tests.contract.walking import NOON, ids
 from workers.adapters.elog.elog_files import ElogFiles
 from workers.adapters.elog.elog_http import ElogHTTP
 
@@ -96,7 +97,7 @@ def test_a_window_holds_what_was_written_within_it_and_nothing_else(elog: Elog):
         elog.stub.add(message(number, number * timedelta(hours=6)))
     window = Window(NOON + timedelta(hours=12), NOON + timedelta(hours=36))
     pages = list(elog.adapter().pages(None, window))
-    assert elogs.ids(pages) == [f"Operations/{number}" for number in (5, 4, 3, 2)]
+    assert ids(pages) == [f"Operations/{number}" for number in (5, 4, 3, 2)]
 
 
 def test_files_and_server_say_the_same_of_a_message():

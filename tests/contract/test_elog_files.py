@@ -14,24 +14,18 @@ import pytest
 from shared.errors import SourceUnreachableError
 from tests.contract.elogs import (
     DAY,
-    NOON,
     fetched,
-    ids,
     listed,
     message,
     over_files,
 )
 from tests.contract.plain_io import PlainIO
-from tests.contract.stubs.elog_files import ElogFolderStub, make_stub
+from tests.contract.stubs.elog_files import ElogFolderStub
+from tests.contract.walking import NOON, ids
 from workers.adapters.elog.elog_files import ElogFiles
 from workers.adapters.kit.stub import StubFile
 
-
-@pytest.fixture
-def stub() -> Iterator[ElogFolderStub]:
-    made = make_stub()
-    yield made
-    made.close()
+STUB = ElogFolderStub
 
 
 @pytest.fixture
@@ -112,7 +106,7 @@ def test_a_file_left_damaged_costs_its_last_message_alone(stub, io):
     path = stub.path_of("Operations/1")
     path.write_bytes(path.read_bytes()[:-8])
     _aged(stub)
-    assert len(ids(list(adapter.pages(None)))) == 3
+    assert len(ids(adapter.pages(None))) == 3
 
 
 def test_a_message_whose_date_is_edited_is_found_in_its_new_file(stub, io):
@@ -148,9 +142,9 @@ def test_a_poll_while_history_is_loaded_reads_the_files_that_were_written(stub, 
     stub.add(message(2, -30 * DAY))
     _aged(stub)
     cursor = list(adapter.pages(None))[-1].cursor
-    assert ids(list(adapter.pages(cursor))) == []
+    assert ids(adapter.pages(cursor)) == []
     stub.add(message(3, -30 * DAY))
-    assert ids(list(adapter.pages(cursor))) == ["Operations/3", "Operations/2"]
+    assert ids(adapter.pages(cursor)) == ["Operations/3", "Operations/2"]
 
 
 def test_pages_and_listing_give_a_message_one_stamp(stub, io):

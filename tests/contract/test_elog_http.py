@@ -11,24 +11,18 @@ from shared.adapter_contract.contract import RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError
 from tests.contract.elogs import (
     DAY,
-    NOON,
     fetched,
-    ids,
     listed,
     message,
     over_server,
 )
 from tests.contract.plain_io import PlainIO
-from tests.contract.stubs.elog_http import ElogServerStub, make_stub
+from tests.contract.stubs.elog_http import ElogServerStub
+from tests.contract.walking import NOON, ids
 from workers.adapters.elog.elog_http import ElogHTTP
 from workers.adapters.kit.stub import StubEntry, StubFile
 
-
-@pytest.fixture
-def stub() -> Iterator[ElogServerStub]:
-    made = make_stub()
-    yield made
-    made.close()
+STUB = ElogServerStub
 
 
 @pytest.fixture
@@ -97,7 +91,7 @@ def test_two_logbooks_share_their_numbers_and_not_their_messages(stub, io):
     adapter = over_server(stub, io)
     both = {"Operations/1", "Night shift/1"}
     assert set(listed(adapter)) == both
-    assert set(ids(list(adapter.pages(None)))) == both
+    assert set(ids(adapter.pages(None))) == both
     entry = fetched(adapter, "Night shift/1")
     assert (entry.text, entry.logbooks) == ("Theirs", ("Night shift",))
 
@@ -182,7 +176,7 @@ def test_a_message_dated_ahead_is_read_by_a_poll_while_history_is_loaded(stub, i
     first = list(adapter.pages(None, window))
     assert ids(first) == ["Operations/1"]
     stub.add(StubEntry(number=2, time=io.now()))
-    assert "Operations/2" in ids(list(adapter.pages(first[-1].cursor)))
+    assert "Operations/2" in ids(adapter.pages(first[-1].cursor))
 
 
 def test_a_message_without_a_readable_date_is_handed_out_and_costs_itself(stub, io):
@@ -190,7 +184,7 @@ def test_a_message_without_a_readable_date_is_handed_out_and_costs_itself(stub, 
     for number in range(1, 4):
         stub.add(message(number))
     stub.malform("Operations/2")
-    assert set(ids(list(adapter.pages(None)))) == {
+    assert set(ids(adapter.pages(None))) == {
         f"Operations/{number}" for number in range(1, 4)
     }
     with pytest.raises(MalformedEntryError):
@@ -290,7 +284,7 @@ def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
 ):
     stub.add(message(1))
     stub.add(StubEntry(number=2, time=io.now() - 3 * DAY))
-    assert ids(list(over_server(stub, io).pages(cursor))) == ["Operations/2"]
+    assert ids(over_server(stub, io).pages(cursor)) == ["Operations/2"]
 
 
 @pytest.mark.parametrize("face", ["server", "is_group", "is_old"])

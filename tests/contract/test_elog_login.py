@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
 from shared.errors import IngestionError
-from tests.contract.elogs import fetched, ids, listed, message, over_server
+from tests.contract.elogs import fetched, listed, message, over_server
 from tests.contract.plain_io import PlainIO
-from tests.contract.stubs.elog_http import ElogServerStub, make_stub
+from tests.contract.stubs.elog_http import ElogServerStub
+from tests.contract.walking import ids
 from workers.adapters.elog.elog_http import ElogHTTP
 from workers.adapters.kit.stub import StubFile
 
+STUB = ElogServerStub
+_GUARD = {"user": "operator", "password": "s3cret"}
 _LOGIN = {"user": "operator", "password": "ELOG_PASSWORD"}
 
 
@@ -23,44 +25,38 @@ def io() -> Iterator[PlainIO]:
         yield made
 
 
-def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told():
-    stub = ElogServerStub(user="operator", password="s3cret")
-    with PlainIO(secrets={"ELOG_PASSWORD": "s3cret"}, max_retries=0) as io:
-        stub.add(message(1))
-        adapter = over_server(stub, io, args=_LOGIN)
-        assert fetched(adapter, "Operations/1").readers == ()
-        report = adapter.check()
-        assert report.restricted == ("Operations",)
-        assert "Nobody may read Operations" in report.problems[0]
-        told = over_server(stub, io, args={**_LOGIN, "readers": {"*": ["ops"]}})
-        assert fetched(told, "Operations/1").readers == ("ops",)
-        for redirects in (False, True):
-            stub.redirects_to_login = redirects
-            with pytest.raises(IngestionError) as caught:
-                list(over_server(stub, io).list_ids(None))
-            assert caught.value.reason == "login_required"
-    stub.close()
+def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told(
+    make_stub, io
+):
+    stub = make_stub(**_GUARD)
+    stub.add(message(1))
+    adapter = over_server(stub, io, args=_LOGIN)
+    assert fetched(adapter, "Operations/1").readers == ()
+    report = adapter.check()
+    assert report.restricted == ("Operations",)
+    assert "Nobody may read Operations" in report.problems[0]
+    told = over_server(stub, io, args={**_LOGIN, "readers": {"*": ["ops"]}})
+    assert fetched(told, "Operations/1").readers == ("ops",)
+    for redirects in (False, True):
+        stub.redirects_to_login = redirects
+        with pytest.raises(IngestionError) as caught:
+            list(over_server(stub, io).list_ids(None))
+        assert caught.value.reason == "login_required"
 
 
 @pytest.mark.parametrize("is_old", [False, True])
 @pytest.mark.parametrize("asks_others", [False, True])
 def test_open_and_guarded_logbooks_of_one_server_are_read_together(
-    io, is_old, asks_others
+    make_stub, io, is_old, asks_others
 ):
     books = ("Operations", "RF")
-    stub = ElogServerStub(
-        user="operator",
-        password="s3cret",
-        asks_others=asks_others,
-        is_old=is_old,
-        logbooks=books,
-    )
+    stub = make_stub(**_GUARD, asks_others=asks_others, is_old=is_old, logbooks=books)
     stub.open_books = {"Operations"}
     for book in books:
         stub.add(message(1, logbook=book, files=(StubFile("a.txt", b"within"),)))
     adapter = over_server(stub, io, args=_LOGIN)
     assert set(listed(adapter)) == {"Operations/1", "RF/1"}
-    assert set(ids(list(adapter.pages(None)))) == {"Operations/1", "RF/1"}
+    assert set(ids(adapter.pages(None))) == {"Operations/1", "RF/1"}
     assert fetched(adapter, "Operations/1").readers is None
     guarded = fetched(adapter, "RF/1")
     assert guarded.readers == ()
@@ -71,16 +67,13 @@ def test_open_and_guarded_logbooks_of_one_server_are_read_together(
     before = len(stub.requests())
     listed(over_server(stub, io, args=_LOGIN))
     assert len(stub.requests()) - before <= (3 if asks_others else 2)
-    stub.close()
 
 
-@pytest.mark.parametrize("last", ["RF", "Operations"])
-def test_a_logbook_that_wants_a_login_is_named_and_the_others_are_read(io, last):
-    stub = ElogServerStub(
-        user="operator",
-        password="s3cret",
-        logbooks=tuple(sorted(("Operations", "RF"), key=last.__eq__)),
-    )
+@pytest.mark.parametrize("books", [("Operations", "RF"), ("RF", "Operations")])
+def test_a_logbook_that_wants_a_login_is_named_and_the_others_are_read(
+    make_stub, io, books
+):
+    stub = make_stub(**_GUARD, logbooks=books)
     stub.open_books = {"Operations"}
     stub.add(message(1))
     stub.add(message(1, logbook="RF"))
@@ -96,21 +89,17 @@ def test_a_logbook_that_wants_a_login_is_named_and_the_others_are_read(io, last)
     with pytest.raises(IngestionError) as caught:
         over_server(stub, io, args={"logbooks": ("RF",)}).check()
     assert "for RF" in caught.value.message
-    stub.close()
 
 
-def test_a_message_that_shows_a_login_is_none(io):
-    with closing(make_stub()) as stub:
-        stub.add(message(1, text='<input type="password">'))
-        assert fetched(over_server(stub, io), "Operations/1").text.startswith("<input")
+def test_a_message_that_shows_a_login_is_none(stub, io):
+    stub.add(message(1, text='<input type="password">'))
+    assert fetched(over_server(stub, io), "Operations/1").text.startswith("<input")
 
 
 @pytest.fixture
-def asking_others() -> Iterator[ElogServerStub]:
+def asking_others(make_stub):
     """A server that does not keep the passwords itself."""
-    made = ElogServerStub(user="operator", password="s3cret", asks_others=True)
-    yield made
-    made.close()
+    return make_stub(**_GUARD, asks_others=True)
 
 
 def _posts(stub: ElogServerStub) -> int:
@@ -152,7 +141,9 @@ def test_a_refused_form_is_a_refused_login_and_is_not_sent_again(asking_others, 
     assert _posts(asking_others) == 1, "nobody without a user fills in a form"
 
 
-def test_files_are_fetched_with_the_same_login_and_no_others_are(asking_others, io):
+def test_files_are_fetched_with_the_same_login_and_no_others_are(
+    asking_others, make_stub, io
+):
     asking_others.add(message(1, files=(StubFile("a.txt", b"within"),)))
     known = over_server(asking_others, io, args=_LOGIN)
     (ref,) = fetched(known, "Operations/1").attachments
@@ -164,13 +155,9 @@ def test_files_are_fetched_with_the_same_login_and_no_others_are(asking_others, 
     (foreign,) = fetched(over_server(stranger, io), "Operations/1").attachments
     assert b"".join(known.fetch_attachment(foreign)) == b"elsewhere"
     assert stranger.cookies[-1] is None
-    stranger.close()
 
 
-def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself():
-    stub = ElogServerStub(user="operator", password="s3cret")
-    with PlainIO(max_retries=0) as io:
-        found = ElogHTTP.recognise(stub.base_url, io)
-    stub.close()
+def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself(make_stub, io):
+    found = ElogHTTP.recognise(make_stub(**_GUARD).base_url, io)
     assert found is not None
     assert found.asks == ("user", "password", "logbooks")

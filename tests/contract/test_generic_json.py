@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,100 +12,82 @@ import pytest
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.generic_json import JSONDocumentStub, JSONLinesStub
+from tests.contract.walking import NOON, fill
 from tests.support.shared_data import LOGBOOKS, needs_shared_data
 from workers.adapters.files.utf8_text import advance
-from workers.adapters.kit.stub import StubEntry
 
-NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
-
-
-@contextmanager
-def stub_of(kind: type[JSONLinesStub] = JSONLinesStub) -> Iterator[JSONLinesStub]:
-    stub = kind()
-    try:
-        yield stub
-    finally:
-        stub.close()
+STUB = JSONLinesStub
 
 
-def fill(stub: JSONLinesStub, count: int, first: int = 1) -> None:
-    for number in range(first, first + count):
-        stub.add(StubEntry(number, NOON + timedelta(seconds=number)))
+def test_a_file_that_grew_is_read_on_and_an_unchanged_one_not_at_all(stub):
+    fill(stub, 5)
+    polled = Poller(stub.settings(), page_size=2)
+    assert polled.ids() == ["1", "2", "3", "4", "5"]
+    assert polled.ids() == []
+    fill(stub, 1, first=6)
+    assert polled.ids() == ["6"]
 
 
-def test_a_file_that_grew_is_read_on_and_an_unchanged_one_not_at_all():
-    with stub_of() as stub:
-        fill(stub, 5)
-        polled = Poller(stub.settings(), page_size=2)
-        assert polled.ids() == ["1", "2", "3", "4", "5"]
-        assert polled.ids() == []
-        fill(stub, 1, first=6)
-        assert polled.ids() == ["6"]
+def test_half_a_line_waits_until_it_is_whole(stub):
+    fill(stub, 1)
+    line = b'{"id": 2, "timestamp": 1718000000, "text": "Gr\xc3\xb6\xc3\x9fe"}\n'
+    stub.put(line[:-8])
+    polled = Poller(stub.settings())
+    assert polled.ids() == ["1"]
+    assert polled.ids() == []
+    stub.put(line[-8:])
+    assert polled.ids() == ["2"]
+    assert polled.entries["2"].text == "Größe"
 
 
-def test_half_a_line_waits_until_it_is_whole():
-    with stub_of() as stub:
-        fill(stub, 1)
-        line = b'{"id": 2, "timestamp": 1718000000, "text": "Gr\xc3\xb6\xc3\x9fe"}\n'
-        stub.put(line[:-8])
-        polled = Poller(stub.settings())
-        assert polled.ids() == ["1"]
-        assert polled.ids() == []
-        stub.put(line[-8:])
-        assert polled.ids() == ["2"]
-        assert polled.entries["2"].text == "Größe"
-
-
-def test_a_last_line_that_is_whole_needs_no_end():
-    with stub_of() as stub:
-        stub.put(b'{"id": 1, "timestamp": 1718000000, "text": "a"}')
-        polled = Poller(stub.settings())
-        assert polled.ids() == ["1"]
-        stub.put(b'\n{"id": 2, "timestamp": 1718000000, "text": "b"}\n')
-        assert polled.ids() == ["2"]
+def test_a_last_line_that_is_whole_needs_no_end(stub):
+    stub.put(b'{"id": 1, "timestamp": 1718000000, "text": "a"}')
+    polled = Poller(stub.settings())
+    assert polled.ids() == ["1"]
+    stub.put(b'\n{"id": 2, "timestamp": 1718000000, "text": "b"}\n')
+    assert polled.ids() == ["2"]
 
 
 @pytest.mark.parametrize("change", ["replace", "shorten", "touch", "rewrite in place"])
-def test_a_file_that_is_another_one_is_read_from_its_beginning(change: str):
-    with stub_of() as stub:
-        fill(stub, 3)
-        polled = Poller(stub.settings())
-        assert polled.ids() == ["1", "2", "3"]
-        data = stub.path.read_bytes()
-        match change:
-            case "replace":
-                fill(stub, 1, first=4)
-                stub.rewrite()
-            case "shorten":
-                stub.cut(len(stub.record("1")))
-            case "touch":
-                os.utime(stub.path, ns=(0, 1))
-            case _:
-                more = data.replace(b"Title", b"Other") + stub.record("1")
-                stub.path.write_bytes(more)
-        assert polled.ids()[0] == "1"
+def test_a_file_that_is_another_one_is_read_from_its_beginning(stub, change):
+    fill(stub, 3)
+    polled = Poller(stub.settings())
+    assert polled.ids() == ["1", "2", "3"]
+    data = stub.path.read_bytes()
+    match change:
+        case "replace":
+            fill(stub, 1, first=4)
+            stub.rewrite()
+        case "shorten":
+            stub.cut(len(stub.record("1")))
+        case "touch":
+            os.utime(stub.path, ns=(0, 1))
+        case _:
+            more = data.replace(b"T1", b"T7") + stub.record("1")
+            stub.path.write_bytes(more)
+    assert polled.ids()[0] == "1"
 
 
-def test_a_walk_goes_on_where_it_was_cut_off():
-    for kind in (JSONLinesStub, JSONDocumentStub):
-        with stub_of(kind) as stub:
-            fill(stub, 7)
-            polled = Poller(stub.settings(), page_size=2)
-            assert polled.ids(pages=2) == ["1", "2", "3", "4"]
-            assert json.loads(json.dumps(polled.cursor)) == polled.cursor
-            assert polled.ids() == ["5", "6", "7"]
-            assert polled.ids() == []
+@pytest.mark.parametrize("kind", [JSONLinesStub, JSONDocumentStub])
+def test_a_walk_goes_on_where_it_was_cut_off(make_stub, kind):
+    stub = make_stub(kind=kind)
+    fill(stub, 7)
+    polled = Poller(stub.settings(), page_size=2)
+    assert polled.ids(pages=2) == ["1", "2", "3", "4"]
+    assert json.loads(json.dumps(polled.cursor)) == polled.cursor
+    assert polled.ids() == ["5", "6", "7"]
+    assert polled.ids() == []
 
 
-def test_a_document_is_read_again_when_it_changes():
-    with stub_of(JSONDocumentStub) as stub:
-        fill(stub, 3)
-        polled = Poller(stub.settings())
-        assert polled.ids() == ["1", "2", "3"]
-        assert polled.ids() == []
-        stub.edit("2", title="Other")
-        assert polled.ids() == ["1", "2", "3"]
-        assert polled.entries["2"].title == "Other"
+def test_a_document_is_read_again_when_it_changes(make_stub):
+    stub = make_stub(kind=JSONDocumentStub)
+    fill(stub, 3)
+    polled = Poller(stub.settings())
+    assert polled.ids() == ["1", "2", "3"]
+    assert polled.ids() == []
+    stub.edit("2", title="Other")
+    assert polled.ids() == ["1", "2", "3"]
+    assert polled.entries["2"].title == "Other"
 
 
 @pytest.mark.parametrize(
@@ -185,69 +165,65 @@ def test_a_line_may_be_as_long_as_its_entry_may_be(tmp_path: Path):
     assert polled.ids(pages=1) == ["1"]
 
 
-def test_records_without_an_id_are_told_apart_by_content_and_number():
+def test_records_without_an_id_are_told_apart_by_content_and_number(stub):
     line = b'{"timestamp": 1718000000, "text": "again"}\n'
     same = b'{"text": "again", "timestamp": 1718000000}\n'
-    with stub_of() as stub:
-        stub.put(line + same + b'{"timestamp": 1718000000, "text": "once"}\n' + line)
-        polled = Poller(stub.settings(), page_size=1)
-        first, second, other, third = polled.ids()
-        assert (second, third) == (f"{first}#2", f"{first}#3")
-        assert len(first) == len(other) == len("sha256:") + 32
-        # What has come before is counted, though it is not brought again.
-        stub.put(line)
-        assert polled.ids() == [f"{first}#4"]
-        again = Poller(stub.settings(), page_size=1)
-        assert again.ids(pages=2) == [first, second]
-        assert again.ids() == [other, third, f"{first}#4"]
+    stub.put(line + same + b'{"timestamp": 1718000000, "text": "once"}\n' + line)
+    polled = Poller(stub.settings(), page_size=1)
+    first, second, other, third = polled.ids()
+    assert (second, third) == (f"{first}#2", f"{first}#3")
+    assert len(first) == len(other) == len("sha256:") + 32
+    # What has come before is counted, though it is not brought again.
+    stub.put(line)
+    assert polled.ids() == [f"{first}#4"]
+    again = Poller(stub.settings(), page_size=1)
+    assert again.ids(pages=2) == [first, second]
+    assert again.ids() == [other, third, f"{first}#4"]
 
 
-def test_a_packed_file_is_read_as_if_it_were_not():
-    with stub_of() as stub:
-        fill(stub, 5)
-        stub.pack()
-        polled = Poller(stub.settings(), page_size=2)
-        assert polled.ids(pages=1) == ["1", "2"]
-        assert polled.ids() == ["3", "4", "5"]
-        assert polled.ids() == []
+def test_a_packed_file_is_read_as_if_it_were_not(stub):
+    fill(stub, 5)
+    stub.pack()
+    polled = Poller(stub.settings(), page_size=2)
+    assert polled.ids(pages=1) == ["1", "2"]
+    assert polled.ids() == ["3", "4", "5"]
+    assert polled.ids() == []
 
 
-def test_what_was_read_of_a_plain_file_is_not_read_again_to_go_on():
-    with stub_of() as stub:
-        fill(stub, 3)
-        opened = Poller(stub.settings()).open()
-        (name,) = opened.io.files.names()
-        with opened.io.files.open(name) as stream:
-            assert stream.seekable()
-            assert advance(stream, len(stub.record("1")))
-            assert stream.readline() == stub.record("2")
-        stub.pack()
-        with opened.io.files.open(name) as stream:
-            assert not stream.seekable()
-            assert advance(stream, len(stub.record("1")))
-            assert stream.readline() == stub.record("2")
+def test_what_was_read_of_a_plain_file_is_not_read_again_to_go_on(stub):
+    fill(stub, 3)
+    opened = Poller(stub.settings()).open()
+    (name,) = opened.io.files.names()
+    with opened.io.files.open(name) as stream:
+        assert stream.seekable()
+        assert advance(stream, len(stub.record("1")))
+        assert stream.readline() == stub.record("2")
+    stub.pack()
+    with opened.io.files.open(name) as stream:
+        assert not stream.seekable()
+        assert advance(stream, len(stub.record("1")))
+        assert stream.readline() == stub.record("2")
 
 
-def test_each_line_is_read_in_its_own_charset():
-    with stub_of() as stub:
-        fill(stub, 3)
-        stub.set_bytes("2", "text", b"\x93Gr\xf6\xdfe\x94")
-        stub.set_bytes("3", "text", "µm".encode())
-        polled = Poller(stub.settings())
-        polled.poll()
-        assert polled.entries["2"].text == "“Größe”"
-        assert polled.entries["2"].flags == ("charset_guess",)
-        assert (polled.entries["3"].text, polled.entries["3"].flags) == ("µm", ())
+def test_each_line_is_read_in_its_own_charset(stub):
+    fill(stub, 3)
+    stub.set_bytes("2", "text", b"\x93Gr\xf6\xdfe\x94")
+    stub.set_bytes("3", "text", "µm".encode())
+    polled = Poller(stub.settings())
+    polled.poll()
+    assert polled.entries["2"].text == "“Größe”"
+    assert polled.entries["2"].flags == ("charset_guess",)
+    assert (polled.entries["3"].text, polled.entries["3"].flags) == ("µm", ())
 
 
-def test_bytes_of_another_charset_in_a_document_cost_nothing():
-    with stub_of(JSONDocumentStub) as stub:
-        fill(stub, 2)
-        stub.set_bytes("2", "text", b"\x93Gr\xf6\xdfe\x94")
-        polled = Poller(stub.settings())
-        polled.poll()
-        assert polled.entries["2"].text == "“Größe”"
-        assert "charset_guess" in polled.entries["2"].flags
+def test_bytes_of_another_charset_in_a_document_cost_nothing(make_stub):
+    stub = make_stub(kind=JSONDocumentStub)
+    fill(stub, 2)
+    stub.set_bytes("2", "text", b"\x93Gr\xf6\xdfe\x94")
+    polled = Poller(stub.settings())
+    polled.poll()
+    assert polled.entries["2"].text == "“Größe”"
+    assert "charset_guess" in polled.entries["2"].flags
 
 
 def test_several_files_are_read_in_their_order(tmp_path: Path):
@@ -265,46 +241,42 @@ def test_several_files_are_read_in_their_order(tmp_path: Path):
     assert polled.ids() == []
 
 
-def test_an_unknown_cursor_means_everything_again():
-    with stub_of() as stub:
-        fill(stub, 2)
-        polled = Poller(stub.settings())
-        polled.poll()
-        for odd in ({"v": 99}, {"v": 1, "file": 3}, {"v": 1, "file": "x", "mark": {}}):
-            polled.cursor = odd
-            assert polled.ids() == ["1", "2"]
+def test_an_unknown_cursor_means_everything_again(stub):
+    fill(stub, 2)
+    polled = Poller(stub.settings())
+    polled.poll()
+    for odd in ({"v": 99}, {"v": 1, "file": 3}, {"v": 1, "file": "x", "mark": {}}):
+        polled.cursor = odd
+        assert polled.ids() == ["1", "2"]
 
 
-def test_only_a_whole_snapshot_tells_of_deletions():
-    with stub_of() as stub:
-        whole = {**stub.settings(), "args": {"complete_snapshot": True}}
-        assert Poller(whole).open().capabilities.deletes == "rescan"
-        assert Poller(stub.settings()).open().capabilities.deletes == "invisible"
+def test_only_a_whole_snapshot_tells_of_deletions(stub):
+    whole = {**stub.settings(), "args": {"complete_snapshot": True}}
+    assert Poller(whole).open().capabilities.deletes == "rescan"
+    assert Poller(stub.settings()).open().capabilities.deletes == "invisible"
 
 
 @pytest.mark.parametrize("when", [{"days_ago": 2, "time": "06:30:00"}])
-def test_a_demonstration_is_always_of_the_last_days(when: object):
-    with stub_of() as stub:
-        record = {"id": 1, "when": when, "timestamp": 0, "text": "a"}
-        stub.put(json.dumps(record).encode() + b"\n")
-        polled = Poller(stub.settings())
-        polled.clock = NOON
-        polled.poll()
-        # In Berlin, where it is summer.
-        time = datetime(2024, 6, 8, 4, 30, tzinfo=UTC)
-        assert polled.entries["1"].entry_time == time
-        assert polled.entries["1"].metadata == {}
+def test_a_demonstration_is_always_of_the_last_days(stub, when):
+    record = {"id": 1, "when": when, "timestamp": 0, "text": "a"}
+    stub.put(json.dumps(record).encode() + b"\n")
+    polled = Poller(stub.settings())
+    polled.clock = NOON
+    polled.poll()
+    # In Berlin, where it is summer.
+    time = datetime(2024, 6, 8, 4, 30, tzinfo=UTC)
+    assert polled.entries["1"].entry_time == time
+    assert polled.entries["1"].metadata == {}
 
 
 @pytest.mark.parametrize(
     "when", [{"days_ago": True}, {"days_ago": -1}, {"days_ago": 10**12}, {}, 3]
 )
-def test_an_odd_count_of_days_is_no_time(when: object):
-    with stub_of() as stub:
-        stub.put(json.dumps({"id": 1, "when": when, "text": "a"}).encode() + b"\n")
-        polled = Poller(stub.settings())
-        polled.poll()
-        assert str(polled.refused["1"].reason).startswith("time_")
+def test_an_odd_count_of_days_is_no_time(stub, when):
+    stub.put(json.dumps({"id": 1, "when": when, "text": "a"}).encode() + b"\n")
+    polled = Poller(stub.settings())
+    polled.poll()
+    assert str(polled.refused["1"].reason).startswith("time_")
 
 
 NRC_MAP = {

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
 
 from shared.adapter_contract.contract import (
-    MAX_CURSOR_BYTES,
     AdapterPage,
-    Cursor,
     Fetches,
     Source,
     Window,
@@ -22,33 +19,13 @@ from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.generic_rest import RestStub
+from tests.contract.walking import NOON, fill, ids, walk
 from workers.adapters.kit.stub import StubEntry, StubFile
 from workers.adapters.rest.generic_rest import GenericREST
 from workers.adapters.rest.settings import RestArgs
 
-NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
+STUB = RestStub
 STYLES = ["none", "offset", "page", "cursor", "link_header", "anchor"]
-
-MakeStub = Callable[..., RestStub]
-
-
-@pytest.fixture
-def io() -> Iterator[PlainIO]:
-    with PlainIO() as plain:
-        yield plain
-
-
-@pytest.fixture
-def make_stub() -> Iterator[MakeStub]:
-    stubs: list[RestStub] = []
-
-    def make(*options: Any, **named: Any) -> RestStub:
-        stubs.append(RestStub(*options, **named))
-        return stubs[-1]
-
-    yield make
-    for stub in stubs:
-        stub.close()
 
 
 def adapter(
@@ -63,26 +40,6 @@ def adapter(
         args=RestArgs.model_validate(stub.args() | args),
     )
     return GenericREST(source, io)
-
-
-def fill(stub: RestStub, count: int, *, first: int = 1) -> list[str]:
-    return [
-        stub.add(StubEntry(n, NOON + timedelta(minutes=n), title=f"T{n}"))
-        for n in range(first, first + count)
-    ]
-
-
-def walk(
-    rest: GenericREST, since: Cursor | None = None, window: Window | None = None
-) -> list[AdapterPage]:
-    pages = list(rest.pages(since, window))
-    for page in pages:
-        assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
-    return pages
-
-
-def ids(pages: list[AdapterPage]) -> list[str]:
-    return [item.external_id for page in pages for item in page.items]
 
 
 @pytest.mark.parametrize("style", STYLES)

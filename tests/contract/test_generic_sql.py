@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,9 +12,6 @@ import psycopg
 import pytest
 
 from shared.adapter_contract.contract import (
-    MAX_CURSOR_BYTES,
-    AdapterPage,
-    Cursor,
     Fetches,
     ListsIds,
     Source,
@@ -28,18 +23,19 @@ from shared.errors import (
     MalformedEntryError,
     SourceUnreachableError,
 )
+from tests.contract import walking
 from tests.contract.stubs.generic_sql import (
     ZONE,
     PostgresTable,
     SQLiteTable,
     SQLStub,
 )
+from tests.contract.walking import NOON, ids, walk
 from workers.adapters.kit.stub import StubEntry
 from workers.adapters.sql.generic_sql import GenericSQL
 from workers.adapters.sql.settings import SQLArgs
 
-NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
-DATABASES = ["sqlite", "postgres"]
+STUB = SQLStub
 
 
 class SecretIO:
@@ -60,14 +56,19 @@ def has(one: object, kind: type) -> bool:
     return isinstance(one, kind)
 
 
-@pytest.fixture(params=DATABASES)
-def stub(request: pytest.FixtureRequest) -> Iterator[SQLStub]:
-    if request.param == "sqlite":
-        stub = SQLStub(SQLiteTable())
-    else:
-        stub = SQLStub(PostgresTable(request.getfixturevalue("foreign_database")))
-    yield stub
-    stub.close()
+@pytest.fixture
+def sqlite(make_stub):
+    return make_stub(SQLiteTable())
+
+
+@pytest.fixture
+def foreign(make_stub, foreign_database):
+    return make_stub(PostgresTable(foreign_database))
+
+
+@pytest.fixture(params=["sqlite", "foreign"])
+def stub(request):
+    return request.getfixturevalue(request.param)
 
 
 def adapter(
@@ -84,26 +85,12 @@ def adapter(
     return GenericSQL(source, io)
 
 
-def fill(stub: SQLStub, count: int, *, first: int = 1) -> list[str]:
+def fill(stub: SQLStub, count: int) -> list[str]:
     """Add rows that were changed a minute apart, long ago."""
-    known = []
-    for n in range(first, first + count):
-        known.append(stub.add(StubEntry(n, NOON + timedelta(minutes=n), f"T{n}")))
-        stub.touch(known[-1], f"2024-06-10 14:{n // 60:02}:{n % 60:02}")
+    known = walking.fill(stub, count)
+    for n, external_id in enumerate(known, 1):
+        stub.touch(external_id, f"2024-06-10 14:{n // 60:02}:{n % 60:02}")
     return known
-
-
-def walk(
-    sql: GenericSQL, since: Cursor | None = None, window: Window | None = None
-) -> list[AdapterPage]:
-    pages = list(sql.pages(since, window))
-    for page in pages:
-        assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
-    return pages
-
-
-def ids(pages: list[AdapterPage]) -> list[str]:
-    return [item.external_id for page in pages for item in page.items]
 
 
 @pytest.mark.requirement("U33")
@@ -277,53 +264,39 @@ def test_a_statement_that_cannot_work_is_critical(stub, query):
 
 
 @pytest.mark.requirement("U33")
-def test_nothing_is_written_whatever_the_settings_say(foreign_database):
-    stub = SQLStub(PostgresTable(foreign_database))
-    fill(stub, 2)
+def test_nothing_is_written_whatever_the_settings_say(foreign):
+    fill(foreign, 2)
     query = (
         "WITH gone AS (DELETE FROM log RETURNING id, upd_time)"
         " SELECT id, upd_time FROM gone WHERE upd_time >= :since"
     )
 
     with pytest.raises(IngestionError):
-        walk(adapter(stub, query=query))
+        walk(adapter(foreign, query=query))
 
-    assert len(ids(walk(adapter(stub)))) == 2
-    stub.close()
+    assert len(ids(walk(adapter(foreign)))) == 2
 
 
-def test_a_lock_that_outlasts_the_limit_is_tried_again_later(foreign_database):
-    stub = SQLStub(PostgresTable(foreign_database))
-    fill(stub, 2)
-    with psycopg.connect(stub.table.dsn) as conn:
+def test_a_lock_that_outlasts_the_limit_is_tried_again_later(foreign):
+    fill(foreign, 2)
+    with psycopg.connect(foreign.table.dsn) as conn:
         conn.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(SourceUnreachableError):
-            walk(adapter(stub, seconds=0.3))
+            walk(adapter(foreign, seconds=0.3))
         conn.rollback()
-    assert len(ids(walk(adapter(stub)))) == 2
-    stub.close()
+    assert len(ids(walk(adapter(foreign)))) == 2
 
 
-def test_a_locked_file_is_tried_again_later():
-    table = SQLiteTable()
-    stub = SQLStub(table)
-    fill(stub, 2)
-    with closing(sqlite3.connect(table.path)) as conn:
+def test_a_locked_file_is_tried_again_later(sqlite):
+    fill(sqlite, 2)
+    with closing(sqlite3.connect(sqlite.table.path)) as conn:
         conn.execute("BEGIN EXCLUSIVE")
         with pytest.raises(SourceUnreachableError):
-            walk(adapter(stub, seconds=0.3))
-    assert len(ids(walk(adapter(stub)))) == 2
-    stub.close()
+            walk(adapter(sqlite, seconds=0.3))
+    assert len(ids(walk(adapter(sqlite)))) == 2
 
 
-@pytest.mark.parametrize("database", DATABASES)
-def test_a_statement_without_end_is_cut_off(database, request):
-    table: Any
-    if database == "sqlite":
-        table = SQLiteTable()
-    else:
-        table = PostgresTable(request.getfixturevalue("foreign_database"))
-    stub = SQLStub(table)
+def test_a_statement_without_end_is_cut_off(stub):
     query = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
         " SELECT 'x' AS id, :since AS upd_time FROM n WHERE i < 0"
@@ -331,49 +304,42 @@ def test_a_statement_without_end_is_cut_off(database, request):
 
     with pytest.raises(SourceUnreachableError):
         walk(adapter(stub, seconds=0.3, query=query))
-    stub.close()
 
 
-def test_no_transaction_is_left_open_between_pages(foreign_database):
-    stub = SQLStub(PostgresTable(foreign_database))
-    fill(stub, 5)
-    pages = adapter(stub, page_size=2).pages(None)
+def test_no_transaction_is_left_open_between_pages(foreign):
+    fill(foreign, 5)
+    pages = adapter(foreign, page_size=2).pages(None)
 
     next(pages)
 
-    with psycopg.connect(stub.table.dsn) as conn:
+    with psycopg.connect(foreign.table.dsn) as conn:
         rows = conn.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
             " AND pid <> pg_backend_pid() AND state <> 'idle'"
             " AND backend_type = 'client backend'"
         ).fetchone()
     assert rows == (0,)
-    stub.close()
 
 
-def test_a_refused_login_is_critical(postgres, tmp_path):
+def test_a_refused_login_is_critical(sqlite, postgres, tmp_path):
     scheme, _, rest = postgres.url.partition("://")
     address = rest.rpartition("@")[2]
     secret = tmp_path / "dsn"
     secret.write_text(f"{scheme}://nobody:wrong@{address}", encoding="utf-8")
-    stub = SQLStub(SQLiteTable())
 
     with pytest.raises(IngestionError) as caught:
-        walk(adapter(stub, dsn=str(secret)))
+        walk(adapter(sqlite, dsn=str(secret)))
 
     assert caught.value.reason == "not_authorised"
     assert "wrong" not in f"{caught.value.message} {caught.value.technical}"
-    stub.close()
 
 
-def test_a_server_that_is_not_there_is_asked_again(tmp_path):
+def test_a_server_that_is_not_there_is_asked_again(sqlite, tmp_path):
     secret = tmp_path / "dsn"
     secret.write_text("postgresql://127.0.0.1:1/x", encoding="utf-8")
-    stub = SQLStub(SQLiteTable())
 
     with pytest.raises(SourceUnreachableError):
-        walk(adapter(stub, dsn=str(secret)))
-    stub.close()
+        walk(adapter(sqlite, dsn=str(secret)))
 
 
 @pytest.mark.parametrize(
@@ -385,35 +351,30 @@ def test_a_server_that_is_not_there_is_asked_again(tmp_path):
         ("nonsense", "begins with none"),
     ],
 )
-def test_a_missing_driver_says_what_to_install(tmp_path, dsn, named):
+def test_a_missing_driver_says_what_to_install(sqlite, tmp_path, dsn, named):
     secret = tmp_path / "dsn"
     secret.write_text(dsn, encoding="utf-8")
-    stub = SQLStub(SQLiteTable())
 
     with pytest.raises(ConfigurationError) as caught:
-        walk(adapter(stub, dsn=str(secret)))
+        walk(adapter(sqlite, dsn=str(secret)))
 
     assert named in caught.value.message
-    stub.close()
 
 
-def test_latin_1_in_a_column_of_text_is_read_and_said():
-    stub = SQLStub(SQLiteTable())
-    known = fill(stub, 2)
-    stub.set_bytes(known[0], "text", "Prüfung 4 €".encode("cp1252"))
-    sql = adapter(stub)
+def test_latin_1_in_a_column_of_text_is_read_and_said(sqlite):
+    known = fill(sqlite, 2)
+    sqlite.set_bytes(known[0], "text", "Prüfung 4 €".encode("cp1252"))
+    sql = adapter(sqlite)
 
     read = [sql.parse(raw) for raw in walk(sql)[0].items]
 
     assert read[0].text == "Prüfung 4 €"
     assert read[0].flags == ("charset_guess",)
     assert read[1].flags == ()
-    stub.close()
 
 
-def test_native_types_of_postgres_are_read_as_what_they_mean(foreign_database):
-    stub = SQLStub(PostgresTable(foreign_database))
-    with psycopg.connect(stub.table.dsn, autocommit=True) as conn:
+def test_native_types_of_postgres_are_read_as_what_they_mean(foreign):
+    with psycopg.connect(foreign.table.dsn, autocommit=True) as conn:
         conn.execute(
             "CREATE TABLE native (id bigint, kept char(8), at timestamptz, day date,"
             " amount numeric, tags text[], blob bytea, upd timestamptz)"
@@ -425,7 +386,7 @@ def test_native_types_of_postgres_are_read_as_what_they_mean(foreign_database):
             " '2024-06-10 15:00+02')"
         )
     sql = adapter(
-        stub,
+        foreign,
         query="SELECT id, kept, at, day, amount, tags, blob, upd FROM native"
         " WHERE upd >= :since ORDER BY upd",
         ids_query="SELECT id, upd FROM native",
@@ -454,7 +415,6 @@ def test_native_types_of_postgres_are_read_as_what_they_mean(foreign_database):
     found = sql.fetch("7")
     assert found is not None
     assert found.external_id == "7"
-    stub.close()
 
 
 def test_numbers_are_compared_in_their_unit(stub):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ from workers.adapters.jlab.jlab import JLab
 from workers.adapters.kit.stub import StubEntry, StubFile
 
 START = datetime(2024, 6, 10, 4, 0, tzinfo=UTC)
+STUB = JLabStub
 RECORD: dict[str, Any] = {
     "lognumber": "4410233",
     "created": {"timestamp": "1718005500", "string": "2024-06-10 03:45"},
@@ -32,13 +32,6 @@ RECORD: dict[str, Any] = {
     "entrymakers": ["tnguyen", "jroe"],
     "attachments": [],
 }
-
-
-@pytest.fixture
-def stub() -> Iterator[JLabStub]:
-    one = JLabStub()
-    yield one
-    one.close()
 
 
 def polled(stub: JLabStub, **more: Any) -> Poller:

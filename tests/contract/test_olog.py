@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,24 +11,13 @@ from shared.adapter_contract.contract import AdapterPage, Cursor, Source, Window
 from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from tests.contract.plain_io import PlainIO
-from tests.contract.stubs.olog import OlogStub, make_stub
+from tests.contract.stubs.olog import OlogStub
+from tests.contract.walking import ids
 from workers.adapters.kit.stub import StubEntry, StubFile
 from workers.adapters.olog.olog import Olog, OlogArgs
 
+STUB = OlogStub
 _NOON = datetime(2024, 6, 10, 12, 0, 0, 250_000, tzinfo=UTC)
-
-
-@pytest.fixture
-def stub() -> Iterator[OlogStub]:
-    made = make_stub()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def io() -> Iterator[PlainIO]:
-    with PlainIO() as made:
-        yield made
 
 
 def _adapter(stub: OlogStub, io: PlainIO, **changes: Any) -> Olog:
@@ -42,10 +30,6 @@ def _entry(number: int, after: timedelta = timedelta(), **changes: Any) -> StubE
     return StubEntry(number=number, time=_NOON + after, **changes)
 
 
-def _ids(pages: list[AdapterPage]) -> list[str]:
-    return [item.external_id for page in pages for item in page.items]
-
-
 def _entries(adapter: Olog, pages: list[AdapterPage]) -> dict[str, Entry]:
     parsed = [adapter.parse(item) for page in pages for item in page.items]
     return {entry.external_id: entry for entry in parsed}
@@ -55,7 +39,7 @@ def test_every_log_comes_once_in_the_order_of_its_creation(stub, io):
     for number in range(45):
         stub.add(_entry(number, timedelta(minutes=number)))
     pages = list(_adapter(stub, io, page_size=10).pages(None))
-    assert _ids(pages) == [str(number) for number in range(45)]
+    assert ids(pages) == [str(number) for number in range(45)]
     assert [len(page.items) for page in pages] == [10, 10, 10, 10, 5]
     assert pages[0].total == 45
     assert not any(page.gaps for page in pages)
@@ -65,7 +49,7 @@ def test_logs_of_one_instant_are_all_read_across_the_edge_of_a_page(stub, io):
     for number in range(15):
         stub.add(_entry(number))
     pages = list(_adapter(stub, io, page_size=10).pages(None))
-    assert sorted(_ids(pages), key=int) == [str(number) for number in range(15)]
+    assert sorted(ids(pages), key=int) == [str(number) for number in range(15)]
 
 
 def test_a_walk_cut_off_after_any_page_goes_on_where_it_was(stub, io):
@@ -89,7 +73,7 @@ def test_a_poll_asks_once_and_finds_what_came_since(stub, io):
     before = len(stub.requests())
     stub.add(_entry(2, timedelta(seconds=1)))
     pages = list(adapter.pages(cursor))
-    assert "2" in _ids(pages)
+    assert "2" in ids(pages)
     assert len(stub.requests()) == before + 1
 
 
@@ -98,7 +82,7 @@ def test_a_log_dated_ahead_is_read_and_does_not_drag_the_cursor(stub, io):
     adapter = _adapter(stub, io)
     cursor = list(adapter.pages(None))[-1].cursor
     stub.add(StubEntry(number=2, time=io.now()))
-    assert set(_ids(list(adapter.pages(cursor)))) == {"1", "2"}
+    assert set(ids(adapter.pages(cursor))) == {"1", "2"}
 
 
 @pytest.mark.parametrize("offset", [300, -300])
@@ -108,7 +92,7 @@ def test_a_clock_that_is_wrong_by_minutes_loses_nothing(stub, io, offset):
     stub.add(StubEntry(number=1, time=io.now()))
     cursor = list(adapter.pages(None))[-1].cursor
     stub.add(StubEntry(number=2, time=io.now()))
-    assert "2" in _ids(list(adapter.pages(cursor)))
+    assert "2" in ids(adapter.pages(cursor))
 
 
 def test_a_window_holds_what_was_created_within_it_and_nothing_else(stub, io):
@@ -118,14 +102,14 @@ def test_a_window_holds_what_was_created_within_it_and_nothing_else(stub, io):
         _NOON + timedelta(milliseconds=200), _NOON + timedelta(milliseconds=800)
     )
     pages = list(_adapter(stub, io).pages(None, window))
-    assert _ids(pages) == ["2", "3", "4", "5", "6", "7"]
+    assert ids(pages) == ["2", "3", "4", "5", "6", "7"]
 
 
 def test_more_logs_than_the_index_can_skip_are_read_all_the_same(stub, io):
     for number in range(10_250):
         stub.add(_entry(number, timedelta(seconds=number)))
     pages = list(_adapter(stub, io, page_size=1000).pages(None))
-    assert len(set(_ids(pages))) == 10_250
+    assert len(set(ids(pages))) == 10_250
     assert not any(page.gaps for page in pages)
     assert not any("from=10000" in request for request in stub.requests())
 
@@ -137,8 +121,8 @@ def test_more_logs_in_one_second_than_the_index_can_skip_are_a_gap(stub, io):
     start = _NOON - timedelta(milliseconds=250)
     window = Window(start, start + timedelta(minutes=1))
     pages = list(_adapter(stub, io, page_size=1000).pages(None, window))
-    assert len(set(_ids(pages))) >= 10_000
-    assert "20000" in _ids(pages)
+    assert len(set(ids(pages))) >= 10_000
+    assert "20000" in ids(pages)
     gaps = [gap for page in pages for gap in page.gaps]
     assert len(gaps) == 1
     assert "within one second" in gaps[0].reason
@@ -150,7 +134,7 @@ def test_a_listing_cut_short_is_read_on_from_where_it_ended(stub, io):
     list(_adapter(stub, io).pages(None))
     stub.fault("cut_listing")
     pages = list(_adapter(stub, io).pages(None))
-    assert len(set(_ids(pages))) == 20
+    assert len(set(ids(pages))) == 20
 
 
 def test_a_group_that_appears_without_a_word_joins_original_and_reply(stub, io):
@@ -225,11 +209,11 @@ def test_a_server_that_reads_times_in_its_own_zone_hides_nothing(stub, io, zone)
     stub.add(StubEntry(number=2, time=io.now()))
     asked = len(stub.requests())
     pages = list(adapter.pages(cursor))
-    assert "2" in _ids(pages)
+    assert "2" in ids(pages)
     # What was learned is remembered, and little is read twice.
     assert len(stub.requests()) == asked + 1
     stub.add(StubEntry(number=3, time=io.now() - timedelta(hours=6)))
-    assert "3" not in _ids(list(adapter.pages(pages[-1].cursor)))
+    assert "3" not in ids(adapter.pages(pages[-1].cursor))
 
 
 def test_windows_of_a_server_with_a_zone_of_its_own_join_without_a_gap(stub, io):
@@ -238,8 +222,8 @@ def test_windows_of_a_server_with_a_zone_of_its_own_join_without_a_gap(stub, io)
         stub.add(_entry(hour, timedelta(hours=hour)))
     middle = _NOON + timedelta(hours=20)
     adapter = _adapter(stub, io)
-    before = _ids(list(adapter.pages(None, Window(_NOON, middle))))
-    after = _ids(list(adapter.pages(None, Window(middle, _NOON + timedelta(days=2)))))
+    before = ids(adapter.pages(None, Window(_NOON, middle)))
+    after = ids(adapter.pages(None, Window(middle, _NOON + timedelta(days=2))))
     assert before == [str(hour) for hour in range(20)]
     assert after == [str(hour) for hour in range(20, 48)]
 
@@ -266,7 +250,7 @@ def test_an_unusable_log_costs_itself(stub, io):
         stub.add(_entry(number, timedelta(seconds=number)))
     stub.malform("1")
     pages = list(_adapter(stub, io).pages(None))
-    assert _ids(pages) == ["0", "1", "2"]
+    assert ids(pages) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("mode", ["html_error", "login_page"])
@@ -283,14 +267,14 @@ def test_a_cursor_of_another_format_starts_over_where_reconciling_does(stub, io)
     stub.add(StubEntry(number=2, time=io.now() - timedelta(days=3)))
     cursors: list[Cursor] = [{"v": 99}, {"v": 1, "at": "x"}, {"v": 1, "at": None}]
     for cursor in cursors:
-        assert _ids(list(_adapter(stub, io).pages(cursor))) == ["2"]
+        assert ids(_adapter(stub, io).pages(cursor)) == ["2"]
 
 
 def test_logbooks_can_be_chosen(stub, io):
     stub.add(_entry(1, logbook="Operations"))
     stub.add(_entry(2, logbook="Vacuum"))
     args = OlogArgs(logbooks=("Vacuum",))
-    assert _ids(list(_adapter(stub, io, args=args).pages(None))) == ["2"]
+    assert ids(_adapter(stub, io, args=args).pages(None)) == ["2"]
 
 
 def test_an_olog_is_recognised_with_or_without_its_path(stub, io):

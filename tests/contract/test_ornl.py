@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tests.contract.stubs.ornl import OrnlStub
 from workers.adapters.kit.stub import StubEntry
 
 NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
+STUB = OrnlStub
 RECORD: dict[str, Any] = {
     "ID": "SNS-2024-0917",
     "logbook": "SNS Operations",
@@ -30,13 +30,6 @@ RECORD: dict[str, Any] = {
     "attachment": "Y",
     "attachment_header": ["fan.jpg"],
 }
-
-
-@pytest.fixture
-def stub() -> Iterator[OrnlStub]:
-    one = OrnlStub()
-    yield one
-    one.close()
 
 
 def read(**changes: Any) -> Any:

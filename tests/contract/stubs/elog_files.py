@@ -148,6 +148,4 @@ def _write_in_two_steps(path: Path, data: bytes) -> None:
         file.write(data[same:])
 
 
-def make_stub() -> ElogFolderStub:
-    """Return a folder without a logbook."""
-    return ElogFolderStub()
+make_stub = ElogFolderStub

@@ -287,9 +287,7 @@ class ElogServerStub:
         return StubAnswer(_NO_FILE, 404 if self.is_old else 200, _HTML)
 
 
-def make_stub() -> ElogServerStub:
-    """Return a server with an empty logbook."""
-    return ElogServerStub()
+make_stub = ElogServerStub
 
 
 def _day(params: Mapping[str, str], which: str) -> date | None:

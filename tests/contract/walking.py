@@ -1,0 +1,42 @@
+"""Walks over an adapter, and the entries that a test has a stub hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.adapter_contract.contract import (
+    MAX_CURSOR_BYTES,
+    Adapter,
+    AdapterPage,
+    Cursor,
+    Window,
+)
+from workers.adapters.kit.stub import Stub, StubEntry
+
+NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
+
+
+def fill(stub: Stub, count: int, *, first: int = 1, **more: Any) -> list[str]:
+    """Add entries a minute apart, and return their ids."""
+    return [
+        stub.add(StubEntry(n, NOON + timedelta(minutes=n), title=f"T{n}", **more))
+        for n in range(first, first + count)
+    ]
+
+
+def walk(
+    adapter: Adapter, since: Cursor | None = None, window: Window | None = None
+) -> list[AdapterPage]:
+    """Read to the end; every cursor on the way may be stored."""
+    pages = list(adapter.pages(since, window))
+    for page in pages:
+        assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
+        assert page.cursor["v"] == 1
+    return pages
+
+
+def ids(pages: Iterable[AdapterPage]) -> list[str]:
+    return [item.external_id for page in pages for item in page.items]
