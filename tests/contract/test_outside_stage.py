@@ -14,9 +14,8 @@ import pytest
 from psycopg import Connection
 
 from shared.access.scope import Scope
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import findings_shown
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.errors import ConfigurationError
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.stages import entry_stages, installed_stages
@@ -24,6 +23,7 @@ from shared.stages.stage_contract import StageDescriptor
 from shared.work import bulk_turn, chore_records, due_work, quarantine, stage_pauses
 from shared.work.quarantine import Which
 from tests.contract.outside import EXAMPLES, installed_package
+from tests.support.saving import save_entry
 from tests.support.waiting import until
 from workers.runtime.context import Context
 from workers.tasks import chores
@@ -63,10 +63,8 @@ def make_context(make_context, found_by_this_process, monkeypatch):
 
 
 def save(conn: Connection, ctx: Context, external_id: str, text: str, **more) -> UUID:
-    draft = EntryDraft("api", external_id, text, **more)
     due = entry_stages.list_entry_stages(ctx.settings)
-    (saved,) = save_page(conn, TENANT, [draft], stages=due, editor="test")
-    return saved.entry_id
+    return save_entry(conn, external_id, text, stages=due, **more)
 
 
 def alarms(conn: Connection, entry_id: UUID, revision: int = 1) -> list[int]:

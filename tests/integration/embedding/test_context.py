@@ -12,10 +12,10 @@ from psycopg import Connection, sql
 
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors import vector_tables
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page, tombstone, tombstone_many
+from shared.entries.saving.save import tombstone, tombstone_many
 from shared.messaging.stage_names import embed_stage
 from tests.support.fixtures.workers import MakeContext
+from tests.support.saving import save_entry
 from workers.runtime.context import Context
 from workers.tasks.enhance import embed_entries
 
@@ -36,9 +36,7 @@ def conn(database: str) -> Iterator[Connection]:
 
 
 def save(conn: Connection, name: str, text: str, **fields: Any) -> UUID:
-    draft = EntryDraft("api", name, text, **fields)
-    (saved,) = save_page(conn, TENANT, [draft], stages=STAGES, editor="test")
-    return saved.entry_id
+    return save_entry(conn, name, text, stages=STAGES, **fields)
 
 
 def parent(conn: Connection, title: str = TITLE, **fields: Any) -> UUID:

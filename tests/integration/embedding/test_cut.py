@@ -12,11 +12,10 @@ from shared.access.scope import Scope
 from shared.embedding.switch import switch_model
 from shared.embedding.vectors import vector_tables
 from shared.embedding.vectors.chunks import MAX_CHUNKS
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page
 from shared.messaging.stage_names import embed_stage
 from tests.support.fixtures.workers import MakeContext
+from tests.support.saving import save_entry
 from workers.tasks.enhance import embed_entries
 
 TENANT, MODEL = "default", "hashing-384"
@@ -24,10 +23,8 @@ LONG = "The klystron tripped again. " * 40_000
 
 
 def save(conn: Connection, name: str, text: str) -> UUID:
-    draft = EntryDraft("api", name, text)
     stages = [embed_stage(MODEL)]
-    (saved,) = save_page(conn, TENANT, [draft], stages=stages, editor="test")
-    return saved.entry_id
+    return save_entry(conn, name, text, stages=stages)
 
 
 def flags(conn: Connection, entry_id: UUID) -> list[str]:

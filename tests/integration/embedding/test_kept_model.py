@@ -10,13 +10,12 @@ from psycopg import Connection
 from shared.embedding.models.model_names import BGE, DEFAULT_MODEL, MINILM
 from shared.embedding.switch import reembed
 from shared.embedding.vectors import live_models, vector_tables, vectors
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.messaging.stage_names import embed_stage
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.work.chore_records import REEMBED_MODEL
 from tests.support import watched_chores
+from tests.support.saving import save_entry
 from tests.support.watched_chores import Watched, due_now
 from workers.tasks import chores
 from workers.tasks.enhance import embed_entries
@@ -30,9 +29,7 @@ class Reembedding(Watched):
 
 def save(conn: Connection, settings: Settings, name: str) -> UUID:
     stages = entry_stages.list_entry_stages(settings)
-    draft = EntryDraft("api", name, f"The RF cavity tripped: {name}")
-    (saved,) = save_page(conn, "default", [draft], stages=stages, editor="test")
-    return saved.entry_id
+    return save_entry(conn, name, f"The RF cavity tripped: {name}", stages=stages)
 
 
 def due(conn: Connection, entry_id: UUID) -> set[str]:

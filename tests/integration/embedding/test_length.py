@@ -10,8 +10,6 @@ from psycopg import Connection
 
 from shared.access.scope import Scope
 from shared.embedding.vectors import vector_tables
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.messaging.stage_names import embed_stage
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
@@ -19,6 +17,7 @@ from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.work import stage_pauses
 from tests.support.fixtures.workers import MakeContext
+from tests.support.saving import save_entry
 from tests.support.stub_servers.embedding_server import Script, serving
 from workers.runtime.context import Context
 from workers.tasks.enhance import embed_entries
@@ -54,8 +53,7 @@ def make(make_context: MakeContext, server: Script) -> Make:
 
 @pytest.fixture(autouse=True)
 def _an_entry_is_due(committing: Connection) -> None:
-    draft = EntryDraft("api", "one", "The beam was lost")
-    save_page(committing, TENANT, [draft], stages=[embed_stage(MODEL)], editor="test")
+    save_entry(committing, "one", "The beam was lost", stages=[embed_stage(MODEL)])
 
 
 def asked(ctx: Context) -> Outcome:

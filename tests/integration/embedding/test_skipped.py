@@ -13,9 +13,8 @@ from psycopg import Connection
 from shared.access.scope import Scope
 from shared.embedding.vectors import model_registry, not_embedded, vector_tables
 from shared.enrich import reanalyse
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.ids import uuid7
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.postgres.pool import connection, make_pool
@@ -24,6 +23,7 @@ from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask
 from shared.work import chore_records, due_work
 from tests.support.fixtures.workers import MakeContext
+from tests.support.saving import save_entry
 from tests.support.stub_servers.embedding_server import serving
 from workers.runtime.context import Context
 from workers.tasks import chores
@@ -51,10 +51,8 @@ def make(make_context: MakeContext) -> Iterator[Make]:
 
 
 def save(conn: Connection, name: str, text: str, origin: Any) -> UUID:
-    draft = EntryDraft("api", name, text, origin=origin)
     stages = [embed_stage(MODEL), METADATA_STAGE]
-    (saved,) = save_page(conn, TENANT, [draft], stages=stages, editor="test")
-    return saved.entry_id
+    return save_entry(conn, name, text, stages=stages, origin=origin)
 
 
 def work(ctx: Context) -> None:

@@ -10,9 +10,8 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.enrich import entry_facts, reanalyse
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import mapping
 from shared.text.analysis.analyser import version_of
@@ -20,6 +19,7 @@ from shared.text.facility.facility import PLAIN
 from shared.work import due_work, quarantine
 from shared.work.due_work import MAX_STRIKES
 from shared.work.quarantine import Which
+from tests.support.saving import save_entry
 from workers.runtime.context import Context
 from workers.tasks.enhance import extract_metadata
 from workers.tasks.index import index_entries
@@ -34,11 +34,9 @@ PutAside = Callable[[Context], None]
 @pytest.fixture
 def save(committing):
     def save(text: str, external_id: str = "A-1", **fields: Any) -> UUID:
-        draft = EntryDraft("api", external_id, text, **fields)
-        (saved,) = save_page(
-            committing, TENANT, [draft], stages=[METADATA_STAGE], editor="test"
+        return save_entry(
+            committing, external_id, text, stages=[METADATA_STAGE], **fields
         )
-        return saved.entry_id
 
     return save
 

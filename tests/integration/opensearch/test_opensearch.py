@@ -12,9 +12,7 @@ from uuid import UUID
 import pytest
 
 from shared.enrich import metadata
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page
 from shared.errors import ConfigurationError, OpenSearchError
 from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, mapping
@@ -22,6 +20,7 @@ from shared.opensearch.client import make_client, refusal, translate_engine_erro
 from shared.opensearch.documents import Document
 from shared.settings.settings import Settings
 from shared.text.analysis.analyser import MAX_POSITIONED_TOKENS
+from tests.support.saving import save_entry
 
 pytestmark = pytest.mark.timeout(180)
 TENANT = "default"
@@ -68,13 +67,10 @@ def document_of(conn):
     """Store an entry, analyse it, and return its document."""
 
     def document_of(text: str = "RF trip", **fields: Any) -> Document:
-        draft = EntryDraft("api", str(uuid7()), text, **fields)
-        (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
-        content = read_entries.load_contents(conn, TENANT, [saved.entry_id])[
-            saved.entry_id
-        ]
+        entry_id = save_entry(conn, str(uuid7()), text, **fields)
+        content = read_entries.load_contents(conn, TENANT, [entry_id])[entry_id]
         metadata.store(conn, content, metadata.extract(content, None))
-        (document,) = documents.load(conn, TENANT, [saved.entry_id])
+        (document,) = documents.load(conn, TENANT, [entry_id])
         return document
 
     return document_of

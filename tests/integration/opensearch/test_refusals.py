@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.opensearch import documents, mapping
 from tests.support.fixtures.workers import MakeContext
+from tests.support.saving import save_drafts
 from workers.runtime.context import Context
 from workers.tasks.enhance import extract_metadata
 from workers.tasks.index import index_entries
@@ -47,11 +47,9 @@ def save(committing, ctx):
             for number, shift in enumerate(shifts)
         ]
         with committing.transaction():
-            found = save_page(
-                committing, TENANT, drafts, stages=[METADATA_STAGE], editor="test"
-            )
+            found = save_drafts(committing, drafts, stages=[METADATA_STAGE])
         extract_metadata(ctx)
-        return [one.entry_id for one in found]
+        return found
 
     return save
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 from psycopg import Connection
 
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import run_records
 from shared.sources.runs import sync_config
 from shared.work import chore_records, schedule
+from tests.support.saving import save_entry
 from workers.tasks import chores
 from workers.tasks.duplicates import place_entries
 from workers.tasks.enhance import extract_metadata
@@ -48,8 +47,7 @@ def test_a_changed_language_is_read_by_without_a_restart(
         renewal,
     )
     # Nothing is said of it yet, and the process of the worker has long begun.
-    draft = EntryDraft("ring", "1", "Strahlen weg")
-    save_page(committing, "default", [draft], stages=[METADATA_STAGE], editor="test")
+    save_entry(committing, "1", "Strahlen weg", stages=[METADATA_STAGE], source="ring")
     reload(committing, language="de")
     extract_metadata(ctx)
     place_entries(ctx)

@@ -12,9 +12,9 @@ from shared.embedding.vectors import embed_entry
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page
 from shared.search.results.hydrate import hydrate
 from tests.support.fixtures.asking import Asking
+from tests.support.saving import save_entry
 
 HTML = (
     "<table><tr><th>Device</th><th>Pressure [mbar]</th><th>Trips</th></tr>"
@@ -57,16 +57,13 @@ def test_a_filter_finds_a_cell_by_the_unit_above_it(
 
 
 def test_values_are_those_of_the_device_in_their_row(conn) -> None:
-    draft = EntryDraft("api", "A-1", MARKDOWN, text_format="markdown")
-    (saved,) = save_page(conn, "default", [draft], stages=[], editor="test")
-    content = read_entries.load_contents(conn, "default", [saved.entry_id])[
-        saved.entry_id
-    ]
+    entry_id = save_entry(conn, "A-1", MARKDOWN, text_format="markdown")
+    content = read_entries.load_contents(conn, "default", [entry_id])[entry_id]
     metadata.store(conn, content, metadata.extract(content, "en"))
     kept = conn.execute(
         "SELECT device, parameter, name, value, said_at IS NOT NULL"
         "  FROM entry_quantity WHERE entry_id = %s ORDER BY place",
-        (saved.entry_id,),
+        (entry_id,),
     ).fetchall()
     assert kept == [
         ("qf 1", "current", "qf 1 current", 0.3, True),
@@ -75,14 +72,11 @@ def test_values_are_those_of_the_device_in_their_row(conn) -> None:
 
 
 def test_chunks_of_a_page_with_a_table_are_parts_of_what_is_shown(conn) -> None:
-    draft = EntryDraft("api", "A-1", HTML, text_format="html")
-    (saved,) = save_page(conn, "default", [draft], stages=[], editor="test")
-    content = read_entries.load_contents(conn, "default", [saved.entry_id])[
-        saved.entry_id
-    ]
+    entry_id = save_entry(conn, "A-1", HTML, text_format="html")
+    content = read_entries.load_contents(conn, "default", [entry_id])[entry_id]
     found = embed_entry.embed(content, HashingEncoder())
-    shown = hydrate(conn, [saved.entry_id], Scope("default", "anna"), 1000)
-    text = shown[saved.entry_id].text
+    shown = hydrate(conn, [entry_id], Scope("default", "anna"), 1000)
+    text = shown[entry_id].text
     assert "\nIGP8 | 8e-9 | 300\nIGP9 | 9e-9 | 300\n" in text
     assert len(found.chunks) > 2
     for chunk in found.chunks[1:]:

@@ -8,13 +8,13 @@ import time
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.errors import CapacityError
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import connection, make_pool
 from shared.work import batches, due_work, stage_pauses
 from shared.work.batches import GivesWay, Lease, Timing
 from shared.work.bulk_turn import RESTS
+from tests.support.saving import save_drafts
 from tests.support.waiting import until
 
 LEASE_SECONDS = 1.0
@@ -37,11 +37,9 @@ def bulk_rests() -> float:
 def make_due(conn):
     def make(count: int = 1):
         drafts = [EntryDraft("api", str(number), "x") for number in range(count)]
-        saved = save_page(
-            conn, "default", drafts, stages=[METADATA_STAGE], editor="test"
-        )
+        saved = save_drafts(conn, drafts, stages=[METADATA_STAGE])
         conn.commit()
-        return [one.entry_id for one in saved]
+        return saved
 
     return make
 

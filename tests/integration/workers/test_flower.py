@@ -10,13 +10,12 @@ import psycopg
 import pytest
 
 from local import secrets
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.messaging.celery_app import make_app
 from shared.messaging.nudges import send_nudge
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.messaging.task_names import EXTRACT_METADATA
 from shared.settings.settings import Settings
+from tests.support.saving import save_entry
 from tests.support.waiting import until
 
 TEXT = "words-of-an-entry-that-only-its-readers-see"
@@ -37,10 +36,7 @@ def test_flower_asks_for_a_login_changes_nothing_and_shows_ids_only(
     home = Settings.load(system.environment).home
     user, _, password = secrets.of_home(home).flower_login.partition(":")
     with psycopg.connect(system.database, autocommit=True) as conn:
-        draft = EntryDraft("api", "A-1", TEXT)
-        (saved,) = save_page(
-            conn, "default", [draft], stages=[METADATA_STAGE], editor="test"
-        )
+        entry_id = save_entry(conn, "A-1", TEXT, stages=[METADATA_STAGE])
     app = make_app(Settings.load(system.environment))
 
     with (
@@ -51,7 +47,7 @@ def test_flower_asks_for_a_login_changes_nothing_and_shows_ids_only(
         for path in (*PAGES, *API):
             assert stranger.get(path).status_code == 401
             assert stranger.get(path, auth=(user, "guessed")).status_code == 401
-        send_nudge(app, METADATA_STAGE, [saved.entry_id])
+        send_nudge(app, METADATA_STAGE, [entry_id])
         seen = until(lambda: succeeded(operator), within_seconds=30)
         name = next(one["worker"] for one in seen.values() if one["worker"])
         refused = [
@@ -62,7 +58,7 @@ def test_flower_asks_for_a_login_changes_nothing_and_shows_ids_only(
         shown = json.dumps(seen) + "".join(operator.get(path).text for path in PAGES)
 
     # The worker nudges the next stage with the same id.
-    named = [one for one in seen.values() if str(saved.entry_id) in one["args"]]
+    named = [one for one in seen.values() if str(entry_id) in one["args"]]
     (done,) = (one for one in named if one["name"] == EXTRACT_METADATA)
     assert done["runtime"] > 0
     assert done["uuid"] in shown

@@ -13,6 +13,7 @@ from shared.messaging.celery_app import make_app
 from shared.messaging.nudges import send_nudge
 from shared.messaging.stage_names import embed_stage
 from shared.settings.settings import Settings
+from tests.support.saving import save_entry
 from tests.support.waiting import until
 
 MODEL = "hashing-384"
@@ -88,18 +89,14 @@ def test_a_task_that_hangs_in_a_prefork_worker_ends_with_its_child_alone(make_sy
     system.wait_ready("enhance", "upkeep")
     app = make_app(Settings.load(system.environment))
     with psycopg.connect(system.database, autocommit=True) as conn:
-        venom = EntryDraft("api", "venom", "venom")
-        save_page(conn, "default", [venom], stages=["metadata"], editor="test")
+        save_entry(conn, "venom", "venom", stages=["metadata"])
         send_nudge(app, "metadata")
         until(lambda: "Hard time limit" in system.tail("enhance"), within_seconds=20)
-        water = EntryDraft("api", "water", "water")
-        (other,) = save_page(
-            conn, "default", [water], stages=["metadata"], editor="test"
-        )
+        other = save_entry(conn, "water", "water", stages=["metadata"])
 
         def done() -> bool:
             due = conn.execute(LEFT).fetchall()
-            return other.entry_id not in {row[0] for row in due}
+            return other not in {row[0] for row in due}
 
         until(done, within_seconds=20, what=lambda: system.tail("enhance"))
 

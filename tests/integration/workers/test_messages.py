@@ -10,8 +10,6 @@ import psycopg
 import pytest
 import redis
 
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.messaging.celery_app import make_app
 from shared.messaging.fan_out import send_branches
 from shared.messaging.nudges import NUDGE_IDS, send_nudge
@@ -19,6 +17,7 @@ from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.settings.settings import Settings
 from tests.support.faults.injected.bad_messages import MARK, Writer
 from tests.support.refused import count_refused
+from tests.support.saving import save_entry
 from tests.support.waiting import eventually, until
 from workers.runtime import envelope
 
@@ -144,8 +143,7 @@ def test_nudges_that_expired_by_a_wrong_clock_still_bring_the_work_done(start):
         psycopg.connect(system.database, autocommit=True) as conn,
         redis.Redis.from_url(system.environment["BROKER_URL"]) as broker,
     ):
-        draft = EntryDraft("api", "A-1", "RF cavity 3 tripped")
-        save_page(conn, "default", [draft], stages=[METADATA_STAGE], editor="test")
+        save_entry(conn, "A-1", "RF cavity 3 tripped", stages=[METADATA_STAGE])
         broker.lpush(writer.queue, writer.item(expires="2001-01-01T00:00:00+00:00"))
         until(lambda: conn.execute(ENRICHED).fetchall(), within_seconds=20)
 
@@ -160,10 +158,9 @@ def works(system, conn, kind: str) -> None:
         broker.close()
         return
     stage = METADATA_STAGE if kind == "enhance" else embed_stage(MODEL)
-    draft = EntryDraft("api", "A-1", "RF cavity 3 tripped")
-    (saved,) = save_page(conn, "default", [draft], stages=[stage], editor="test")
+    entry_id = save_entry(conn, "A-1", "RF cavity 3 tripped", stages=[stage])
     app = make_app(Settings.load(system.environment))
-    send_nudge(app, stage, [saved.entry_id])
+    send_nudge(app, stage, [entry_id])
     due: LiteralString = "SELECT count(*) FROM work WHERE stage = %s"
 
     def left() -> int:

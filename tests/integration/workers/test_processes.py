@@ -12,11 +12,10 @@ import redis
 from kombu.exceptions import OperationalError
 from psycopg import Connection
 
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.messaging.nudges import send_nudge
 from shared.messaging.stage_names import METADATA_STAGE
 from tests.support.fixtures import system
+from tests.support.saving import save_entry
 from tests.support.waiting import eventually, until
 from workers.runtime.worker_kinds import KINDS
 
@@ -28,12 +27,11 @@ STARTED = ("search", "enhance", "embed", "flower")
 @pytest.fixture
 def save(conn: Connection):
     def save(external_id: str):
-        draft = EntryDraft("api", external_id, "RF cavity 3 tripped")
-        (saved,) = save_page(
-            conn, TENANT, [draft], stages=[METADATA_STAGE], editor="test"
+        entry_id = save_entry(
+            conn, external_id, "RF cavity 3 tripped", stages=[METADATA_STAGE]
         )
         conn.commit()
-        return saved.entry_id
+        return entry_id
 
     return save
 

@@ -9,14 +9,13 @@ import psycopg
 import pytest
 import redis
 
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.messaging.celery_app import count_messages
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.messaging.task_names import EMBED_ENTRIES, EXTRACT_METADATA
 from shared.settings.settings import Settings
 from shared.sources import source_state
 from shared.work import due_work
+from tests.support.saving import save_entry
 from tests.support.waiting import until
 from workers.upkeep.main import arrange_sources, sweep_due_work
 
@@ -46,8 +45,7 @@ def make_due(committing):
     """Add an entry whose stages have been due for a minute."""
 
     def make(*stages: str) -> None:
-        draft = EntryDraft("api", "A-1", "RF cavity 3 tripped")
-        save_page(committing, "default", [draft], stages=stages, editor="test")
+        save_entry(committing, "A-1", "RF cavity 3 tripped", stages=stages)
         committing.execute("UPDATE work SET due_at = now() - interval '1 min'")
 
     return make

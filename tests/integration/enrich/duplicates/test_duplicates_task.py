@@ -6,13 +6,12 @@ import pytest
 
 from shared.enrich.duplicates import place_entry
 from shared.entries import group_membership
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.errors import DatabaseConnectionError
 from shared.messaging.celery_app import count_messages
 from shared.messaging.stage_names import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.messaging.task_names import PLACE_ENTRIES, QUEUE_OF
 from shared.opensearch import mapping
+from tests.support.saving import save_entry
 from workers.tasks.duplicates import place_entries
 from workers.tasks.enhance import extract_metadata
 from workers.tasks.index import index_entries
@@ -29,12 +28,9 @@ def ctx(make_context):
 @pytest.fixture
 def save(conn):
     def save(external_id: str, text: str = f"{TEXT}. {TEXT[::-1]}"):
-        draft = EntryDraft("api", external_id, text)
-        (saved,) = save_page(
-            conn, TENANT, [draft], stages=[METADATA_STAGE], editor="test"
-        )
+        entry_id = save_entry(conn, external_id, text, stages=[METADATA_STAGE])
         conn.commit()
-        return saved.entry_id
+        return entry_id
 
     return save
 

@@ -27,6 +27,7 @@ from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.search_context import SearchContext
 from tests.support.fixtures.engines import ANYBODY, TENANT, Logbook
+from tests.support.saving import save_entry
 
 ENCODER = HashingEncoder()
 LATER = datetime.now(UTC) + timedelta(days=1)
@@ -54,12 +55,8 @@ class World:
         # Where one engine knows of what another tenant has.
         with connection(self.pool) as conn:
             saved = save_page(conn, TENANT, list(DRAFTS), stages=[], editor="test")
-            (others,) = save_page(
-                conn,
-                "elsewhere",
-                [EntryDraft("olog", "88888", "Of others")],
-                stages=[],
-                editor="test",
+            others = save_entry(
+                conn, "88888", "Of others", tenant="elsewhere", source="olog"
             )
             ids = [one.entry_id for one in saved]
             table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
@@ -82,7 +79,7 @@ class World:
         self.names = {
             str(one.entry_id): f"{one.source}/{one.external_id}" for one in saved
         }
-        self.names[str(others.entry_id)] = "elsewhere"
+        self.names[str(others)] = "elsewhere"
 
     def ranked(
         self,
@@ -179,10 +176,8 @@ def test_a_number_finds_nothing_that_is_closed_gone_filtered_or_another_tenants(
 @pytest.mark.requirement("U24")
 def test_an_entry_is_found_by_its_number_before_any_stage_has_read_it(world):
     with connection(world.pool) as conn:
-        (saved,) = save_page(
-            conn, TENANT, [EntryDraft("olog", "99001", "New")], stages=[], editor="t"
-        )
-    world.names[str(saved.entry_id)] = "new"
+        entry_id = save_entry(conn, "99001", "New", tenant=TENANT, source="olog")
+    world.names[str(entry_id)] = "new"
     for engine in ENGINES:
-        for query in ("99001", str(saved.entry_id)):
+        for query in ("99001", str(entry_id)):
             assert world.names_of(world.ranked(query, engine=engine)) == ["new"]

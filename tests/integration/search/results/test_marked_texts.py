@@ -5,23 +5,21 @@ from __future__ import annotations
 from shared.access.scope import Scope
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.vectors.embed_entry import embed
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page
 from shared.search.results.highlights import passage
 from shared.search.results.hydrate import hydrate
+from tests.support.saving import save_entry
 
 TENANT = "default"
 HTML = "<div class='note'>" + "<p>Pump <b>7</b> was <i>loud</i> &amp; hot.</p>" * 80
 
 
 def test_a_result_shows_of_a_page_what_was_embedded_and_no_tags(conn) -> None:
-    draft = EntryDraft("api", "A-1", HTML, text_format="html")
-    (saved,) = save_page(conn, TENANT, [draft], stages=["metadata"], editor="test")
-    content = read_entries.load_contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    entry_id = save_entry(conn, "A-1", HTML, stages=["metadata"], text_format="html")
+    content = read_entries.load_contents(conn, TENANT, [entry_id])[entry_id]
 
     found = embed(content, HashingEncoder())
-    row = hydrate(conn, [saved.entry_id], Scope(TENANT, "anna"), 1000)[saved.entry_id]
+    row = hydrate(conn, [entry_id], Scope(TENANT, "anna"), 1000)[entry_id]
 
     assert len(found.chunks) > 1
     for chunk in found.chunks:

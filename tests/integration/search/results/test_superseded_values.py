@@ -10,10 +10,11 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.postgres.pool import connection
 from shared.search.results import superseded
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
+from tests.support.saving import save_drafts
 
 MARCH = datetime(2025, 3, 2, 5, 31, tzinfo=UTC)
 
@@ -146,13 +147,7 @@ def test_the_last_of_an_entrys_values_is_what_it_says(asking):
 
 def test_what_was_edited_and_not_read_since_states_nothing(asking, ids):
     with connection(asking.pool) as conn:
-        save_page(
-            conn,
-            "default",
-            [draft("second", 2, "QF1 current not touched after all")],
-            stages=[],
-            editor="test",
-        )
+        save_drafts(conn, [draft("second", 2, "QF1 current not touched after all")])
     assert told(asking, "superseded_by") == {}
     assert told(asking, "replaces") == {}
 

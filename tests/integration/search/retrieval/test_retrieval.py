@@ -43,6 +43,7 @@ from shared.search.retrieval.search_context import Freshness, SearchContext
 from shared.settings.settings import Settings
 from tests.support.ended_searches import body_of
 from tests.support.fixtures.asking import SIGNER
+from tests.support.saving import save_drafts, save_entry
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna", ("ops",))
@@ -98,13 +99,7 @@ def make_world(database: str, client: OpenSearch | None, index: str) -> World:
     pool = make_pool(database, application="test", size=4)
     with connection(pool) as conn:
         saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
-        save_page(
-            conn,
-            "elsewhere",
-            [EntryDraft(source="api", external_id="trip", text="RF tripped there")],
-            stages=[],
-            editor="test",
-        )
+        save_entry(conn, "trip", "RF tripped there", tenant="elsewhere")
         enrich(conn, "default")
         enrich(conn, "elsewhere")
     context = SearchContext(
@@ -254,7 +249,7 @@ def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it
     closed = replace(kept, readers=("ben",))
     with connection(both.pool) as conn:
         # Its index work is due, and no worker of the index runs.
-        save_page(conn, "default", [closed], stages=["index"], editor="test")
+        save_drafts(conn, [closed], stages=["index"])
         conn.execute("UPDATE entry SET modified_at = now() - interval '1 h'")
         conn.execute("UPDATE work SET created_at = now() - interval '2 h'")
     assert only_one() == [other]
@@ -497,7 +492,7 @@ def test_what_is_unrelated_and_comes_meanwhile_moves_no_order(world):
         for n in range(20)
     ]
     with connection(world.pool) as conn:
-        save_page(conn, "default", drafts, stages=[], editor="test")
+        save_drafts(conn, drafts)
         enrich(conn, "default")
     assert [name for name in order() if not name.startswith("new")] == before
 
