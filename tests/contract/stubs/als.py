@@ -12,36 +12,27 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, unquote
 
-from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
+from tests.contract.stubs.holding import FOREIGN, ServingStub
+from tests.contract.stubs.serving import StubAnswer, StubRequest
 from workers.adapters.kit.stub import StubEntry
 
-FOREIGN = "http://files.example.org/elsewhere"
 EMPTY_PAGE = (
     b"<html><head><title>eLog</title></head><body>No entries in range.</body></html>"
 )
 
 
-class AlsStub:
+class AlsStub(ServingStub):
     """Answers for a range, both ends in it; numbers are texts."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, StubEntry] = {}
-        self._malformed: set[str] = set()
-        self._bytes: dict[tuple[str, str], bytes] = {}
-        self._files: dict[str, bytes] = {}
-        self._offset = timedelta()
         # Answers that hold more than so many records are never done.
         self.most: int | None = None
         # A stretch that always fails, in epoch seconds.
         self.broken: tuple[int, int] | None = None
-        self._server = StubServer(self._answer)
-        self.fault = self._server.fault
-        self.requests = self._server.requests
-        self.close = self._server.close
+        super().__init__()
 
     def settings(self) -> Mapping[str, Any]:
         return {"adapter": "als", "base_url": f"{self._server.base_url}/elog/data.php"}
@@ -51,33 +42,12 @@ class AlsStub:
         self._entries[external_id] = replace(entry, time=entry.time + self._offset)
         return external_id
 
-    def edit(self, external_id: str, **changes: Any) -> str:
-        self._malformed.discard(external_id)
-        for name in changes:
-            self._bytes.pop((external_id, name), None)
-        self._entries[external_id] = replace(self._entries[external_id], **changes)
-        return external_id
-
-    def delete(self, external_id: str) -> None:
-        del self._entries[external_id]
-
-    def malform(self, external_id: str) -> None:
-        self._malformed.add(external_id)
-
-    def set_bytes(self, external_id: str, field_name: str, data: bytes) -> None:
-        self._bytes[external_id, field_name] = data
-
-    def clock_offset(self, seconds: float) -> None:
-        self._offset = timedelta(seconds=seconds)
-
     def snapshot(self, external_ids: Sequence[str]) -> bytes:
         return b"[" + b",".join(self._record(one) for one in external_ids) + b"]"
 
     def _answer(self, request: StubRequest) -> StubAnswer:
         if request.path.startswith("/attachments/"):
-            content = self._files.get(unquote(request.path))
-            status = 404 if content is None else 200
-            return StubAnswer(content or b"", status, "application/octet-stream")
+            return self._send_file(request)
         asked = dict(request.query)
         if asked.get("op") != "retrieve":
             return _page(b"<html><body>Error: unknown operation</body></html>")

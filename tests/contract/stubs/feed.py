@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, Literal
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
-from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
+from tests.contract.stubs.holding import FOREIGN, ServingStub
+from tests.contract.stubs.serving import StubAnswer, StubRequest
 from workers.adapters.kit.stub import FaultMode, StubEntry
 
 Form = Literal["rss", "rdf", "atom"]
 
-_FOREIGN = "http://files.example.org/elsewhere"
 _ATOM = 'xmlns="http://www.w3.org/2005/Atom"'
 _RDF = (
     'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
@@ -36,7 +36,7 @@ _NAMESPACES = (
 )
 
 
-class FeedStub:
+class FeedStub(ServingStub):
     """Shows its newest entries; older ones in parts that it links, if it is paged."""
 
     def __init__(
@@ -60,17 +60,12 @@ class FeedStub:
         self._declared = declared
         # ELOG and Olog write a text without markup as it is, and nothing says so.
         self._is_plain = is_plain
-        self._offset = timedelta()
-        self._entries: dict[str, StubEntry] = {}
-        self._bytes: dict[tuple[str, str], bytes] = {}
-        self._malformed: set[str] = set()
         self._deleted: dict[str, datetime] = {}
         self._edited: dict[str, datetime] = {}
-        self._files: dict[str, bytes] = {}
         # What the next answers hold besides, to be a feed of another kind.
         self.prolog = b""
         self.answers_etag = True
-        self._server = StubServer(self._answer)
+        super().__init__()
 
     @property
     def url(self) -> str:
@@ -96,9 +91,7 @@ class FeedStub:
 
     def edit(self, external_id: str, **changes: Any) -> str:
         entry = replace(self._entries[external_id], **changes)
-        self._malformed.discard(external_id)
-        for name in changes:
-            self._bytes.pop((external_id, name), None)
+        self._mend(external_id, changes)
         self._edited[external_id] = entry.time + timedelta(hours=1)
         self.add(entry)
         return external_id
@@ -107,24 +100,6 @@ class FeedStub:
         entry = self._entries.pop(external_id)
         if self._leaves_tombstones:
             self._deleted[external_id] = entry.time + timedelta(hours=2)
-
-    def malform(self, external_id: str) -> None:
-        self._malformed.add(external_id)
-
-    def set_bytes(self, external_id: str, field_name: str, data: bytes) -> None:
-        self._bytes[external_id, field_name] = data
-
-    def clock_offset(self, seconds: float) -> None:
-        self._offset = timedelta(seconds=seconds)
-
-    def fault(self, mode: FaultMode, times: int = 1) -> None:
-        self._server.fault(mode, times)
-
-    def requests(self) -> Sequence[str]:
-        return self._server.requests()
-
-    def close(self) -> None:
-        self._server.close()
 
     def _id(self, entry: StubEntry) -> str:
         if self._form == "atom":
@@ -138,10 +113,7 @@ class FeedStub:
 
     def _answer(self, request: StubRequest) -> StubAnswer:
         if request.path != "/feed.xml":
-            content = self._files.get(unquote(request.path))
-            if content is None:
-                return StubAnswer(b"gone", 404, "text/plain")
-            return StubAnswer(content, media_type="application/octet-stream")
+            return self._send_file(request)
         part = int(dict(request.query).get("part", "0"))
         body = self._document(part, self._server.listing_fault())
         etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
@@ -269,7 +241,7 @@ class FeedStub:
 
     def _enclosures(self, entry: StubEntry) -> list[tuple[str, str, int]]:
         own = f"{self._server.base_url}/files/{entry.number}"
-        places = {True: _FOREIGN, False: own}
+        places = {True: FOREIGN, False: own}
         return [
             (
                 f"{places[file.foreign]}/{quote(file.filename, safe='')}",

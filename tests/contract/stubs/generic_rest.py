@@ -11,6 +11,7 @@ from email.utils import format_datetime
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlencode
 
+from tests.contract.stubs.holding import FOREIGN, written_with_bytes
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from workers.adapters.kit.stub import Stub, StubEntry
 
@@ -19,7 +20,6 @@ Style = Literal["none", "offset", "page", "cursor", "link_header", "anchor"]
 WALL_TIME = "%Y-%m-%d %H:%M:%S"
 
 _DEFAULT_SIZE = 20
-_FOREIGN = "http://files.example.org/elsewhere"
 _MAP = {
     "external_id": "/id",
     "title": "/head/title",
@@ -276,7 +276,7 @@ class RestStub:
         file = entry.files[place]
         name = quote(file.filename, safe="")
         if file.foreign:
-            return f"{_FOREIGN}/{entry.number}/{place}/{name}"
+            return f"{FOREIGN}/{entry.number}/{place}/{name}"
         return f"/files/e-{entry.number}/{place}-{name}"
 
     def _file(self, held: _Held, name: str) -> StubAnswer:
@@ -297,17 +297,12 @@ class RestStub:
     def _send(
         self, document: Any, headers: Mapping[str, str] | None = None
     ) -> StubAnswer:
-        text = json.dumps(document, ensure_ascii=False)
-        # Half a surrogate pair cannot be UTF-8; it is sent as its escape.
-        body = text.encode("utf-8", "backslashreplace")
-        for held in self._held.values():
-            for name, data in held.raw.items():
-                escaped = data.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-                for code in range(0x20):
-                    escaped = escaped.replace(bytes([code]), b"\\u%04x" % code)
-                place = _place_of(held.entry.number, name)
-                body = body.replace(place.encode(), escaped)
-        return StubAnswer(body, headers=headers or {})
+        raw = {
+            _place_of(held.entry.number, name): data
+            for held in self._held.values()
+            for name, data in held.raw.items()
+        }
+        return StubAnswer(written_with_bytes(document, raw), headers=headers or {})
 
 
 def _when(text: str | None, default: datetime) -> datetime:

@@ -10,14 +10,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, unquote
 
-from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
+from tests.contract.stubs.holding import FOREIGN, ServingStub
+from tests.contract.stubs.serving import StubAnswer, StubRequest
 from workers.adapters.kit.stub import StubEntry
 
-FOREIGN = "http://files.example.org/elsewhere"
 _API = "/api/elog/entries"
 _ALWAYS = ("lognumber", "title", "created", "tags")
 # `setEndDate` replaces a start that is not before the end by so many days.
@@ -27,26 +27,18 @@ _TYPE = "Access-Control-Allow-Methods: GET"
 _NO_ENTRY = b'{"stat":"error","message":"Unable to retrieve requested entry."}'
 
 
-class JLabStub:
+class JLabStub(ServingStub):
     """Lists newest first; a reply is a comment, which moves nothing else."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, StubEntry] = {}
         self._comments: dict[str, StubEntry] = {}
-        self._malformed: set[str] = set()
-        self._bytes: dict[tuple[str, str], bytes] = {}
-        self._files: dict[str, bytes] = {}
-        self._offset = timedelta()
         # Entries that are counted and not shown.
         self.hidden = 0
         # The query of lists has no column `comments`: `numComments` is null. A site
         # that has mended this counts them.
         self.counts_comments = False
         self._unpublished: set[str] = set()
-        self._server = StubServer(self._answer)
-        self.fault = self._server.fault
-        self.requests = self._server.requests
-        self.close = self._server.close
+        super().__init__()
 
     def settings(self) -> Mapping[str, Any]:
         return {"adapter": "jlab", "base_url": self._server.base_url}
@@ -64,14 +56,11 @@ class JLabStub:
         return external_id
 
     def edit(self, external_id: str, **changes: Any) -> str:
-        self._malformed.discard(external_id)
-        for name in changes:
-            self._bytes.pop((external_id, name), None)
-        if external_id in self._comments:
-            edited = replace(self._comments.pop(external_id), **changes)
-            return self.add(replace(edited, time=edited.time - self._offset))
-        self._entries[external_id] = replace(self._entries[external_id], **changes)
-        return external_id
+        if external_id not in self._comments:
+            return super().edit(external_id, **changes)
+        self._mend(external_id, changes)
+        edited = replace(self._comments.pop(external_id), **changes)
+        return self.add(replace(edited, time=edited.time - self._offset))
 
     def delete(self, external_id: str) -> None:
         if self._comments.pop(external_id, None) is None:
@@ -81,15 +70,6 @@ class JLabStub:
         """Hide an entry from lists; asked for by its number it is still shown."""
         self._unpublished.add(external_id)
 
-    def malform(self, external_id: str) -> None:
-        self._malformed.add(external_id)
-
-    def set_bytes(self, external_id: str, field_name: str, data: bytes) -> None:
-        self._bytes[external_id, field_name] = data
-
-    def clock_offset(self, seconds: float) -> None:
-        self._offset = timedelta(seconds=seconds)
-
     def snapshot(self, external_ids: Sequence[str]) -> bytes:
         fields = {"body", "author", "books", "tags", "attachments", *_ALWAYS}
         records = [self._record(one, fields) for one in external_ids]
@@ -98,7 +78,7 @@ class JLabStub:
     def _answer(self, request: StubRequest) -> StubAnswer:
         path = unquote(request.path)
         if path in self._files:
-            return StubAnswer(self._files[path], media_type="application/octet-stream")
+            return self._send_file(request)
         if path == _API:
             return self._list(request)
         number = path.removeprefix(f"{_API}/")

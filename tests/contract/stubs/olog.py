@@ -7,7 +7,6 @@ Read in Olog/phoebus-olog: `LogSearchUtil` (bounds, zone, sort), `LogRepository`
 
 from __future__ import annotations
 
-import json
 import random
 import uuid
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from tests.contract.stubs.holding import written_with_bytes
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from workers.adapters.kit.stub import StubEntry
 
@@ -262,16 +262,12 @@ class OlogStub:
         return str(getattr(log.entry, name))
 
     def _send(self, document: Any) -> StubAnswer:
-        text = json.dumps(document, ensure_ascii=False)
-        # Half a surrogate pair cannot be UTF-8; it is sent as its escape.
-        body = text.encode("utf-8", "backslashreplace")
-        for number, log in self._logs.items():
-            for name, data in log.raw.items():
-                escaped = data.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-                for code in range(0x20):
-                    escaped = escaped.replace(bytes([code]), b"\\u%04x" % code)
-                body = body.replace(_place_of(number, name).encode(), escaped)
-        return StubAnswer(body)
+        raw = {
+            _place_of(number, name): data
+            for number, log in self._logs.items()
+            for name, data in log.raw.items()
+        }
+        return StubAnswer(written_with_bytes(document, raw))
 
 
 make_stub = OlogStub

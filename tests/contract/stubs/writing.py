@@ -7,18 +7,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
+from tests.contract.stubs.holding import FOREIGN, HoldingStub
+from tests.contract.stubs.serving import StubServer
 from workers.adapters.kit.stub import FaultMode, StubEntry
 
-FOREIGN = "http://files.example.org/elsewhere"
 
-
-class FileStub:
+class FileStub(HoldingStub):
     """Appends what is new, and replaces the file by a rename when anything changes."""
 
     adapter = ""
@@ -29,10 +27,7 @@ class FileStub:
         self.folder = Path(tempfile.mkdtemp(prefix="stub-"))
         self.path = self.folder / self.file_name
         self.is_packed = False
-        self._entries: dict[str, StubEntry] = {}
-        self._bytes: dict[tuple[str, str], bytes] = {}
-        self._malformed: set[str] = set()
-        self._files: dict[str, bytes] = {}
+        super().__init__()
         self._server: StubServer | None = None
         self.rewrite()
 
@@ -47,15 +42,7 @@ class FileStub:
         }
 
     def add(self, entry: StubEntry) -> str:
-        external_id = str(entry.number)
-        is_new = external_id not in self._entries
-        self._entries[external_id] = entry
-        if is_new and not self.is_packed and self.appends():
-            with self.path.open("ab") as file:
-                file.write(self.record(external_id))
-        else:
-            self.rewrite()
-        return external_id
+        return self.add_many([entry])[0]
 
     def add_many(self, entries: Sequence[StubEntry]) -> list[str]:
         """Take entries in at once: what is written anew is written once."""
@@ -68,29 +55,6 @@ class FileStub:
         else:
             self.rewrite()
         return ids
-
-    def edit(self, external_id: str, **changes: Any) -> str:
-        self._malformed.discard(external_id)
-        for name in changes:
-            self._bytes.pop((external_id, name), None)
-        self._entries[external_id] = replace(self._entries[external_id], **changes)
-        self.rewrite()
-        return external_id
-
-    def delete(self, external_id: str) -> None:
-        del self._entries[external_id]
-        self.rewrite()
-
-    def malform(self, external_id: str) -> None:
-        self._malformed.add(external_id)
-        self.rewrite()
-
-    def set_bytes(self, external_id: str, field_name: str, data: bytes) -> None:
-        self._bytes[external_id, field_name] = data
-        self.rewrite()
-
-    def clock_offset(self, seconds: float) -> None:
-        """Files know no time but that of their entries."""
 
     def fault(self, mode: FaultMode, times: int = 1) -> None:
         raise LookupError(mode, times)
@@ -145,7 +109,7 @@ class FileStub:
                 found.append(f"{FOREIGN}{path}")
                 continue
             if self._server is None:
-                self._server = StubServer(self._serve)
+                self._server = StubServer(self._send_file)
             found.append(f"{self._server.base_url}{path}")
             if not file.missing:
                 self._files[unquote(path)] = file.content
@@ -154,9 +118,3 @@ class FileStub:
     def raw(self, external_id: str, field_name: str, text: str) -> str | bytes:
         """Return a field as it goes into the file, its raw bytes if it has any."""
         return self._bytes.get((external_id, field_name), text)
-
-    def _serve(self, request: StubRequest) -> StubAnswer:
-        content = self._files.get(unquote(request.path))
-        if content is None:
-            return StubAnswer(b"", 404, "text/plain")
-        return StubAnswer(content, media_type="application/octet-stream")
