@@ -11,6 +11,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import vector_tables, vectors
 from shared.embedding.vectors.chunks import Chunk
 from shared.errors import ConfigurationError, EmbeddingGenerationError
