@@ -123,7 +123,7 @@ def _coverage(scores: SentenceScores, chosen: Sequence[ScoredSentence]) -> float
     best = 0.0
     for one in chosen:
         entry = one.candidate.entry
-        terms = entry.context_terms.union(
+        terms = (entry.context_terms | entry.authors).union(
             *(two.candidate.terms for two in chosen if two.candidate.entry is entry)
         )
         best = max(best, scores.coverage(entry, terms))

@@ -141,14 +141,17 @@ class SentenceScores:
 
     def _score(self, one: Candidate) -> ScoredSentence:
         entry, weights = one.entry, self._weights
-        coverage = self.coverage(entry, one.terms | entry.context_terms)
+        terms = one.terms | entry.context_terms
+        # Who wrote it is known of each of its sentences, and ranks none of them.
+        coverage = self.coverage(entry, terms | entry.authors)
         of_kind = self._question.is_answered_by(
             one.text, entry.row.language, self._people
         )
         if self._question.is_of_state:
             # `Works again` is said of anything.
             of_kind &= coverage >= _ABOUT_COVERAGE
-        score = weights.coverage * coverage + weights.entry * entry.score
+        score = weights.coverage * self.coverage(entry, terms)
+        score += weights.entry * entry.score
         score += weights.kind * of_kind
         score += weights.latest * (entry is self._latest)
         if self._question.kind == "why":

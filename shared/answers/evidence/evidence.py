@@ -101,19 +101,24 @@ class EvidenceEntry:
 
     @cached_property
     def _around(self) -> list[Token]:
-        """Return the tokens of title, tags, authors, number: read with each sentence.
+        """Return the tokens of title, tags and number; each sentence is read with them.
 
         A number that is no name by itself, as 12, says too little.
         """
         row = self.row
-        beside = "\n".join((*row.tags, *row.logbooks, *row.authors))
+        beside = "\n".join((*row.tags, *row.logbooks))
         number = (one for one in self._scan(row.external_id) if not one.surface)
         return [*self._title, *self._scan(beside), *number]
 
     @cached_property
     def context_terms(self) -> frozenset[str]:
-        """Return the terms of its title, tags and authors."""
+        """Return the terms of its title and tags."""
         return _terms(self._around)
+
+    @cached_property
+    def authors(self) -> frozenset[str]:
+        """Return the terms of who wrote it."""
+        return _terms(self._scan("\n".join(self.row.authors)))
 
     @cached_property
     def title_words(self) -> frozenset[str]:
@@ -128,15 +133,15 @@ class EvidenceEntry:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """Return the terms of title, tags and text."""
-        return self.context_terms | _terms(self._tokens)
+        """Return the terms of title, tags, authors and text."""
+        return self.context_terms | self.authors | _terms(self._tokens)
 
     @cached_property
     def names(self) -> frozenset[str]:
         """Return the entry's words and names, those of metadata too, not stemmed."""
         row = self.row
         values = (str(one) for one in row.metadata.values())
-        beside = self._scan("\n".join(values))
+        beside = self._scan("\n".join((*row.authors, *values)))
         tokens = (*self._tokens, *self._around, *beside)
         surfaces = {one.surface for one in tokens if one.surface}
         return (
