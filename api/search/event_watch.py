@@ -34,7 +34,7 @@ _PAUSE_SECONDS = 0.5
 
 
 async def next_of(queue: asyncio.Queue[T], seconds: float) -> T | None:
-    """Return what comes next in a queue; None if nothing comes in time."""
+    """Return the next item of a queue; None if none comes in time."""
     try:
         async with asyncio.timeout(max(0.0, seconds)):
             return await queue.get()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from abc import ABC, abstractmethod
 
 
-class BackgroundTask:
+class BackgroundTask(ABC):
     """A loop on the event loop of the process."""
 
     name: str
@@ -25,5 +26,6 @@ class BackgroundTask:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
+    @abstractmethod
     async def _run(self) -> None:
-        raise NotImplementedError
+        """Go on until it is cancelled."""

@@ -69,7 +69,7 @@ class LinkIn(RequestBody):
     """Another entry of the same source that this one names; it may come later."""
 
     kind: Literal["supersedes", "related"]
-    """What is superseded is deleted: it must be there to be edited."""
+    """A superseded entry is deleted: it must be there to be edited."""
     external_id: str = Field(min_length=1, max_length=255)
 
 
@@ -235,7 +235,7 @@ class EntryOut(Body):
     readers: list[str] | None
     visible_from: datetime | None
     flags: list[str]
-    """What is odd about it: with `text_cut` words at its end are not found, with
+    """Oddities of the entry: with `text_cut` words at its end are not found, with
     `plain_split` none is found by another form, with `vectors_cut` its meaning is that
     of its beginning alone."""
     findings: dict[str, list[dict[str, Any]]] = Field({})

@@ -70,7 +70,7 @@ class MaintenanceOut(ResponseBody):
     kind: str = Field(examples=["expire", "reconcile_index"])
     state: Literal["queued", "running", "done", "failed", "cancelled"]
     phase: str | None = Field(examples=["copy", "compare"])
-    """What it does just now, where it does one thing after another."""
+    """Its step just now, where it does one thing after another."""
     done: int = Field(description="Rows or entries gone through so far.")
     total: int | None = Field(description="Null: not known before the end.")
     per_minute: float | None = Field(description="Since its start, waits included.")

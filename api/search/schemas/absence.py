@@ -108,4 +108,4 @@ class ContextAnswer(Body):
     unsupported: list[str]
     """Words of the question that stand in no entry."""
     slots: dict[str, Any]
-    """What is asked for, and whether the answer has it."""
+    """The slots that are asked for, and whether the answer fills them."""

@@ -29,7 +29,7 @@ class SuggestionOut(Body):
 
     query: str
     viable: bool
-    """Whether it would be answered with evidence; what must be asked back is not
+    """True where it would be answered with evidence; what must be asked back is not
     viable."""
     viability_state: Literal[
         "grounded", "needs_clarification", "no_match", "scope_unready", "corpus_unready"

@@ -91,7 +91,7 @@ class SourceOut(ResponseBody):
     files_not_fetched: int
     """Files that it refused, or that could not be had, among 50,000."""
     shortfalls: list[str]
-    """What of it is not here, and why; messages of errors for admins."""
+    """Parts of it that are not here, and why; messages of errors for admins."""
     consecutive_failures: int
     last_error: dict[str, Any] | None
     readers: dict[str, list[str] | None] | None

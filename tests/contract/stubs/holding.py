@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -60,7 +61,7 @@ class HoldingStub:
         return StubAnswer(content or b"", 404 if content is None else 200, BINARY)
 
 
-class ServingStub(HoldingStub):
+class ServingStub(HoldingStub, ABC):
     """Answers requests about what it holds."""
 
     def __init__(self) -> None:
@@ -70,8 +71,9 @@ class ServingStub(HoldingStub):
         self.requests = self._server.requests
         self.close = self._server.close
 
+    @abstractmethod
     def _answer(self, request: StubRequest) -> StubAnswer:
-        raise NotImplementedError
+        """Answer a request about what it holds."""
 
 
 def written_with_bytes(document: Any, raw: Mapping[str, bytes]) -> bytes:
