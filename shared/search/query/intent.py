@@ -20,6 +20,14 @@ _BEFORE = frozenset(
         *("um", "und", "von", "vor", "zu"),
     )
 )
+# What begins with one of these asks for yes or no. `Do not operate` stands on a tag, and
+# `can` is a bus.
+_YES_OR_NO = frozenset(
+    (
+        *("is", "are", "were", "does", "did", "has", "have"),
+        *("ist", "sind", "war", "waren", "hat", "haben", "wurde", "wurden", "gibt"),
+    )
+)
 # A comparison has two sides of at least one word each.
 _COMPARES = (
     rf"\S{decompose.AGAINST.pattern}\S"
@@ -72,7 +80,8 @@ def is_question(node: Node | None, text: str) -> bool:
     words = " ".join(_typed(node)).casefold().split()
     first, second, *_ = (*(one.strip(_SIGNS) for one in words[:2]), "", "")
     asks = first in ASKING or (first in _BEFORE and second in ASKING)
-    return asks or _ends_asking(node, text)
+    asks_whether = first in _YES_OR_NO and bool(second)
+    return asks or asks_whether or _ends_asking(node, text)
 
 
 def classify_intent(node: Node | None, text: str, *, is_exact: bool) -> Intent:
