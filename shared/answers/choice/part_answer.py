@@ -61,7 +61,9 @@ def answer_part(
     scores = SentenceScores(question, entries, weights)
     scored = scores.score_by_words()
     known: dict[Candidate, float] = {}
-    if question.kind != "why":
+    # A cause, and how something is by now, is seldom told in words like the question's.
+    by_words = question.kind == "why" or question.is_of_state
+    if not by_words:
         known = meanings(question, [one.candidate for one in scored[:COMPARED]])
         scored = scores.add_cosines(scored, known)
     led = _led(scored) if question.kind == "why" else scored
@@ -72,7 +74,7 @@ def answer_part(
 
     def compare() -> float | None:
         found = known
-        if question.kind == "why":
+        if by_words:
             found = meanings(question, [one.candidate for one in chosen])
         if not found:
             return None

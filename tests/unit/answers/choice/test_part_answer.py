@@ -89,6 +89,8 @@ def test_only_the_best_by_words_are_compared_and_of_why_what_words_leave_open() 
     assert compared == [COMPARED, len(why.chosen)]
     assert sum(one.cosine is not None for one in asked.best) == COMPARED
     assert all(one.cosine is None for one in why.best)
+    now = answer("Does the pump still leak oil?", *entries, meanings=count)
+    assert all(one.cosine is None for one in now.best)
 
 
 def test_what_has_few_of_the_words_and_the_meaning_is_a_b() -> None:
