@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -24,6 +25,8 @@ _ATTEMPTS = 5
 _MAX_PAUSE_SECONDS = 30.0
 _SAY_EVERY_SECONDS = 5.0
 _ENVELOPE_BYTES = 64
+_MOST_ALIKE = 10
+_IN_BATCH = re.compile(r"\Aentries\.\d+\.")
 
 
 @dataclass
@@ -44,6 +47,21 @@ class _Tally:
         """Count an entry that was not taken, and keep why."""
         self.counts["rejected"] += 1
         self.rejected.append({"place": place, "code": code, "message": message})
+
+    def reasons(self) -> Iterator[str]:
+        """Yield why entries were not taken; what holds for many is said a few times."""
+        alike: Counter[str] = Counter()
+        for one in self.rejected:
+            # The place in the batch that was sent is nothing to whoever wrote the file.
+            message = _IN_BATCH.sub("", one["message"])
+            reason = f"{message} (code: {one['code']})"
+            alike[reason] += 1
+            if alike[reason] <= _MOST_ALIKE:
+                yield f"{one['place']}: {reason}"
+        for reason, count in alike.items():
+            if count > _MOST_ALIKE:
+                more = count - _MOST_ALIKE
+                yield f"{more} more, which --json lists: {reason}"
 
     def line(self) -> str:
         """Return the counts as one line."""
@@ -73,8 +91,8 @@ def push(*, file: str, source: str, atomic: bool) -> int:
         for batch in _batches(found, limits, tally):
             _send(client, batch, tally, atomic=atomic)
             _say_now_and_then(out, tally)
-    for one in tally.rejected:
-        out.complain(f"{one['place']}: {one['message']} (code: {one['code']})")
+    for line in tally.reasons():
+        out.complain(line)
     if out.as_json:
         counts = {name: tally.counts[name] for name in _STATUSES}
         out.document({"counts": counts, "rejected": tally.rejected})

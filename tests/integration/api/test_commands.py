@@ -71,6 +71,20 @@ def test_push_sends_what_is_good_and_names_each_line_that_is_not(logchord, calle
     assert caller.get("/v1/entries").json()["total"] == 2
 
 
+def test_push_says_what_is_wrong_with_many_lines_a_few_times(logchord):
+    lines = "\n".join(f'{{"text": "{n}", "source": "nowhere"}}' for n in range(1100))
+
+    ended = logchord("push", "-", text=lines)
+
+    told = ended.stderr.splitlines()
+    assert len(told) == 11
+    assert told[9].startswith("line 10: source is none of: api")
+    assert told[10].startswith("1090 more, which --json lists: source is none of: api")
+    assert ended.stdout.endswith("rejected 1100\n")
+    every = json.loads(logchord("push", "--json", "-", text=lines).stdout)["rejected"]
+    assert [one["place"] for one in every][-1] == "line 1100"
+
+
 def test_push_twice_changes_nothing(logchord):
     logchord("push", "-", text='[{"external_id": "1", "text": "one"}]')
 
