@@ -20,8 +20,8 @@ _BEFORE = frozenset(
         *("um", "und", "von", "vor", "zu"),
     )
 )
-# What begins with one of these asks for yes or no. `Do not operate` stands on a tag, and
-# `can` is a bus.
+# What begins with one of these asks for yes or no. `Do not operate` stands on a tag,
+# and `can` is a bus.
 _YES_OR_NO = frozenset(
     (
         *("is", "are", "were", "does", "did", "has", "have"),

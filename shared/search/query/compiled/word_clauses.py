@@ -13,7 +13,6 @@ from shared.search.query.compiled.conditions import (
     Condition,
     OneOf,
     Places,
-    any_of,
 )
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
@@ -190,16 +189,17 @@ class Words:
         parts = [whole[start:end] for start, end in spans]
         return (tuple(stem(part, GERMAN) for part in parts),) if parts else ()
 
-    def _as_spelt(self, clause: Clause) -> Condition:
-        """Return a word's clause, or any of its near spellings if no entry has it."""
+    def _as_spelt(self, clause: Clause) -> Clause:
+        """Return a word's clause, or that of its near spellings if no entry has it."""
         if clause.word is None or not self.known:
             return clause
         found = self.known.get(Want("typo", clause.word), _NOTHING_KNOWN)
-        near = [(stem(one, self.language), one) for one in found.spellings]
-        others = [
-            Clause((term,), tuple(dict.fromkeys((one, term)))) for term, one in near
-        ]
-        return any_of(others) if others else clause
+        if not found.spellings:
+            return clause
+        terms = dict.fromkeys(stem(one, self.language) for one in found.spellings)
+        first, *others = ((term,) for term in terms)
+        idents = dict.fromkeys((*found.spellings, *terms))
+        return Clause(first, tuple(idents), also=tuple(others))
 
 
 _NOTHING_KNOWN = Expansion()

@@ -350,6 +350,19 @@ def test_words_join_by_and_alone_and_by_or_beside_another_branch(logbook):
             assert found == (expected, notes), (engine, mode, query)
 
 
+def test_a_misspelt_word_that_may_be_several_is_no_more_required_than_others(logbook):
+    logbook.write(
+        [
+            Text("one", "The compressor is loud"),
+            Text("several", "Both compressors are off"),
+            Text("other", "The turbine leaks"),
+        ]
+    )
+    for engine in ENGINES:
+        found = logbook.asked(engine, "compresssor leaks", "hybrid")
+        assert found == ({"one", "several", "other"}, {"fuzzy_fallback"}), engine
+
+
 def test_what_has_all_the_words_is_not_lost_among_newer_entries_that_have_one(
     logbook, monkeypatch
 ):

@@ -361,7 +361,7 @@ def test_a_pattern_is_what_the_vocabulary_says_in_each_language() -> None:
 def test_a_word_that_nobody_wrote_is_the_words_that_are_spelt_nearly_so() -> None:
     known = {Want("typo", "corector"): Expansion(spellings=("corrector", "collector"))}
     made = condition("corector -corector", known=known)
-    near = AnyOf((word("corrector", "corrector"), word("collector", "collector")))
+    near = Clause(("corrector",), ("corrector", "collector"), also=(("collector",),))
     assert made == All((near, Not(word("corector", word="corector"))), is_loose=True)
 
 
