@@ -28,6 +28,8 @@ _OTHER_HEADS = """
     februar marz mai juni juli oktober dezember read to by exceeded reached
 """
 _NO_HEADS = frozenset(_OTHER_HEADS.split())
+# `compresor de helio 2`, `pompe \u00e0 vide 3`: what it is for stands before the number.
+_OF = r"(?:de|du|des|a|di|da|del|della|dell|d)(?:\s+|')"
 _NAME = re.compile(r"(?P<letters>[a-z]{1,8})(?P<number>\d{1,4})")
 
 
@@ -68,7 +70,8 @@ def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:
     """
     head = re.escape(thing.words[-1] if thing.words else thing.written.split()[0])
     said = re.compile(
-        rf"\b{head}\w{{0,2}}[\s#.:-]{{0,3}}(?:(?:no|nr)\.?\s*)?"
+        rf"\b{head}\w{{0,2}}(?:\s+(?:{_OF}\w{{2,20}}))?[\s#.:-]{{0,3}}"
+        r"(?:(?:no|nr)\.?\s*)?"
         rf"(?:\d{{1,4}}\s*(?:,|/|and|und|&|-|to|bis)\s*){{0,3}}0*{thing.number}(?!\d|[.,]\d)",
         re.IGNORECASE,
     )

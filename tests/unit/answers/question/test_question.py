@@ -61,6 +61,8 @@ def test_numbered_things_are_no_sizes_and_no_dates(
         ("turbine 2 stopped", [], True),
         ("turbines 1 and 2 stopped", [], True),
         ("Turbine no. 2 stopped", [], True),
+        ("la turbine \u00e0 gaz 2 s'est arr\u00eat\u00e9e", [], True),
+        ("la turbine de l'h\u00e9lium et deux autres", [], False),
         ("turbine 20 stopped", [], False),
         ("turbine 1, 2.5 bar", [], False),
         ("the second one", ["trb2"], True),
