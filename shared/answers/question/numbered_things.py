@@ -28,7 +28,7 @@ _OTHER_HEADS = """
     februar marz mai juni juli oktober dezember read to by exceeded reached
 """
 _NO_HEADS = frozenset(_OTHER_HEADS.split())
-# `compresor de helio 2`, `pompe \u00e0 vide 3`: what it is for stands before the number.
+# `compresor de helio 2`: what it is for stands before the number.
 _OF = r"(?:de|du|des|a|di|da|del|della|dell|d)(?:\s+|')"
 _NAME = re.compile(r"(?P<letters>[a-z]{1,8})(?P<number>\d{1,4})")
 
