@@ -30,6 +30,9 @@ _LOCKS = re.compile(
     r"\bLOTO\b|\block(?:ed|s)?[- ]?out\b|\btag(?:ged)?[- ]?out\b", re.IGNORECASE
 )
 _EXCERPT_CHARS = 280
+_OF_ENTRY = (
+    *("entry_id", "revision", "permalink", "source", "title", "authors", "entry_time"),
+)
 
 
 def build_digest(
@@ -112,13 +115,7 @@ def _item(body: Mapping[str, Any], state: str | None) -> dict[str, Any]:
     text = " ".join(str(body["summary"] or body["text"]).split())
     excerpt = text[:_EXCERPT_CHARS]
     return {
-        "entry_id": body["entry_id"],
-        "revision": body["revision"],
-        "permalink": body["permalink"],
-        "source": body["source"],
-        "title": body["title"],
-        "authors": body["authors"],
-        "entry_time": body["entry_time"],
+        **{name: body[name] for name in _OF_ENTRY},
         "text": excerpt if excerpt == text else f"{excerpt.rsplit(' ', 1)[0]} …",
         "state": state,
     }

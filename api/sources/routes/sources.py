@@ -76,24 +76,13 @@ def reload_sources(
     """Take over what is said of sources that are pulled; a wrong one stays as it is."""
     fresh = Settings.load(os.environ)
     result = sync_config.reload(ctx.pool, fresh, confirm_identity=confirm_identity)
-    log.info(
-        "sources_reloaded",
-        subject=caller.scope.subject,
-        added=result.added,
-        changed=result.changed,
-        removed=result.removed,
-    )
-    return as_json(
-        {
-            "added": result.added,
-            "changed": result.changed,
-            "removed": result.removed,
-            "invalid": [
-                {"name": name, "message": error.message}
-                for name, error in sorted(result.invalid.items())
-            ],
-        }
-    )
+    told = {name: getattr(result, name) for name in ("added", "changed", "removed")}
+    log.info("sources_reloaded", subject=caller.scope.subject, **told)
+    invalid = [
+        {"name": name, "message": error.message}
+        for name, error in sorted(result.invalid.items())
+    ]
+    return as_json({**told, "invalid": invalid})
 
 
 @router.get("/{source}")
