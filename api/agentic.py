@@ -39,13 +39,8 @@ def agentic_search(
     `results` are objects with `id`, `content`, `rrf_score` and `metadata`; `debug` adds
     `plan` and `score_trace`.
     """
-    body = {
-        "query": query,
-        "mode": "agentic",
-        "limit": limit,
-        "validate": validate,
-        "debug": debug,
-    }
+    how = {"limit": limit, "validate": validate, "debug": debug}
+    body = {"query": query, "mode": "agentic", **how}
     with api_client.open_client(output.Output()) as client:
         reply = api_client.call(client, "POST", _QUERY, json=body)
         answer = await_jobs.answered(client, reply)

@@ -126,10 +126,5 @@ def _streams(found: Any) -> Iterator[tuple[str, list[tuple[str, dict[str, str]]]
     """Yield stream by stream; the wire has pairs, or a map in its third version."""
     pairs = found.items() if isinstance(found, dict) else found or ()
     for name, entries in pairs:
-        yield (
-            name,
-            [
-                (entry_id, dict(zip(fields[::2], fields[1::2], strict=True)))
-                for entry_id, fields in entries
-            ],
-        )
+        read = ((one, zip(of[::2], of[1::2], strict=True)) for one, of in entries)
+        yield name, [(entry_id, dict(fields)) for entry_id, fields in read]

@@ -281,14 +281,8 @@ class Searches(SearchPlanner):
             return _Sent(job, wait_until)
         wide, narrow = task_names.WIDE_SEARCH_QUEUE, task_names.SEARCH_QUEUE
         queue = wide if plan.exhaustive or plan.fan_out.sub_queries else narrow
-        fan_out.send_branches(
-            self._app,
-            job_id,
-            job.branches,
-            queue,
-            headers,
-            ends_in_chord=job.ends_in_chord,
-        )
+        sent = (job_id, job.branches, queue, headers)
+        fan_out.send_branches(self._app, *sent, ends_in_chord=job.ends_in_chord)
         return _Sent(job, wait_until)
 
     def _late(self, job: Job, plan: Plan, waiter: Waiter) -> EndedSearch:

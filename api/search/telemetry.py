@@ -156,14 +156,8 @@ class Telemetry:
 
     def _write_action(self, done: PageAction) -> None:
         keys = self.keys_of(done.tenant)
-        event = SearchEvent(
-            done.type,
-            done.at,
-            keys.of_query(done.query),
-            keys.of_session(done.session_id),
-            done.job_id,
-            done.details,
-        )
+        whose = (keys.of_query(done.query), keys.of_session(done.session_id))
+        event = SearchEvent(done.type, done.at, *whose, done.job_id, done.details)
         with connection(self._pool) as conn:
             statement_deadline.limit_time(conn, _WRITE_MS)
             search_events.store_events(conn, done.tenant, [event])
@@ -190,18 +184,12 @@ class Telemetry:
             "answer_frame": details,
             "rescue_action": {"action": asked.rescue},
         }
-        events = [
-            SearchEvent(
-                kind,
-                # In the order in which they came about.
-                asked.at + timedelta(microseconds=place),
-                query_key,
-                session_key,
-                job_id,
-                told.get(kind, {}),
-            )
-            for place, kind in enumerate(kinds)
-        ]
+        whose = (query_key, session_key, job_id)
+        events = []
+        for place, kind in enumerate(kinds):
+            # In the order in which they came about.
+            at = asked.at + timedelta(microseconds=place)
+            events.append(SearchEvent(kind, at, *whose, told.get(kind, {})))
         unsupported = (answer["context_answer"] or {}).get("unsupported", ())
         with connection(self._pool) as conn:
             statement_deadline.limit_time(conn, _WRITE_MS)

@@ -32,13 +32,8 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
     StackFolders(home, Settings.load(environ).cache).make()
     (home / "run" / "startup.json").unlink(missing_ok=True)
     log = home / "logs" / "up.log"
-    arguments = [
-        *_THIS_PROGRAM,
-        "--no-color",
-        "up",
-        "--no-echo",
-        *(["--demo"] if demo else []),
-    ]
+    arguments = [*_THIS_PROGRAM, "--no-color", "up", "--no-echo"]
+    arguments += ["--demo"] if demo else []
     # It prints the login of Flower, which is nobody else's to read.
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)) as file:
         child = subprocess.Popen(  # noqa: S603 - our own command line

@@ -69,15 +69,9 @@ def post_analytics(body: AnalyticsIn, caller: Caller, ctx: Ctx) -> Response:
 
 
 def _event(one: SearchEventIn, keys: EventKeys, now: datetime) -> SearchEvent:
-    at = one.occurred_at or now
-    return SearchEvent(
-        one.type,
-        min(now, max(at, now - _EARLIEST)),
-        keys.of_query(one.query),
-        keys.of_session(one.session_id),
-        one.job_id,
-        one.details,
-    )
+    at = min(now, max(one.occurred_at or now, now - _EARLIEST))
+    whose = (keys.of_query(one.query), keys.of_session(one.session_id))
+    return SearchEvent(one.type, at, *whose, one.job_id, one.details)
 
 
 @router.post("/feedback")

@@ -30,7 +30,7 @@ from shared.log import get_logger
 from shared.messaging.stage_names import ALERT_STAGE
 from shared.postgres.pool import connection
 from shared.watch import alert_rows, preview_alerts, saved_searches, webhook
-from shared.watch.saved_plans import SavedPlanner
+from shared.watch.saved_plans import SavedPlanner, SavedPlans
 from shared.watch.saved_searches import SavedSearch, SavedSearchDraft
 
 log = get_logger()
@@ -110,12 +110,7 @@ def post_preview(
     """How many alerts there would have been of the last days; nothing is sent."""
     with connection(ctx.pool) as conn:
         saved = saved_searches.find(conn, caller.scope, saved_id)
-    plans = _planner(ctx).plan(
-        saved.request,
-        caller.scope,
-        semantic=saved.semantic,
-        threshold=saved.similarity_threshold,
-    )
+    plans = _plan(ctx, caller.scope, saved)
     if plans.by_meaning is not None:
         saved = _with_vector(ctx, caller.scope, saved)
     found = preview_alerts.preview_alerts(
@@ -156,17 +151,19 @@ def _checked(body: SavedSearchIn, scope: Scope, ctx: ApiContext) -> SavedSearchD
     if draft.alert.webhook_url is not None:
         hosts = ctx.settings.webhook_allowed_hosts
         webhook.check_address(draft.alert.webhook_url, hosts)
-    _planner(ctx).plan(
-        draft.request,
-        scope,
-        semantic=draft.semantic,
-        threshold=draft.similarity_threshold,
-    )
+    _plan(ctx, scope, draft)
     return draft
 
 
-def _planner(ctx: ApiContext) -> SavedPlanner:
-    return SavedPlanner(ctx.settings, ctx.searches.context)
+def _plan(
+    ctx: ApiContext, scope: Scope, wanted: SavedSearch | SavedSearchDraft
+) -> SavedPlans:
+    return SavedPlanner(ctx.settings, ctx.searches.context).plan(
+        wanted.request,
+        scope,
+        semantic=wanted.semantic,
+        threshold=wanted.similarity_threshold,
+    )
 
 
 def _with_vector(ctx: ApiContext, scope: Scope, saved: SavedSearch) -> SavedSearch:
