@@ -49,12 +49,8 @@ def build_digest(
     entries = found[:MOST_ENTRIES]
     shown = bodies(ctx, conn, scope, entries)
     incidents = [one for one in entries if one.kind == "incident"]
-    states = load_states(
-        ctx,
-        conn,
-        scope,
-        [(one.source, one.thread_id, one.entry_id) for one in incidents],
-    )
+    named = [(one.source, one.thread_id, one.entry_id) for one in incidents]
+    states = load_states(ctx, conn, scope, named)
     names = ("handover", "open", "resolved", "locks", "devices", "new")
     sections: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for entry, body in zip(entries, shown, strict=True):

@@ -36,11 +36,8 @@ def quick_spans(clock: Clock) -> dict[str, str]:
     """
     assert clock.now is not None
     has_plan = bool(clock.shifts.shifts)
-    this, last = (
-        ("this shift", "since previous shift")
-        if has_plan
-        else ("today", "since yesterday")
-    )
+    days = ("today", "since yesterday")
+    this, last = ("this shift", "since previous shift") if has_plan else days
     begun = {"last 7 d": clock.now - _WEEK}
     for name, before in ((this, 0), (last, 1)):
         since = begin_of_shift(clock, before=before)

@@ -40,6 +40,7 @@ _RESOURCES = {
     "logchord://status": ("status", "How far the system is, and what is wrong."),
     "logchord://capabilities": ("capabilities", "Modes, modules, filters and limits."),
 }
+_JSON = "application/json"
 Reach = Callable[["ServerRequestContext[Any]"], RestCalls]
 
 
@@ -70,14 +71,11 @@ def make_server(settings: Settings, reach: Reach) -> Server[Any]:
     async def on_list_resources(
         _ctx: ServerRequestContext[Any], _: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=uri, name=name, description=told, mime_type="application/json"
-                )
-                for uri, (name, told) in _RESOURCES.items()
-            ]
-        )
+        listed = [
+            types.Resource(uri=uri, name=name, description=told, mime_type=_JSON)
+            for uri, (name, told) in _RESOURCES.items()
+        ]
+        return types.ListResourcesResult(resources=listed)
 
     async def on_read_resource(
         ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
@@ -88,13 +86,9 @@ def make_server(settings: Settings, reach: Reach) -> Server[Any]:
             raise _refused(dict(exc.body)) from exc
         except LogchordError as exc:
             raise _refused(exc.body()) from exc
-        return types.ReadResourceResult(
-            contents=[
-                types.TextResourceContents(
-                    uri=params.uri, text=text, mime_type="application/json"
-                )
-            ]
-        )
+        uri = params.uri
+        told = types.TextResourceContents(uri=uri, text=text, mime_type=_JSON)
+        return types.ReadResourceResult(contents=[told])
 
     return Server(
         "logchord",

@@ -47,11 +47,8 @@ class Suggestions:
         now = time.monotonic()
         with self._lock:
             kept = {key: self._kept[key][1] for key in keys if self._is_kept(key, now)}
-        missing = [
-            (key, query)
-            for key, query in zip(keys, queries, strict=True)
-            if key not in kept
-        ]
+        asked = zip(keys, queries, strict=True)
+        missing = [(key, query) for key, query in asked if key not in kept]
         if missing:
             ready = find_readiness(self._searches.context, scope, within)
         for key, query in missing:

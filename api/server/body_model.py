@@ -51,11 +51,8 @@ def body_model(
         if one.name in without:
             continue
         default = ... if one.default is MISSING else one.default
-        hint, *said = (
-            get_args(hints[one.name])
-            if get_origin(hints[one.name]) is Annotated
-            else (hints[one.name],)
-        )
+        told = hints[one.name]
+        hint, *said = get_args(told) if get_origin(told) is Annotated else (told,)
         hint = narrower.pop(one.name, hint)
         described[one.name] = (hint, Field(default, description=next(iter(said), None)))
     described |= {more: (hint, ...) for more, hint in narrower.items()}

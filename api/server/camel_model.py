@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.alias_generators import to_camel
 
 from api.server.body_model import body_model
+from api.server.json_response import as_json
 
 
 @functools.lru_cache(maxsize=256)
@@ -73,12 +74,7 @@ def spell_response(
         for name, value in response.headers.items()
         if name not in {"content-length", "content-type"}
     }
-    return Response(
-        json.dumps(body),
-        response.status_code,
-        media_type="application/json",
-        headers=headers,
-    )
+    return as_json(body, response.status_code, headers)
 
 
 def _spell_model(model: type[BaseModel], body: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,11 +76,8 @@ def show(
 
 def render(request: Request, template: str, **values: Any) -> str:
     """Return a page, or a part of one, as text."""
-    return (
-        _environment()
-        .get_template(template)
-        .render(**frame(request, template), **values)
-    )
+    made = _environment().get_template(template)
+    return made.render(**frame(request, template), **values)
 
 
 def frame(request: Request, template: str) -> dict[str, Any]:

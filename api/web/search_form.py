@@ -191,12 +191,8 @@ class SearchForm:
         `has_answers`: whether there are any here. A page waits for no model: its hits
         stand at once, and sentences of entries.
         """
-        fields: dict[str, Any] = {
-            "query": self.q,
-            "mode": self.mode,
-            "limit": PAGE_HITS * self.page,
-            "filters": self._filters(),
-        }
+        fields: dict[str, Any] = {"query": self.q, "mode": self.mode}
+        fields |= {"limit": PAGE_HITS * self.page, "filters": self._filters()}
         if self.sort != _SORTS[0]:
             fields["sort"] = self.sort
         if self.collapse:
@@ -212,16 +208,9 @@ class SearchForm:
 
     def counts_request(self) -> SearchRequest:
         """Return the search that counts matches by words, and shows no hits."""
-        return SearchRequest.model_validate(
-            {
-                "query": self.q,
-                "mode": "keyword",
-                "limit": 1,
-                "filters": self._filters(),
-                "facets": ["date", *FACETS],
-                "synthesize": False,
-            }
-        )
+        fields = {"query": self.q, "mode": "keyword", "filters": self._filters()}
+        counted = {"limit": 1, "facets": ["date", *FACETS], "synthesize": False}
+        return SearchRequest.model_validate({**fields, **counted})
 
     def _filters(self) -> dict[str, Any]:
         times = {FROM: self.since, TO: self.until}

@@ -50,11 +50,8 @@ def ingest(
             if out.as_json:
                 out.document(ended)
             if not watch:
-                return (
-                    output.DONE
-                    if all(run["state"] == "done" for run in ended)
-                    else output.FAILED
-                )
+                is_done = all(run["state"] == "done" for run in ended)
+                return output.DONE if is_done else output.FAILED
             time.sleep(_SAY_SECONDS)
 
 

@@ -34,12 +34,8 @@ def tokens(*, words: tuple[str, ...], language: str | None) -> None:
     told = language or languages.detect(text, analyser.language)
     found = list(explain(text, told, own))
     if out.as_json:
-        document = {
-            "language": told,
-            "analyser_version": version_of(own),
-            "tokens": [asdict(one) for one in found],
-        }
-        out.document(document)
+        by = {"language": told, "analyser_version": version_of(own)}
+        out.document({**by, "tokens": [asdict(one) for one in found]})
         return
     out.say(f"language {told}, analyser {version_of(own)}")
     for one in found:

@@ -51,9 +51,6 @@ def later(gap: timedelta) -> str:
         return f"{gap // _MINUTE} min later"
     if gap < _MOST_HOURS:
         minutes = gap % _HOUR // _MINUTE
-        return (
-            f"{gap // _HOUR} h {minutes} min later"
-            if minutes
-            else (f"{gap // _HOUR} h later")
-        )
+        more = f" {minutes} min" if minutes else ""
+        return f"{gap // _HOUR} h{more} later"
     return f"{gap // _DAY} days later"

@@ -109,12 +109,9 @@ def load_sample(settings: Settings, steps: Steps) -> None:
         rejected, is_found = 0, True
         for page in pages:
             # Whoever looks next asks for its words.
+            how = {"wait_for": "index", "wait_ms": _FOUND_WITHIN_MS}
             answer = api_client.call(
-                client,
-                "POST",
-                "/v1/entries",
-                params={"wait_for": "index", "wait_ms": _FOUND_WITHIN_MS},
-                json={"entries": page},
+                client, "POST", "/v1/entries", params=how, json={"entries": page}
             )
             rejected += answer["counts"].get("rejected", 0)
             is_found = is_found and answer.get("indexed", True)

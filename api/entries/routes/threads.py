@@ -77,10 +77,7 @@ def _answer(
     )
     settings = ctx.settings.model_copy(update={"sources": sources})
     told = incident.of_thread(
-        conn,
-        scope,
-        thread_id,
-        entries[0].entry_id,
+        *(conn, scope, thread_id, entries[0].entry_id),
         lambda source: find_expectations(settings, source, scope.tenant).zone,
         ctx.searches.facility.incidents,
     )

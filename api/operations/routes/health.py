@@ -183,12 +183,11 @@ def _quotas(ctx: ApiContext, whose: str) -> dict[str, int]:
     if not any(choose_model(settings, purpose) for purpose in PURPOSES):
         return {}
     given = settings.synthesis
+    most = (given.quota_per_day, given.quota_per_minute)
     try:
         tenants = {DEFAULT_TENANT, *settings.tenants, *quota.list_tenants(ctx.jobs)}
         return {
-            one: quota.left_answers(
-                ctx.jobs, one, given.quota_per_day, given.quota_per_minute
-            )
+            one: quota.left_answers(ctx.jobs, one, *most)
             for one in sorted(tenants)
             if whose in {lag.ANY_TENANT, one}
         }

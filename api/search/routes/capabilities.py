@@ -66,13 +66,11 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
 
 def list_modes(limits: PlanLimits) -> list[dict[str, Any]]:
     """Return every mode and pipeline, and whether it can be asked in here."""
+    composed = pipelines.find_pipelines().items()
     return [
         *(_mode(mode, limits) for mode in _modes(limits)),
         _agent(limits),
-        *(
-            _pipeline(name, one, limits)
-            for name, one in pipelines.find_pipelines().items()
-        ),
+        *(_pipeline(name, one, limits) for name, one in composed),
     ]
 
 
@@ -160,16 +158,9 @@ def _module(
     name: str, one: Installed | ConfigurationError, limits: PlanLimits
 ) -> dict[str, Any]:
     if isinstance(one, ConfigurationError):
-        return {
-            "name": name,
-            "description": str(one),
-            "search_mode": name,
-            "enabled": False,
-            "needs_embedder": False,
-            "fallback": None,
-            "parameters": [],
-            "arguments": {},
-        }
+        named = {"name": name, "description": str(one), "search_mode": name}
+        off = {"enabled": False, "needs_embedder": False, "fallback": None}
+        return {**named, **off, "parameters": [], "arguments": {}}
     told = one.descriptor
     # Facets are counted by Postgres then.
     away = not limits.opensearch and told.engine == "opensearch" and name != FACETS

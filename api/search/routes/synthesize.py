@@ -124,12 +124,8 @@ def _meta(ctx: ApiContext, sent: SentSynthesis) -> dict[str, Any]:
     chosen = choose_model(ctx.settings, sent.purpose) if by_model else None
     remaining = None
     if chosen is not None:
-        remaining = quota.left_answers(
-            ctx.jobs,
-            sent.plan.scope.tenant,
-            settings.quota_per_day,
-            settings.quota_per_minute,
-        )
+        most = (settings.quota_per_day, settings.quota_per_minute)
+        remaining = quota.left_answers(ctx.jobs, sent.plan.scope.tenant, *most)
     return {"model": chosen.name if chosen else None, "quota": {"remaining": remaining}}
 
 

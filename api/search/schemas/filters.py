@@ -67,17 +67,13 @@ def _schema() -> JsonDict:
     named: JsonDict = {name: _of(name) for name in filters.BUILT}
     called: JsonDict = {one: _of(name) for one, name in filters.ALIASES.items()}
     end: JsonDict = {"type": ["number", "string"]}
+    both: JsonDict = {"type": "array", "items": _TEXT_OR_NONE}
     metadata = _valued(_SCALAR, filter_operators.SAID, gte=end, lte=end)
     return {
         "properties": {
             **named,
             **called,
-            time_range.RANGE: {
-                "type": "array",
-                "items": _TEXT_OR_NONE,
-                "minItems": 2,
-                "maxItems": 2,
-            },
+            time_range.RANGE: {**both, "minItems": 2, "maxItems": 2},
         },
         "patternProperties": {r"^metadata\..+": metadata},
         "additionalProperties": False,

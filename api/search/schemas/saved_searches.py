@@ -187,13 +187,11 @@ def saved_out(saved: SavedSearch, secret: str) -> dict[str, Any]:
 
 def preview_out(found: Preview) -> dict[str, Any]:
     """Return a dry run as it is told."""
-    return {
-        "would_have_fired": found.would_have_fired,
-        "samples": [
-            dump_fields(PreviewSample, one, entry_id=one.id, matched_by=ways)
-            for one, ways in found.samples
-        ],
-    }
+    samples = [
+        dump_fields(PreviewSample, one, entry_id=one.id, matched_by=ways)
+        for one, ways in found.samples
+    ]
+    return {"would_have_fired": found.would_have_fired, "samples": samples}
 
 
 def alert_out(one: AlertRow) -> dict[str, Any]:
