@@ -148,7 +148,8 @@ class StrictRouter(APIRouter):
         self, path: str, endpoint: Callable[..., Any], **given: Any
     ) -> None:
         """Serve a handler at an address."""
-        told = vars(endpoint).get(_DESCRIBED, {})
+        # One that is described too late, or not, would be served to anybody.
+        told = vars(endpoint)[_DESCRIBED]
         super().add_api_route(path, endpoint, **{**given, **told})
 
 

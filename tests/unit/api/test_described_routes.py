@@ -1,0 +1,30 @@
+"""What a handler needs is said to the router, or the handler is not served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fastapi.routing import APIRoute
+
+from api.strict_route import described, strict_router
+
+
+@pytest.fixture
+def answer() -> Callable[[], dict[str, str]]:
+    return lambda: {"status": "alive"}
+
+
+def test_a_handler_that_is_not_described_is_not_served(answer):
+    with pytest.raises(KeyError):
+        strict_router("/v1", "search").get("/open")(answer)
+
+
+def test_a_handler_is_served_with_the_scope_that_it_needs(answer):
+    router = strict_router("/v1", "search")
+    router.get("/closed")(described("Be closed", None, 404, scope="admin")(answer))
+    (route,) = router.routes
+    assert isinstance(route, APIRoute)
+    (needed,) = route.dependencies
+    assert getattr(needed.dependency, "__name__", "") == "needs_admin"
+    assert 404 in route.responses
