@@ -46,7 +46,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
         )
     seconds = _wait_until_up(out, home, log, child)
     settings = Settings.load(environ)
-    welcome.Welcome.of(settings, seconds, demo=demo, is_detached=True).show(out)
+    welcome.tell_welcome(out, settings, seconds, demo=demo, is_detached=True)
     return 0
 
 

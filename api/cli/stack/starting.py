@@ -136,7 +136,7 @@ class Start:
         startup = {"pid": os.getpid(), "seconds": seconds, "lacking": lacking}
         self._stack.publish("startup.json", startup)
         if self._echoes or self._out.as_json:
-            welcome.Welcome.of(settings, seconds, demo=self._demo).show(self._out)
+            welcome.tell_welcome(self._out, settings, seconds, demo=self._demo)
 
     def _why_no_model(self) -> str:
         """Return the last line of the model's process: what is missing, what to do."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -18,79 +18,53 @@ if TYPE_CHECKING:
 _FOUND_WITHIN_MS = 30_000
 
 
-@dataclass(frozen=True)
-class Welcome:
-    """Addresses, login and a few commands to begin with."""
+def tell_welcome(
+    out: Output,
+    settings: Settings,
+    seconds: float,
+    *,
+    demo: bool,
+    is_detached: bool = False,
+) -> None:
+    """Print addresses, login and a few commands to begin with."""
+    url = api_client.base_url(settings)
+    told = {
+        "page": f"{url}/",
+        "api": url,
+        "docs": f"{url}/docs",
+        "flower": f"http://127.0.0.1:{settings.flower_port}",
+        "key_path": str(settings.home / "run" / "cli_key"),
+        "seconds": seconds,
+        "commands": list(sample.three_commands() if demo else ()),
+    }
+    if out.as_json:
+        # Without the login of Flower, which logs may keep.
+        out.line(told)
+        return
+    login = secrets.of_home(settings.home).flower_login
+    out.data("\n".join(lines(told, login, is_detached=is_detached)))
 
-    api: str
-    docs: str
-    flower: str
-    flower_login: str
-    seconds: float
-    key_path: str
-    commands: tuple[str, ...]
-    # Whether it goes on without this terminal.
-    is_detached: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        settings: Settings,
-        seconds: float,
-        *,
-        demo: bool,
-        is_detached: bool = False,
-    ) -> Welcome:
-        """Gather addresses and login from the running stack."""
-        url = api_client.base_url(settings)
-        return cls(
-            api=url,
-            docs=f"{url}/docs",
-            flower=f"http://127.0.0.1:{settings.flower_port}",
-            flower_login=secrets.of_home(settings.home).flower_login,
-            seconds=seconds,
-            key_path=str(settings.home / "run" / "cli_key"),
-            commands=tuple(sample.three_commands() if demo else ()),
-            is_detached=is_detached,
-        )
-
-    def show(self, out: Output) -> None:
-        """Print the welcome."""
-        if out.as_json:
-            out.line(self.document())
-            return
-        out.data("\n".join(self._lines()))
-
-    def document(self) -> dict[str, Any]:
-        """Return the welcome for programs, without the login, which logs may keep."""
-        return {
-            "page": f"{self.api}/",
-            "api": self.api,
-            "docs": self.docs,
-            "flower": self.flower,
-            "key_path": self.key_path,
-            "seconds": self.seconds,
-            "commands": list(self.commands),
-        }
-
-    def _lines(self) -> list[str]:
-        user, _, password = self.flower_login.partition(":")
-        told = [
-            "",
-            f"Logchord is up ({self.seconds:.1f} s).",
-            "",
-            f"  the page       {self.api}/",
-            f"  API            {self.api}",
-            f"  its documents  {self.docs}",
-            f"  Flower         {self.flower}   user {user}, password {password}",
-            f"  admin key      {self.key_path}   (the command line finds it)",
-        ]
-        if self.commands:
-            told += ["", "Try:", "", *(f"  {command}" for command in self.commands)]
-        stops = "Ctrl-C, or `logchord down` elsewhere, stops"
-        if self.is_detached:
-            stops = "`logchord down` stops"
-        return [*told, "", f"{stops} all of it.", ""]
+def lines(told: Mapping[str, Any], login: str, *, is_detached: bool) -> list[str]:
+    """Return the welcome as a person reads it."""
+    user, _, password = login.partition(":")
+    shown = [
+        "",
+        f"Logchord is up ({told['seconds']:.1f} s).",
+        "",
+        f"  the page       {told['page']}",
+        f"  API            {told['api']}",
+        f"  its documents  {told['docs']}",
+        f"  Flower         {told['flower']}   user {user}, password {password}",
+        f"  admin key      {told['key_path']}   (the command line finds it)",
+    ]
+    if told["commands"]:
+        shown += ["", "Try:", "", *(f"  {command}" for command in told["commands"])]
+    stops = "Ctrl-C, or `logchord down` elsewhere, stops"
+    if is_detached:
+        # It goes on without this terminal.
+        stops = "`logchord down` stops"
+    return [*shown, "", f"{stops} all of it.", ""]
 
 
 def load_sample(settings: Settings, steps: Steps) -> None:

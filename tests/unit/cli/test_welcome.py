@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from api.cli.output import Output
-from api.cli.stack.welcome import Welcome
+from api.cli.stack.welcome import lines
 
-FOREGROUND = Welcome("http://a", "http://a/docs", "http://f", "u:p", 1.0, "key", ())
+TOLD = {
+    **dict.fromkeys(("page", "api", "docs", "flower"), "http://a"),
+    "key_path": "key",
+    "seconds": 1.0,
+    "commands": [],
+}
 
 
 @pytest.mark.parametrize("is_detached", [True, False])
-def test_only_a_stack_in_the_foreground_ends_by_a_key(
-    capsys: pytest.CaptureFixture[str], *, is_detached: bool
-) -> None:
-    replace(FOREGROUND, is_detached=is_detached).show(Output())
-    said = capsys.readouterr().out
+def test_only_a_stack_in_the_foreground_ends_by_a_key(*, is_detached: bool) -> None:
+    said = "\n".join(lines(TOLD, "u:p", is_detached=is_detached))
     assert ("Ctrl-C" in said) is not is_detached
     assert "`logchord down`" in said
