@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Query
 from starlette.datastructures import QueryParams
 
 from api.entries.schemas.entries import EntryOut
@@ -13,9 +14,16 @@ from shared import suggest
 from shared.entries.reading.read_entries import EntryView
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filters, time_range
+from shared.search.query.result_detail import Detail
 from shared.text import door
 from shared.times.calendar import Clock
 
+TextDetail = Annotated[
+    Detail, Query(description="`brief` cuts each text to 500 characters.")
+]
+Fields = Annotated[
+    str | None, Query(description="Of each entry these alone: `title,text`.")
+]
 # Characters of text in one answer: with 100 MB of text the API would take 800 MB.
 MAX_CHARS = 4_000_000
 # These are parameters by themselves, and take several values each.

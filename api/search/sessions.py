@@ -9,7 +9,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import redis.asyncio
@@ -34,24 +34,18 @@ _NOT_READ = Diagnostic(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class Sessions:
     """One per API process, with a client that gives up soon."""
 
-    def __init__(
-        self,
-        client: redis.asyncio.Redis,
-        inactivity_seconds: int,
-        facility: Facility,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self._client = client
-        self._seconds = inactivity_seconds
-        self._facility = facility
-        self._now = now
+    client: redis.asyncio.Redis
+    inactivity_seconds: int
+    facility: Facility
+    now: Callable[[], float] = time.time
 
     async def stop(self) -> None:
         """Close the connection to Redis."""
-        await self._client.aclose()
+        await self.client.aclose()
 
     async def carried(self, plan: Plan, session_id: str | None, *, keep: bool) -> Plan:
         """Return the plan with what its session named before, and keep its own names.
@@ -60,7 +54,7 @@ class Sessions:
         """
         if session_id is None or plan.is_listing or not plan.branches:
             return plan
-        own = ranking_context.carries(plan, self._facility)
+        own = ranking_context.carries(plan, self.facility)
         try:
             told = await self._exchanged(key_of(plan.scope, session_id), own, keep=keep)
         except (RedisError, OSError) as exc:
@@ -73,21 +67,21 @@ class Sessions:
         self, key: str, own: Sequence[str], *, keep: bool
     ) -> list[str]:
         """Return the questions of a session, the newest first, and add this one."""
-        async with self._client.pipeline(transaction=True) as pipe:
+        async with self.client.pipeline(transaction=True) as pipe:
             pipe.lrange(key, 0, MAX_QUESTIONS - 1)
             if keep:
-                pipe.lpush(key, json.dumps([self._now(), own]))
+                pipe.lpush(key, json.dumps([self.now(), own]))
                 pipe.ltrim(key, 0, MAX_QUESTIONS - 1)
-                pipe.expire(key, self._seconds)
+                pipe.expire(key, self.inactivity_seconds)
             told: list[str] = (await pipe.execute())[0]
         return told
 
     def _lately(self, told: Sequence[str]) -> list[tuple[float, list[str]]]:
         """Return the questions after which nobody has been silent for too long."""
         asked: list[tuple[float, list[str]]] = [tuple(json.loads(one)) for one in told]
-        times = [self._now(), *(at for at, _ in asked)]
+        times = [self.now(), *(at for at, _ in asked)]
         goes_on = takewhile(
-            lambda one: one[0] - one[1][0] <= self._seconds,
+            lambda one: one[0] - one[1][0] <= self.inactivity_seconds,
             zip(times, asked, strict=False),
         )
         return [one for _, one in goes_on]

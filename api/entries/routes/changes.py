@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, LiteralString, TypeVar
 from uuid import UUID
 
 from fastapi import Query, Response
@@ -56,13 +57,8 @@ async def list_changes(
     wait_ms: Annotated[
         int, Query(ge=0, le=30_000, description="Wait so long while there is nothing.")
     ] = 0,
-    detail: Annotated[
-        Literal["brief", "full"],
-        Query(description="`brief` cuts each text to 500 characters."),
-    ] = "brief",
-    fields: Annotated[
-        str | None, Query(description="Of each entry these alone: `title,text`.")
-    ] = None,
+    detail: listing.TextDetail = "brief",
+    fields: listing.Fields = None,
 ) -> Response:
     """Each change once every older transaction has ended: none is ever missed."""
     feed = _Feed(ctx, caller.scope, limit, whole=detail == "full")
@@ -84,22 +80,23 @@ async def list_changes(
     return as_json(body)
 
 
+@dataclass(frozen=True, slots=True)
 class _Feed:
     """The changes as one caller may see them."""
 
-    def __init__(
-        self, ctx: ApiContext, scope: Scope, limit: int, *, whole: bool
-    ) -> None:
-        self._ctx = ctx
-        self._scope = scope
-        self._limit = limit
-        self._whole = whole
-        # Bound to the tenant: a place shows nothing, and keys are replaced.
-        self._binding = Binding("GET /v1/changes", scope.tenant, "", 0)
+    ctx: ApiContext
+    scope: Scope
+    limit: int
+    whole: bool
+
+    @property
+    def binding(self) -> Binding:
+        """Bind places to the tenant: they show nothing, and keys are replaced."""
+        return Binding("GET /v1/changes", self.scope.tenant, "", 0)
 
     def open(self, after: str) -> FeedPosition:
         """Return the place behind a `next_after`, or raise `bad_cursor`."""
-        epoch, xid, entry_id, at = self._signer().open(after, self._binding)
+        epoch, xid, entry_id, at = self._signer().open(after, self.binding)
         when = None if at is None else datetime.fromisoformat(at)
         return FeedPosition(epoch, xid, UUID(entry_id), when)
 
@@ -107,27 +104,27 @@ class _Feed:
         """Return the `next_after` of a place."""
         at = None if place.at is None else place.at.isoformat()
         plain = [place.epoch, place.xid, str(place.entry_id), at]
-        return self._signer().make(plain, self._binding)
+        return self._signer().make(plain, self.binding)
 
     def read(self, place: FeedPosition) -> tuple[list[dict[str, Any]], FeedPosition]:
         """Return the next changes, each with its entry, and where they end."""
-        with connection(self._ctx.pool) as conn:
+        with connection(self.ctx.pool) as conn:
             # One look at the entries and at their changes: an edit between the two
             # would tell a change of today with the text of tomorrow.
             conn.execute(_ONE_SNAPSHOT)
             told = self._next(conn, place)
             read = self._entries(conn, told)
-            if self._whole and (most := _fitting(told, read)) < len(told.changes):
+            if self.whole and (most := _fitting(told, read)) < len(told.changes):
                 told = self._next(conn, place, limit=most)
-            if self._whole:
+            if self.whole:
                 read = self._entries(conn, told, whole=True)
             found = [
                 body
                 for some in _slices(list(read.values()))
-                for body in bodies(self._ctx, conn, self._scope, some)
+                for body in bodies(self.ctx, conn, self.scope, some)
             ]
         entries = {body["entry_id"]: body for body in found}
-        tenant = self._scope.tenant
+        tenant = self.scope.tenant
         items = [
             {
                 "change": one.told_as,
@@ -146,7 +143,7 @@ class _Feed:
     ) -> FeedPage:
         for _ in range(_LOOKS):
             told = change_feed.list_changes(
-                conn, self._scope, place, limit=limit or self._limit
+                conn, self.scope, place, limit=limit or self.limit
             )
             place = told.place
             if told.changes or not told.more:
@@ -159,11 +156,11 @@ class _Feed:
         wanted = [one.entry_id for one in told.changes if one.visible]
         read: dict[UUID, read_entries.EntryView] = {}
         for ids in _slices(wanted):
-            read |= read_entries.load_entries(conn, self._scope, ids, whole=whole)
+            read |= read_entries.load_entries(conn, self.scope, ids, whole=whole)
         return read
 
     def _signer(self) -> Signer:
-        return Signer(self._ctx.secret(), _FOREVER_SECONDS)
+        return Signer(self.ctx.secret(), _FOREVER_SECONDS)
 
 
 def _slices(several: list[T]) -> Iterator[list[T]]:

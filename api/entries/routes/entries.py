@@ -39,7 +39,6 @@ from shared.entries.saving.save import tombstone
 from shared.entries.saving.validate import refuse_pulled
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.postgres.pool import connection
-from shared.search.query.result_detail import Detail
 from shared.stages import entry_stages
 from shared.text import door
 
@@ -148,12 +147,8 @@ def list_entries(
     include_deleted: bool = False,  # noqa: FBT001, FBT002 - a query parameter
     limit: PageSize | None = None,
     cursor: str | None = None,
-    detail: Annotated[
-        Detail, Query(description="`brief` cuts each text to 500 characters.")
-    ] = "brief",
-    fields: Annotated[
-        str | None, Query(description="Of each entry these alone: `title,text`.")
-    ] = None,
+    detail: listing.TextDetail = "brief",
+    fields: listing.Fields = None,
     max_chars: Annotated[
         int | None, Query(ge=0, description="Most text of all entries together.")
     ] = None,
