@@ -9,13 +9,9 @@ from itertools import islice
 from uuid import UUID
 
 from shared.answers import compose_answer
+from shared.answers.choice import sentence_meaning
 from shared.answers.choice.choose_sentences import MOST_CHARACTERS
 from shared.answers.choice.part_answer import Meanings, PartAnswer, answer_part
-from shared.answers.choice.sentence_meaning import (
-    make_meanings,
-    no_likeness,
-    no_meanings,
-)
 from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.compose_answer import Marks
 from shared.answers.evidence.evidence import EvidenceEntry
@@ -130,9 +126,11 @@ def prepare_answer(
         read = [read_question(plan, facility)]
     else:
         read = [read_part(one, one, facility) for one in parts]
-    compare: Meanings = no_meanings
+    compare: Meanings = sentence_meaning.no_meanings
     if plan.intent not in _BY_WORDS:
-        compare = meanings or make_meanings(context, plan, found.conclusion)
+        compare = meanings or sentence_meaning.make_meanings(
+            context, plan, found.conclusion
+        )
 
     def unwritten(one: Question, words: Sequence[str]) -> tuple[str, ...]:
         return find_unwritten_words(context.pool, one, words, plan.scope, left.left_ms)
@@ -261,7 +259,11 @@ class _Writer:
         """Tell whether the entries at hand answer a question, by their words alone."""
         question = read_part(text, text, self._facility)
         part = answer_part(
-            question, self._entries, no_likeness, _never_written, MOST_CHARACTERS
+            question,
+            self._entries,
+            sentence_meaning.no_likeness,
+            _never_written,
+            MOST_CHARACTERS,
         )
         return part.judgement.status == "grounded"
 

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection
 
-from shared.cards import card_rows
-from shared.cards.card_things import (
-    BEST_HITS,
-    find_card_things,
-    find_card_threads,
-    names_thing,
-)
+from shared.cards import card_rows, card_things
 from shared.cards.thing_card import BestHit, make_thing_card
 from shared.cards.thread_card import make_thread_card
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
@@ -65,10 +59,10 @@ def _cards(
     end: Deadline,
 ) -> Iterator[Card]:
     end.limit_time(conn, one_plan=True)
-    best = [one.row for one in page[:BEST_HITS]]
+    best = [one.row for one in page[: card_things.BEST_HITS]]
     named = card_rows.load_named(conn, plan.scope, [one.entry_id for one in best])
     zone, own = plan.time.zone, context.facility.incidents
-    for thing in find_card_things(plan, context.facility, named):
+    for thing in card_things.find_card_things(plan, context.facility, named):
         if not end.left_ms:
             return
         end.limit_time(conn, one_plan=True)
@@ -81,10 +75,12 @@ def _cards(
             end.limit_time(conn, one_plan=True)
             values = card_rows.load_values(conn, plan.scope, [key])
         hit = _best_of(
-            one for one in page if names_thing(thing, named.get(one.row.entry_id, ()))
+            one
+            for one in page
+            if card_things.names_thing(thing, named.get(one.row.entry_id, ()))
         )
         yield make_thing_card(thing, entries, values, hit, zone, own)
-    threads = find_card_threads(plan, [one.thread_id for one in best])
+    threads = card_things.find_card_threads(plan, [one.thread_id for one in best])
     for thread, why in threads.items():
         if not end.left_ms:
             return

@@ -9,15 +9,9 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from shared.cards import card_statements
 from shared.cards.card_rows import CardEntry, CardValue, within_bounds
-from shared.cards.card_statements import (
-    CardStatement,
-    Subject,
-    first_line,
-    make_line,
-    state_of,
-    statements_of,
-)
+from shared.cards.card_statements import CardStatement, Subject
 from shared.cards.card_things import CardThing, names_thing
 from shared.search.response.card import Card, CardLine, LineKind
 from shared.text.facility.incident_words import Own, State
@@ -81,7 +75,7 @@ def make_thing_card(
         first_time=timestamp(newest.first_time),
         last_time=timestamp(newest.entry_time),
         lines=[
-            first_line(newest),
+            card_statements.first_line(newest),
             *([told.trip.line("last_trip")] if told.trip else ()),
             *([told.fix.line("last_fix")] if told.fix else ()),
             *(one.line("open") for one in told.open_threads),
@@ -108,7 +102,9 @@ def _read(
     left_open: list[CardStatement] = []
     for entry in within_bounds(entries[:MOST_STATEMENTS_READ]):
         said = subject.own(
-            entry, statements_of(entry, zone, own), is_reply=entry.thread_id in about
+            entry,
+            card_statements.statements_of(entry, zone, own),
+            is_reply=entry.thread_id in about,
         )
         trip = trip or _latest(said, "trip")
         blamed = blamed or next(filter(subject.blames, said), None)
@@ -117,7 +113,7 @@ def _read(
             key=lambda one: (one.said.step == "restored", one.time),
             default=None,
         )
-        stands = state_of(said)
+        stands = card_statements.state_of(said)
         if stands is not None:
             state = state or stands
             thread = entry.thread_id or entry.entry_id
@@ -160,7 +156,7 @@ def _per_month(newest: CardEntry) -> float | None:
 def _value_line(one: CardValue) -> CardLine:
     unit = UNIT_OF.get(one.dimension, "")
     said = f"{one.parameter} {one.value:g} {unit}".rstrip()
-    return make_line(one, "value", said, one.said_at, None)
+    return card_statements.make_line(one, "value", said, one.said_at, None)
 
 
 def _lock_lines(
@@ -175,7 +171,7 @@ def _lock_lines(
             kind: LineKind = lock.what
             text = quoted(entry.text, lock.start, lock.end)
             at: datetime = entry.event_time or entry.entry_time
-            yield make_line(entry, kind, text, at, lock.start)
+            yield card_statements.make_line(entry, kind, text, at, lock.start)
             count += 1
             if count == MOST_LOCKS:
                 return

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shared.answers.choice import answer_status
+from shared.answers.choice import answer_status, sentence_score
 from shared.answers.choice.answer_status import Judgement, Support
 from shared.answers.choice.choose_sentences import choose_sentences
 from shared.answers.choice.list_unsaid import list_unsaid
-from shared.answers.choice.sentence_score import (
-    SHIPPED,
-    ScoredSentence,
-    SentenceScores,
-    SentenceWeights,
-)
+from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
@@ -52,13 +47,13 @@ def answer_part(
     characters: int,
     *,
     is_outside: bool = False,
-    weights: SentenceWeights = SHIPPED,
+    weights: sentence_score.SentenceWeights = sentence_score.SHIPPED,
 ) -> PartAnswer:
     """Choose sentences for a question and judge them.
 
     `is_outside`: the time that is asked for lies before all that is loaded whole.
     """
-    scores = SentenceScores(question, entries, weights)
+    scores = sentence_score.SentenceScores(question, entries, weights)
     scored = scores.score_by_words()
     known: dict[Candidate, float] = {}
     # A cause, and how something is by now, is seldom told in words like the question's.
@@ -120,7 +115,9 @@ def _led(scored: Sequence[ScoredSentence]) -> list[ScoredSentence]:
     )
 
 
-def _coverage(scores: SentenceScores, chosen: Sequence[ScoredSentence]) -> float:
+def _coverage(
+    scores: sentence_score.SentenceScores, chosen: Sequence[ScoredSentence]
+) -> float:
     """Return how much of the question the best of the chosen entries has."""
     best = 0.0
     for one in chosen:

@@ -21,13 +21,8 @@ from shared.errors import (
     LanguageModelError,
     ModelOutageError,
 )
-from shared.language_models.chosen_model import (
-    ChosenModel,
-    Purpose,
-    choose_model,
-    find_excluded_logbooks,
-    make_client,
-)
+from shared.language_models import chosen_model
+from shared.language_models.chosen_model import ChosenModel, Purpose
 from shared.language_models.completion import ChatRequest, Completion
 from shared.language_models.provider import never
 from shared.language_models.quota import Quota
@@ -77,7 +72,7 @@ class ModelTier:
         """Return the answer worded by a model, or as it is, and why."""
         plain, plan = prepared.answer, prepared.plan
         purpose: Purpose = "rag" if plan.method == RAG else "synthesis"
-        chosen = choose_model(self.settings, purpose)
+        chosen = chosen_model.choose_model(self.settings, purpose)
         if chosen is None:
             return _left_alone(plain, "no_model")
         if plain.context.status == "insufficient":
@@ -142,7 +137,7 @@ class ModelTier:
             from shared.embedding.models.token_counts import load_token_counter
 
             bounds = replace(bounds, count_tokens=load_token_counter(rag.tokenizer))
-        excluded = find_excluded_logbooks(self.settings, chosen)
+        excluded = chosen_model.find_excluded_logbooks(self.settings, chosen)
         return PromptRules(bounds, rag.prompt, excluded)
 
     def _ask(
@@ -162,7 +157,7 @@ class ModelTier:
         refuse_silent(circuit)
         if not self.take_answer(tenant).is_allowed:
             raise _QuotaSpentError
-        client = make_client(self.settings, chosen)
+        client = chosen_model.make_client(self.settings, chosen)
         request = ChatRequest(prompt.messages, chosen.max_tokens, chosen.temperature)
         with counted_by(circuit):
             return _asked(client, request, streamed, ends_at, is_cancelled)

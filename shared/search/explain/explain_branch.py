@@ -20,16 +20,9 @@ from shared.postgres.pool import connection
 from shared.search.absence import gates
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query import modes
-from shared.search.query.compiled import tsquery
+from shared.search.query.compiled import conditions, tsquery
 from shared.search.query.compiled.compiled_question import CompiledQuery
-from shared.search.query.compiled.conditions import (
-    All,
-    AnyOf,
-    Clause,
-    Condition,
-    Not,
-    is_found,
-)
+from shared.search.query.compiled.conditions import Condition
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
 from shared.search.retrieval.branch import plugin_module
@@ -258,7 +251,7 @@ def _no_match(
     if condition is None:
         nothing = f"The question has no words in its language ({language})."
         return BranchReason(name, "no_match", nothing)
-    parts = condition.parts if isinstance(condition, All) else (condition,)
+    parts = condition.parts if isinstance(condition, conditions.All) else (condition,)
     # Fields that are no terms of an entry stand beside its words.
     parts = tuple(one for one in parts if not tsquery.needs_marks(one))
     written = [tsquery.write_tsquery(one) for one in parts]
@@ -269,8 +262,8 @@ def _no_match(
             name, "not_indexed", "Its words are not in the index any more."
         )
     missed = [part for part, (is_met,) in zip(parts, rows, strict=True) if not is_met]
-    lacking = [_called(one) for one in missed if is_found(one)]
-    excluded = [_called(one) for one in missed if not is_found(one)]
+    lacking = [_called(one) for one in missed if conditions.is_found(one)]
+    excluded = [_called(one) for one in missed if not conditions.is_found(one)]
     said = [f"It does not have {', '.join(lacking)}."] if lacking else []
     said += [f"It has {', '.join(excluded)}, which is excluded."] if excluded else []
     told = " ".join(said) or "It does not have what the question asks for."
@@ -281,13 +274,13 @@ def _no_match(
 def _called(condition: Condition) -> str:
     """Return a part of a question as its reader wrote it."""
     match condition:
-        case Clause(lexemes=lexemes, word=word):
+        case conditions.Clause(lexemes=lexemes, word=word):
             return f"'{word or ' '.join(lexemes)}'"
-        case Not(part):
+        case conditions.Not(part):
             return _called(part)
-        case AnyOf(parts):
+        case conditions.AnyOf(parts):
             return " or ".join(map(_called, parts)) or "any word of the pattern"
-        case All(parts):
+        case conditions.All(parts):
             return " and ".join(map(_called, parts))
         case _:
             return "any word of the pattern"

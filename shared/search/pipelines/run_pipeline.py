@@ -20,15 +20,11 @@ from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 from shared.search.query import branch_choice
 from shared.search.query.language import grammar
 from shared.search.ranking.fusion import rrf_contrib
+from shared.search.retrieval import module_contract
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.installed_modules import Installed
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    Named,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.suggest import hint
 
@@ -94,7 +90,7 @@ def _carry_out_pipeline(
     """Run a pipeline; return its modules' outcomes without hits, and its own last."""
     described = installed_pipelines.pipeline(branch.name)
     modules = Modules(tuple(names), branch, context)
-    as_module = SearchToolDescriptor(
+    as_module = module_contract.SearchToolDescriptor(
         described.name,
         description=described.description,
         search_mode=described.name,
@@ -133,5 +129,7 @@ def _rank_as_one(ask: Ask, modules: Modules) -> ModuleResult:
     if len(failed) == len(modules.names):
         raise failed[-1]
     best = max(scores.values(), default=1.0)
-    named = (Named(UUID(one), score / best) for one, score in scores.items())
+    named = (
+        module_contract.Named(UUID(one), score / best) for one, score in scores.items()
+    )
     return ModuleResult(named=tuple(named))

@@ -6,15 +6,7 @@ from collections.abc import Iterator
 
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree
-from shared.search.query.language.tree import (
-    And,
-    Field,
-    Node,
-    Not,
-    Pattern,
-    Phrase,
-    Words,
-)
+from shared.search.query.language.tree import Field, Node, Pattern, Phrase, Words
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
 from shared.text.facts import METADATA
@@ -42,8 +34,8 @@ def numbers(node: Node | None) -> tuple[str, ...]:
 
     A token without a digit is a word. Exclusions and filters do not count as tokens.
     """
-    parts = node.parts if isinstance(node, And) else (node,)
-    wanted = [one for one in parts if not isinstance(one, Not | Field)]
+    parts = node.parts if isinstance(node, tree.And) else (node,)
+    wanted = [one for one in parts if not isinstance(one, tree.Not | Field)]
     if len(wanted) != 1 or not isinstance(wanted[0], Words):
         return ()
     text = wanted[0].text

@@ -18,6 +18,7 @@ from shared.search.query import (
     list_by_time,
     modes,
     name_query,
+    plan_parts,
     request_words,
     sub_queries,
     wanted_answer,
@@ -32,16 +33,7 @@ from shared.search.query.language import grammar, required_fields, tree, tree_te
 from shared.search.query.language.tree import Node
 from shared.search.query.list_by_time import LISTING_MODULE, Sort
 from shared.search.query.ordering import SHIPPED, Ordering
-from shared.search.query.plan_parts import (
-    AS_SHIPPED,
-    HITS_ALONE,
-    NO_TIME,
-    UNRECORDED,
-    PlanDetail,
-    PlanRecord,
-    PlanTime,
-    PlanWords,
-)
+from shared.search.query.plan_parts import PlanDetail, PlanRecord, PlanTime, PlanWords
 from shared.search.query.result_detail import ANSWER, WHOLE, Amount, Synthesis
 from shared.search.query.sub_queries import FLAT, FanOut
 from shared.search.query.times import resolve_times
@@ -148,10 +140,10 @@ class Plan:
     deadline_ms: int
     rrf_k: int = 60
     ordering: Ordering = SHIPPED
-    time: PlanTime = NO_TIME
-    words: PlanWords = AS_SHIPPED
-    detail: PlanDetail = HITS_ALONE
-    record: PlanRecord = UNRECORDED
+    time: PlanTime = plan_parts.NO_TIME
+    words: PlanWords = plan_parts.AS_SHIPPED
+    detail: PlanDetail = plan_parts.HITS_ALONE
+    record: PlanRecord = plan_parts.UNRECORDED
     fault: Fault | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     # The question as it was understood, but for the fields that became filters.

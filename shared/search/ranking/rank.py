@@ -9,17 +9,11 @@ from typing import NamedTuple
 
 from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
 from shared.search.query.plan import Plan
-from shared.search.ranking import calibration, factors, fold, fusion
+from shared.search.ranking import calibration, factors, fold, fusion, linear_rerank
 from shared.search.ranking.calibration import Calibration, Confidence
 from shared.search.ranking.candidate_facts import Facts, Kin
 from shared.search.ranking.fold import list_hits_behind_window
 from shared.search.ranking.fusion import Fused
-from shared.search.ranking.linear_rerank import (
-    COSINE,
-    MOVED,
-    linear,
-    shift_to_old_maximum,
-)
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 
 SCORE_DECIMALS = 12
@@ -142,8 +136,8 @@ def _scored(
     moved: Mapping[str, float] = {}
     whole: float | None = None
     if reranked:
-        moved = shift_to_old_maximum(fused, facts.cosines, facts.moved)
-        before = linear(fused, facts.cosines, moved, model=model)
+        moved = linear_rerank.shift_to_old_maximum(fused, facts.cosines, facts.moved)
+        before = linear_rerank.linear(fused, facts.cosines, moved, model=model)
         named = "linear_map"
     elif searched and (unit := _only_unit(plan, searched)):
         named = calibration.MAP_OF_UNIT.get(unit, "none")
@@ -234,9 +228,11 @@ def _ranked(
     score = round(score if logit is not None else min(score, most), SCORE_DECIMALS)
     kin = facts.kin.get(shown.entry_id, _ALONE)
     cosine = facts.cosines.get(shown.entry_id)
-    scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
+    scores = (
+        hit.scores if cosine is None else {linear_rerank.COSINE: cosine, **hit.scores}
+    )
     if shown.entry_id in scored.moved:
-        scores = {**scores, MOVED: scored.moved[shown.entry_id]}
+        scores = {**scores, linear_rerank.MOVED: scored.moved[shown.entry_id]}
     if logit is not None:
         scores = {**scores, LIKENESS if late else LOGIT: logit}
     trusted: Confidence = "none"

@@ -17,15 +17,8 @@ from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query import entities
-from shared.search.query.compiled import expandable_words, tsquery
+from shared.search.query.compiled import conditions, expandable_words, tsquery
 from shared.search.query.compiled.compiled_question import CompiledQuery
-from shared.search.query.compiled.conditions import (
-    Clause,
-    Leaf,
-    OneOf,
-    Places,
-    iterate_leaves,
-)
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
@@ -171,7 +164,9 @@ def _parts(
     for guard in question.guards:
         language = next(one for one in LANGUAGES if one in guard.languages)
         forms = synonyms.forms(language, facility)
-        for leaf, is_wanted in dict.fromkeys(iterate_leaves(guard.condition)):
+        for leaf, is_wanted in dict.fromkeys(
+            conditions.iterate_leaves(guard.condition)
+        ):
             for kind, one in _part(leaf, spelt, forms):
                 beside = {"negated": not is_wanted, "languages": list(guard.languages)}
                 told[kind].append({**one, **beside})
@@ -179,16 +174,16 @@ def _parts(
 
 
 def _part(
-    leaf: Leaf, spelt: Mapping[str, str], forms: synonyms.Forms
+    leaf: conditions.Leaf, spelt: Mapping[str, str], forms: synonyms.Forms
 ) -> Iterator[tuple[str, dict[str, object]]]:
     match leaf:
-        case Clause(lexemes, is_exact=True) if len(lexemes) > 1:
+        case conditions.Clause(lexemes, is_exact=True) if len(lexemes) > 1:
             yield "phrases", {"places": [[one] for one in lexemes]}
-        case Places(places):
+        case conditions.Places(places):
             yield "phrases", {"places": [list(one) for one in places]}
-        case OneOf(terms, idents, pattern):
+        case conditions.OneOf(terms, idents, pattern):
             yield "terms", _term(pattern, "pattern", terms, idents)
-        case Clause(lexemes, idents):
+        case conditions.Clause(lexemes, idents):
             typed = next((spelt[one] for one in idents if one in spelt), None)
             how = "name" if leaf.is_exact else "word"
             if typed is not None and leaf.word is None:

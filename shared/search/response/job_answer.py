@@ -25,14 +25,7 @@ from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.order_hits import order_hits
 from shared.search.ranking.ranked_hits import Order, Ranked
-from shared.search.response import response_parts
-from shared.search.response.end_search import (
-    AnswerQuestion,
-    FoundPage,
-    MakeCards,
-    no_answer,
-    no_cards,
-)
+from shared.search.response import end_search, response_parts
 from shared.search.response.pinned_answer import read_pinned_answer
 from shared.search.response.respond import is_cut, is_under_window, respond
 from shared.search.response.search_answer import SearchAnswer, branch_body, trimmed
@@ -62,9 +55,9 @@ class JobReader:
     scope: Scope
     # Whether the reader may be told how many matches they may not see.
     acl_honesty: bool = False
-    make_cards: MakeCards = no_cards
+    make_cards: end_search.MakeCards = end_search.no_cards
     # Makes the answer where whoever was to end the job did not get to it.
-    answer_question: AnswerQuestion = no_answer
+    answer_question: end_search.AnswerQuestion = end_search.no_answer
 
     def plan_of(self, stored: StoredJob) -> Plan:
         """Return a job's plan with the reader's scope: it decides what is seen."""
@@ -123,7 +116,9 @@ def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
         reader.context, plan, conclusion, hits, marker, READ_MS
     )
     if stored.ranked is None:
-        found = FoundPage(reader.context, plan, conclusion, page, parts.covered)
+        found = end_search.FoundPage(
+            reader.context, plan, conclusion, page, parts.covered
+        )
         answer = reader.answer_question(found, READ_MS)
     else:
         answer = read_pinned_answer(

@@ -6,14 +6,8 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
+from shared.search.query.compiled import conditions
 from shared.search.query.compiled.compiled_question import CompiledQuery
-from shared.search.query.compiled.conditions import (
-    Clause,
-    Leaf,
-    OneOf,
-    Places,
-    iterate_leaves,
-)
 from shared.text.analysis import tokens
 from shared.text.analysis.tokens import TextPiece, TokenReader
 from shared.text.facility.facility import Facility
@@ -61,7 +55,7 @@ class WantedTerms:
         parts = dict.fromkeys(
             leaf
             for one in found
-            for leaf, is_wanted in iterate_leaves(one)
+            for leaf, is_wanted in conditions.iterate_leaves(one)
             if is_wanted
         )
         # The plain texts of each part, to find it where a text is not analysed.
@@ -140,27 +134,27 @@ def merged(marks: Sequence[Mark]) -> list[tuple[int, int]]:
     return told
 
 
-def _idents(leaf: Leaf) -> tuple[str, ...]:
-    return leaf.idents if isinstance(leaf, Clause | OneOf) else ()
+def _idents(leaf: conditions.Leaf) -> tuple[str, ...]:
+    return leaf.idents if isinstance(leaf, conditions.Clause | conditions.OneOf) else ()
 
 
-def _phrases(leaf: Leaf) -> list[tuple[frozenset[str], ...]]:
+def _phrases(leaf: conditions.Leaf) -> list[tuple[frozenset[str], ...]]:
     match leaf:
-        case Clause(lexemes=lexemes, also=also):
+        case conditions.Clause(lexemes=lexemes, also=also):
             phrases = (lexemes, *also)
             return [tuple(frozenset((x,)) for x in one) for one in phrases if one]
-        case OneOf(terms=terms):
+        case conditions.OneOf(terms=terms):
             return [(frozenset(terms),)] if terms else []
-        case Places(places=places):
+        case conditions.Places(places=places):
             return [tuple(map(frozenset, places))] if places else []
         case _:
             return []
 
 
-def _words(leaf: Leaf) -> tuple[str, ...]:
+def _words(leaf: conditions.Leaf) -> tuple[str, ...]:
     """Return texts of a part that a plain comparison of characters may find."""
     words = [*_idents(leaf), *(min(one[0]) for one in _phrases(leaf))]
-    if isinstance(leaf, Clause) and leaf.word is not None:
+    if isinstance(leaf, conditions.Clause) and leaf.word is not None:
         words.append(leaf.word)
     return tuple(one.casefold() for one in words[:MAX_WORDS])
 

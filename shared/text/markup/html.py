@@ -6,14 +6,8 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from shared.text.markup.html_tags import (
-    OPENS,
-    TEXT,
-    Attributes,
-    marks,
-    unescape,
-    unescape_address,
-)
+from shared.text.markup import html_tags
+from shared.text.markup.html_tags import Attributes
 from shared.text.markup.link_targets import file_name, shown_address
 from shared.text.markup.text_builder import TextSheet
 
@@ -53,10 +47,10 @@ class _HtmlReader:
         self._is_raised = False
 
     def read(self, html: str) -> str:
-        for kind, value, found in marks(html):
-            if kind == TEXT:
+        for kind, value, found in html_tags.marks(html):
+            if kind == html_tags.TEXT:
                 self.text(value)
-            elif kind == OPENS:
+            elif kind == html_tags.OPENS:
                 opens = _OPEN.get(value)
                 if opens is not None:
                     opens(self, found)
@@ -129,15 +123,15 @@ class _HtmlReader:
         self._page.item(partial(_small_number, found.get("value")))
 
     def open_link(self, found: Attributes) -> None:
-        address = unescape_address(found.get("href") or "")
+        address = html_tags.unescape_address(found.get("href") or "")
         self._page.open_link(shown_address(address))
 
     def close_link(self) -> None:
         self._page.close_link()
 
     def embedded(self, kind: str, found: Attributes) -> None:
-        address = shown_address(unescape_address(found.get("src") or ""))
-        name = unescape(found.get("alt") or found.get("title") or "")
+        address = shown_address(html_tags.unescape_address(found.get("src") or ""))
+        name = html_tags.unescape(found.get("alt") or found.get("title") or "")
         shown = f"{kind}: {' '.join(name.split()) or file_name(address)}".rstrip(": ")
         if shown != kind or kind == "image":
             self.text(f"[{shown}]")

@@ -11,19 +11,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from shared.text.facility.incident_words import (
-    DENIED,
-    IN_VAIN,
-    PLANNED,
-    WORDS,
-    Kind,
-    Own,
-    State,
-    Step,
-    compiled,
-    first_words,
-    patterns,
-)
+from shared.text.facility import incident_words
+from shared.text.facility.incident_words import Kind, Own, State, Step
 from shared.times import times_of_day
 from shared.times.times_of_day import Clock
 
@@ -56,7 +45,10 @@ _MOST_CLOCKS = 20
 # So many words before a phrase may deny it.
 _NEAR = 4
 
-_DENIED, _PLANNED, _IN_VAIN = (compiled(words) for words in (DENIED, PLANNED, IN_VAIN))
+_DENIED, _PLANNED, _IN_VAIN = (
+    incident_words.compiled(words)
+    for words in (incident_words.DENIED, incident_words.PLANNED, incident_words.IN_VAIN)
+)
 
 
 class Statement(NamedTuple):
@@ -71,12 +63,12 @@ class Statement(NamedTuple):
     @property
     def step(self) -> Step:
         """Return which step of an incident it is."""
-        return WORDS[self.kind].step if self.kind else "note"
+        return incident_words.WORDS[self.kind].step if self.kind else "note"
 
     @property
     def state(self) -> State | None:
         """Return how things stand after it; None: it does not say."""
-        return WORDS[self.kind].state if self.kind else None
+        return incident_words.WORDS[self.kind].state if self.kind else None
 
 
 class _Clause(NamedTuple):
@@ -243,8 +235,11 @@ class _Wanted(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _wanted(own: Own) -> tuple[_Wanted, ...]:
-    firsts = first_words(own)
-    return tuple(_Wanted(kind, firsts[kind], found) for kind, found in patterns(own))
+    firsts = incident_words.first_words(own)
+    return tuple(
+        _Wanted(kind, firsts[kind], found)
+        for kind, found in incident_words.patterns(own)
+    )
 
 
 def _possible(text: str, wanted: Sequence[_Wanted]) -> list[_Wanted]:

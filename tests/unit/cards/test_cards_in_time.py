@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from shared.cards import card_rows, make_cards
+from shared.cards import card_rows, card_things, make_cards
 from shared.cards.card_rows import MAX_CHARS, MAX_CHARS_IN_ALL, CardEntry
 from shared.cards.card_things import CardThing
 from shared.cards.thing_card import BestHit, make_thing_card
@@ -65,8 +65,8 @@ def made(
 
     threads = {UUID(int=1): "named", UUID(int=2): "named"}
     monkeypatch.setattr(make_cards, "pipelined_connection", linked)
-    monkeypatch.setattr(make_cards, "find_card_things", lambda *_: [])
-    monkeypatch.setattr(make_cards, "find_card_threads", lambda *_: threads)
+    monkeypatch.setattr(card_things, "find_card_things", lambda *_: [])
+    monkeypatch.setattr(card_things, "find_card_threads", lambda *_: threads)
     monkeypatch.setattr(card_rows, "load_named", lambda *_: {})
     monkeypatch.setattr(card_rows, "load_thread_entries", load)
     row = SimpleNamespace(entry_id=UUID(int=1), thread_id=None)

@@ -13,18 +13,7 @@ from typing import NamedTuple
 
 from shared.search.query import name_query
 from shared.search.query.compiled import conditions
-from shared.search.query.compiled.conditions import (
-    EVERYTHING,
-    NOTHING,
-    All,
-    AnyOf,
-    Condition,
-    Not,
-    Passes,
-    all_of,
-    any_of,
-    none_of,
-)
+from shared.search.query.compiled.conditions import All, AnyOf, Condition, Not
 from shared.search.query.compiled.word_clauses import Known, Words
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree
@@ -61,7 +50,8 @@ class CompiledQuery:
     def finds(self) -> bool:
         """Whether the question has words to find, not only exclusions and filters."""
         return any(
-            guard.condition == NOTHING or conditions.is_found(guard.condition)
+            guard.condition == conditions.NOTHING
+            or conditions.is_found(guard.condition)
             for guard in self.guards
         )
 
@@ -91,12 +81,12 @@ class CompiledQuery:
     def kept(self) -> CompiledQuery:
         """Return the exclusions and fields alone, which every branch keeps to."""
         parts = {g: conditions.without_what_is_wanted(g.condition) for g in self.guards}
-        if all(part == EVERYTHING for part in parts.values()):
+        if all(part == conditions.EVERYTHING for part in parts.values()):
             return NOTHING_ASKED
         return self._with(parts)
 
-    def _with(self, conditions: Mapping[Guard, Condition]) -> CompiledQuery:
-        guards = tuple(Guard(g.languages, conditions[g]) for g in self.guards)
+    def _with(self, made: Mapping[Guard, Condition]) -> CompiledQuery:
+        guards = tuple(Guard(g.languages, made[g]) for g in self.guards)
         return replace(self, guards=guards)
 
 
@@ -123,10 +113,10 @@ class _Compiler:
             case tree.Pattern(text):
                 return self.words.pattern(text)
             case tree.Field(filters):
-                return Passes(self.numbers[filters], filters)
+                return conditions.Passes(self.numbers[filters], filters)
             case tree.Not(part):
                 made = self.condition(part, is_wanted=not is_wanted)
-                return None if made is None else none_of(made)
+                return None if made is None else conditions.none_of(made)
             case tree.And(parts, is_written, wishes):
                 made_of = self._parts(parts, is_wanted=is_wanted)
                 # Whoever writes AND means such a word, too: `IT AND pump`.
@@ -135,7 +125,7 @@ class _Compiler:
                 return self._wishing(made, wishes if is_wanted else ())
             case tree.Or(parts):
                 options = self._parts(parts, is_wanted=is_wanted)
-                return any_of(options) if options else None
+                return conditions.any_of(options) if options else None
 
     def _wishing(
         self, made: Condition | None, wishes: tuple[tree.Phrase, ...]
@@ -153,7 +143,7 @@ class _Compiler:
         """Require all parts; leave out function words that only join the others."""
         if not parts:
             return None
-        made = all_of(parts, is_loose=is_loose)
+        made = conditions.all_of(parts, is_loose=is_loose)
         if not isinstance(made, All):
             return made
         joining = [part for part in made.parts if self.words.joins(part)]
@@ -165,11 +155,11 @@ class _Compiler:
         if not joining or not telling:
             return made
         left = (part for part in made.parts if part not in joining)
-        return all_of(left, is_loose=is_loose)
+        return conditions.all_of(left, is_loose=is_loose)
 
 
 def _every(parts: list[Condition], *, is_loose: bool) -> Condition | None:
-    return all_of(parts, is_loose=is_loose) if parts else None
+    return conditions.all_of(parts, is_loose=is_loose) if parts else None
 
 
 class _CompiledLanguage(NamedTuple):
@@ -306,10 +296,10 @@ def _without(condition: Condition, gone: set[conditions.Leaf]) -> Condition | No
             return condition
         case All(parts, is_loose):
             some = _left_of(parts, gone)
-            return all_of(some, is_loose=is_loose) if some else None
+            return conditions.all_of(some, is_loose=is_loose) if some else None
         case AnyOf(parts):
             some = _left_of(parts, gone)
-            return any_of(some) if some else None
+            return conditions.any_of(some) if some else None
         case _:
             return None if condition in gone else condition
 

@@ -8,20 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shared.search.query.compiled.conditions import (
-    EVERYTHING,
-    NOTHING,
-    All,
-    AnyOf,
-    Clause,
-    Condition,
-    Leaf,
-    Not,
-    OneOf,
-    Passes,
-    Places,
-    with_leaves,
-)
+from shared.search.query.compiled import conditions
+from shared.search.query.compiled.conditions import Condition
 from shared.search.query.filters.filters import Filters
 from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
 
@@ -46,12 +34,12 @@ def gate(condition: Condition) -> str:
     Fields that are no terms are left out of it.
     """
 
-    def left(leaf: Leaf, is_wanted: bool) -> Condition:  # noqa: FBT001
-        if isinstance(leaf, Passes) and _terms_of(leaf.filters) is None:
-            return EVERYTHING if is_wanted else NOTHING
+    def left(leaf: conditions.Leaf, is_wanted: bool) -> Condition:  # noqa: FBT001
+        if isinstance(leaf, conditions.Passes) and _terms_of(leaf.filters) is None:
+            return conditions.EVERYTHING if is_wanted else conditions.NOTHING
         return leaf
 
-    return _of(with_leaves(condition, left))
+    return _of(conditions.with_leaves(condition, left))
 
 
 def needs_marks(condition: Condition) -> bool:
@@ -61,37 +49,37 @@ def needs_marks(condition: Condition) -> bool:
 
 def _of(condition: Condition) -> str:
     match condition:
-        case All(()):
+        case conditions.All(()):
             return f"!{_NO_TERM}"
-        case AnyOf(()):
+        case conditions.AnyOf(()):
             return _NO_TERM
-        case All(parts):
+        case conditions.All(parts):
             return f"({' & '.join(map(_of, parts))})"
-        case AnyOf(parts):
+        case conditions.AnyOf(parts):
             return f"({' | '.join(map(_of, parts))})"
-        case Not(part):
+        case conditions.Not(part):
             return f"!{_of(part)}"
         case _:
             return _leaf(condition)
 
 
-def _leaf(leaf: Leaf) -> str:
+def _leaf(leaf: conditions.Leaf) -> str:
     match leaf:
-        case Clause():
+        case conditions.Clause():
             return _clause(leaf)
-        case OneOf(terms, idents):
+        case conditions.OneOf(terms, idents):
             return _any([*map(quote_lexeme, terms), *map(_ident, idents)])
-        case Places(places) if not all(places):
+        case conditions.Places(places) if not all(places):
             return _NO_TERM
-        case Places(places):
+        case conditions.Places(places):
             return (
                 f"({' <-> '.join(_any([*map(quote_lexeme, one)]) for one in places)})"
             )
-        case Passes(number, filters):
+        case conditions.Passes(number, filters):
             return _terms_of(filters) or quote_lexeme(mark(number))
 
 
-def _clause(clause: Clause) -> str:
+def _clause(clause: conditions.Clause) -> str:
     phrases = (clause.lexemes, *clause.also)
     parts = [" <-> ".join(map(quote_lexeme, phrase)) for phrase in phrases]
     parts = [f"({part})" if " <-> " in part else part for part in parts if part]

@@ -8,12 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shared.glossary import synonyms
-from shared.search.query.compiled.conditions import (
-    Clause,
-    Condition,
-    OneOf,
-    Places,
-)
+from shared.search.query.compiled import conditions
+from shared.search.query.compiled.conditions import Clause, Condition
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words import compounds, function_words
@@ -108,7 +104,7 @@ class Words:
         """Return the terms that a pattern stands for in this language."""
         # A pattern that stands for no word finds nothing, and is still required.
         found = self.known.get(Want("wildcard", text), _NOTHING_KNOWN)
-        return OneOf(found.stems.get(self.language, ()), found.idents, text)
+        return conditions.OneOf(found.stems.get(self.language, ()), found.idents, text)
 
     def joins(self, condition: Condition) -> bool:
         """Tell whether a condition is a function word that joins its neighbours.
@@ -138,7 +134,7 @@ class Words:
             found = self.known.get(want, _NOTHING_KNOWN)
             places.append((*found.stems.get(self.language, ()), *found.idents))
             at = sign.end()
-        return Places(tuple(tuple(dict.fromkeys(one)) for one in places))
+        return conditions.Places(tuple(tuple(dict.fromkeys(one)) for one in places))
 
     def _clauses(self, text: str) -> list[_Placed]:
         clauses: list[_Placed] = []

@@ -15,19 +15,9 @@ from typing import Literal
 
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.filters.filters import QUANTITY
-from shared.search.query.language import field_filters, ranges, scanner
+from shared.search.query.language import field_filters, ranges, scanner, tree
 from shared.search.query.language.scanner import QueryToken
-from shared.search.query.language.tree import (
-    And,
-    Field,
-    Node,
-    Not,
-    Or,
-    Parsed,
-    Pattern,
-    Phrase,
-    Words,
-)
+from shared.search.query.language.tree import Node, Words
 from shared.text.facts import METADATA
 from shared.text.words.identifiers import normalise_hyphens
 from shared.times.calendar import NO_CLOCK, Clock
@@ -53,7 +43,7 @@ UNREAD = frozenset(
 )
 
 
-def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
+def parse(text: str, clock: Clock = NO_CLOCK) -> tree.Parsed:
     """Parse a question to a tree and diagnostics; never raises, whatever the text."""
     text = normalise_hyphens(text)
     scanned = scanner.scan(text)
@@ -63,8 +53,7 @@ def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
         notes.add("quotes_balanced", '"', scanned.odd_quote, message)
     pieces = _balanced(_without_refused(scanned.pieces, text, notes), notes)
     parser = _Parser(text, pieces, clock, notes)
-    tree = parser.any_of()
-    return Parsed(tree, tuple(notes.found.values()))
+    return tree.Parsed(parser.any_of(), tuple(notes.found.values()))
 
 
 @dataclass(slots=True)
@@ -209,7 +198,7 @@ class _Parser:
         )
         if part is None or len(negated) % 2 == 0:
             return part
-        return part.part if isinstance(part, Not) else Not(part)
+        return part.part if isinstance(part, tree.Not) else tree.Not(part)
 
     def _group(self) -> Node | None:
         self.place += 1
@@ -225,9 +214,9 @@ class _Parser:
         self.place += 1
         if piece.kind == "phrase":
             text = piece.text.strip()
-            return Phrase(text, piece.start) if text else None
+            return tree.Phrase(text, piece.start) if text else None
         if piece.kind == "pattern":
-            return Pattern(piece.text, piece.start)
+            return tree.Pattern(piece.text, piece.start)
         if piece.kind == "field":
             found = self._field(piece)
             if found is not None:
@@ -244,7 +233,7 @@ class _Parser:
             self.place += 1
         return Words(" ".join(texts), first.start)
 
-    def _field(self, piece: QueryToken) -> Field | None:
+    def _field(self, piece: QueryToken) -> tree.Field | None:
         """Read a field with the next words of its value; None: it is plain text."""
         counts = range(1) if piece.is_quoted else field_filters.counts(piece.name)
         following = self._words_from(self.place, max(counts))
@@ -261,7 +250,7 @@ class _Parser:
             if filters is not None:
                 self.place += count
                 written = " ".join([_written(piece), *following[:count]])
-                return Field(filters, piece.start, piece.name, written)
+                return tree.Field(filters, piece.start, piece.name, written)
         is_date = piece.name in field_filters.DATES
         code = "date_unreadable" if is_date else "field_unreadable"
         message = "cannot be read as a field; it is searched as text."
@@ -287,9 +276,9 @@ class _Parser:
         self.place += count
         message = "is read as a field; in quotes it is words."
         self.notes.add("quantity_read", size.written, size.start, message)
-        return And((Words(before, start), size)) if before else size
+        return tree.And((Words(before, start), size)) if before else size
 
-    def _compared(self, place: int) -> tuple[str, Field, int] | None:
+    def _compared(self, place: int) -> tuple[str, tree.Field, int] | None:
         """Read a comparison: the word before its sign, a field, the number of words.
 
         Behind a NOT there is no comparison: it excludes the word and bounds nothing.
@@ -306,7 +295,7 @@ class _Parser:
             value = " ".join([match["size"], *following[:count]]).rstrip(_PUNCTUATION)
             filters = field_filters.parse_field(QUANTITY, value, self.clock)
             if filters is not None:
-                field = Field(filters, start, QUANTITY, f'{QUANTITY}:"{value}"')
+                field = tree.Field(filters, start, QUANTITY, f'{QUANTITY}:"{value}"')
                 return match["before"], field, 1 + count
         if match["size"][-1].isdigit() or (following[:1] and following[0][0].isdigit()):
             message = f"compares nothing here and is text; write {QUANTITY}:>1e-7Torr."
@@ -328,15 +317,17 @@ def _written(piece: QueryToken) -> str:
 def _and(parts: Sequence[Node], *, is_written: bool) -> Node | None:
     flat: list[Node] = []
     for part in parts:
-        if isinstance(part, And) and part.is_written == is_written:
+        if isinstance(part, tree.And) and part.is_written == is_written:
             flat += part.parts
         else:
             flat.append(part)
-    return And(tuple(flat), is_written) if len(flat) > 1 else next(iter(flat), None)
+    return (
+        tree.And(tuple(flat), is_written) if len(flat) > 1 else next(iter(flat), None)
+    )
 
 
 def _or(options: Sequence[Node]) -> Node | None:
     flat: list[Node] = []
     for option in options:
-        flat += option.parts if isinstance(option, Or) else (option,)
-    return Or(tuple(flat)) if len(flat) > 1 else next(iter(flat), None)
+        flat += option.parts if isinstance(option, tree.Or) else (option,)
+    return tree.Or(tuple(flat)) if len(flat) > 1 else next(iter(flat), None)

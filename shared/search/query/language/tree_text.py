@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shared.search.query.language import field_filters, tree
-from shared.search.query.language.tree import (
-    And,
-    Field,
-    Node,
-    Not,
-    Or,
-    Pattern,
-    Phrase,
-    Words,
-)
+from shared.search.query.language.tree import Node, Words
 
 
 def text_of(node: Node | None) -> str:
@@ -22,22 +13,22 @@ def text_of(node: Node | None) -> str:
     match node:
         case None:
             return ""
-        case Phrase(text):
+        case tree.Phrase(text):
             return f'"{text}"'
-        case Field(filters, name=name, written=written) if (
+        case tree.Field(filters, name=name, written=written) if (
             name in field_filters.DATES or filters.ranges
         ):
             # The value is quoted, so that no word behind it is read as its part.
             value = written.removeprefix(f"{name}:").strip('"')
             return f'{name}:"{value}"'
-        case Field(written=written):
+        case tree.Field(written=written):
             return written
-        case Not(part):
+        case tree.Not(part):
             return f"NOT {_grouped(part, alone=True)}"
-        case And(parts, is_written):
+        case tree.And(parts, is_written):
             between = " AND " if is_written else " "
             return between.join(_all(parts, is_written=is_written))
-        case Or(parts):
+        case tree.Or(parts):
             return " OR ".join(text_of(part) for part in parts)
         case _:
             return node.text
@@ -51,7 +42,7 @@ def wanted_text(node: Node | None) -> str:
     texts = (
         one.text.replace("*", "")
         for one in _wanted(node)
-        if not isinstance(one, Pattern) or one.is_beginning
+        if not isinstance(one, tree.Pattern) or one.is_beginning
     )
     return " ".join(text for text in texts if text)
 
@@ -73,12 +64,12 @@ def _all(parts: tuple[Node, ...], *, is_written: bool) -> Iterator[str]:
 
 def _grouped(node: Node, *, alone: bool = False) -> str:
     text = text_of(node)
-    is_group = isinstance(node, And | Or)
+    is_group = isinstance(node, tree.And | tree.Or)
     is_group |= alone and isinstance(node, Words) and " " in node.text
     return f"({text})" if is_group else text
 
 
-def _wanted(node: Node | None) -> Iterator[Words | Phrase | Pattern]:
+def _wanted(node: Node | None) -> Iterator[Words | tree.Phrase | tree.Pattern]:
     for leaf, is_wanted in tree.leaves(node):
-        if is_wanted and not isinstance(leaf, Field):
+        if is_wanted and not isinstance(leaf, tree.Field):
             yield leaf

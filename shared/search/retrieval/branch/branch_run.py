@@ -17,14 +17,11 @@ from shared.search.jobs.outcome import (
 )
 from shared.search.query.fault import Fault
 from shared.search.query.plan import Plan
+from shared.search.retrieval import module_contract
 from shared.search.retrieval.branch import add_hits, plugin_module, retry
 from shared.search.retrieval.branch.retry import Paces
 from shared.search.retrieval.installed_modules import Installed, load_module
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.times.rfc3339 import timestamp
 
@@ -133,7 +130,9 @@ def _found(one: Installed, ask: Ask, context: SearchContext) -> ModuleResult:
     return add_hits.put_number_first(found, one.descriptor, ask, context)
 
 
-def _outcome(descriptor: SearchToolDescriptor, found: ModuleResult) -> Outcome:
+def _outcome(
+    descriptor: module_contract.SearchToolDescriptor, found: ModuleResult
+) -> Outcome:
     as_of = timestamp(found.as_of)
     amount = max(len(found.hits), found.matches)
     status: Status = "skipped" if found.skipped else "ok" if amount else "empty"
@@ -161,7 +160,7 @@ def _outcome(descriptor: SearchToolDescriptor, found: ModuleResult) -> Outcome:
 
 
 def _faulty(
-    fault: Fault | None, descriptor: SearchToolDescriptor, ask: Ask
+    fault: Fault | None, descriptor: module_contract.SearchToolDescriptor, ask: Ask
 ) -> ModuleResult | None:
     """Carry out a fault that an admin ordered for this branch; None: run the module."""
     if fault is None or not fault.hits(descriptor.name, descriptor.search_mode):

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shared.search.query.compiled.conditions import (
-    All,
-    AnyOf,
-    Clause,
-    Condition,
-    Leaf,
-    Not,
-    OneOf,
-    Passes,
-    Places,
-)
+from shared.search.query.compiled import conditions
+from shared.search.query.compiled.conditions import Condition
 from shared.search.retrieval.engines import os_filters
 
 Query = dict[str, Any]
@@ -26,35 +17,35 @@ _NOTHING: Query = {"match_none": {}}
 def write_os_query(condition: Condition) -> Query:
     """Write a condition as a query; its terms are values, and nothing is parsed."""
     match condition:
-        case All(()):
+        case conditions.All(()):
             return {"match_all": {}}
-        case AnyOf(()):
+        case conditions.AnyOf(()):
             return _NOTHING
-        case All(parts, ranking=ranking):
+        case conditions.All(parts, ranking=ranking):
             return _all(parts, ranking)
-        case AnyOf(parts):
+        case conditions.AnyOf(parts):
             return _any([write_os_query(part) for part in parts])
-        case Not(part):
+        case conditions.Not(part):
             return {"bool": {"must_not": [write_os_query(part)]}}
         case _:
             return _leaf(condition)
 
 
-def _leaf(leaf: Leaf) -> Query:
+def _leaf(leaf: conditions.Leaf) -> Query:
     match leaf:
-        case Clause():
+        case conditions.Clause():
             return _clause(leaf)
-        case OneOf(terms, idents):
+        case conditions.OneOf(terms, idents):
             ways: list[Query] = [{"terms": {"stream": list(terms)}}] if terms else []
             return _any([*ways, *_named(idents)])
-        case Places(places) if not all(places):
+        case conditions.Places(places) if not all(places):
             return _NOTHING
-        case Places(places):
+        case conditions.Places(places):
             spans = [_span(place) for place in places]
             if len(spans) == 1:
                 return spans[0]
             return {"span_near": {"clauses": spans, "slop": 0, "in_order": True}}
-        case Passes(filters=filters):
+        case conditions.Passes(filters=filters):
             required = os_filters.required(filters)
             excluded = os_filters.excluded(filters)
             return {"bool": {"filter": required, "must_not": excluded}}
@@ -63,9 +54,15 @@ def _leaf(leaf: Leaf) -> Query:
 def _all(parts: Sequence[Condition], ranking: Sequence[Condition]) -> Query:
     return {
         "bool": {
-            "must": [write_os_query(one) for one in parts if not isinstance(one, Not)],
+            "must": [
+                write_os_query(one)
+                for one in parts
+                if not isinstance(one, conditions.Not)
+            ],
             "must_not": [
-                write_os_query(one.part) for one in parts if isinstance(one, Not)
+                write_os_query(one.part)
+                for one in parts
+                if isinstance(one, conditions.Not)
             ],
             "should": [write_os_query(one) for one in ranking],
             # Parts that only rank are not required.
@@ -80,7 +77,7 @@ def _any(ways: list[Query]) -> Query:
     return {"bool": {"should": ways, "minimum_should_match": 1}}
 
 
-def _clause(clause: Clause) -> Query:
+def _clause(clause: conditions.Clause) -> Query:
     ways: list[Query] = []
     for phrase in (clause.lexemes, *clause.also):
         if len(phrase) == 1:

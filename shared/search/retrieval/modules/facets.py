@@ -24,7 +24,7 @@ from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.facet_request import DATE, SAID, Counting
 from shared.search.query.filters import filters
 from shared.search.query.histogram import Buckets, buckets
-from shared.search.retrieval import installed_modules
+from shared.search.retrieval import installed_modules, module_contract
 from shared.search.retrieval.engines import (
     branch_query,
     os_request,
@@ -33,12 +33,7 @@ from shared.search.retrieval.engines import (
 )
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.os_request import Query
-from shared.search.retrieval.module_contract import (
-    Ask,
-    Lexicon,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, Lexicon, ModuleResult
 from shared.search.retrieval.modules import facet_counts, facet_rows, os_bm25
 from shared.search.retrieval.modules.facet_counts import MAX_VALUES, FacetCounts
 from shared.search.retrieval.search_context import SearchContext
@@ -258,9 +253,9 @@ def _commonest(field: str) -> Query:
     return {"field": field, "size": MAX_VALUES + 1, "order": order}
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module `facets`."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name=FACETS,
         description="Counts of all that passes the filters and matches by words.",
         search_mode=FACETS,

@@ -19,15 +19,11 @@ from shared.search.jobs.outcome import Candidate, Diagnostic
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.list_by_time import LISTING_MODULE, Sort
 from shared.search.query.plan import Plan
+from shared.search.retrieval import module_contract
 from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
-from shared.search.retrieval.module_contract import (
-    Ask,
-    Lexicon,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, Lexicon, ModuleResult
 from shared.search.retrieval.modules import match_sql
 from shared.search.retrieval.search_context import SearchContext
 
@@ -178,9 +174,9 @@ def _by_words(plan: Plan) -> bool:
     return plan.is_listing and plan.asks_for_words
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module that lists by time."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name=LISTING_MODULE,
         description="Entries that pass the filters and match, newest or oldest first.",
         search_mode="keyword",

@@ -16,7 +16,7 @@ from shared.postgres import statement_deadline
 from shared.postgres.pool import pipelined_connection
 from shared.search.jobs.outcome import CIRCUIT_OPEN
 from shared.search.query.compiled.compiled_question import CompiledQuery, Guard
-from shared.search.retrieval import branch_languages
+from shared.search.retrieval import branch_languages, module_contract
 from shared.search.retrieval.branch_languages import Assumed
 from shared.search.retrieval.engines import (
     branch_query,
@@ -29,11 +29,7 @@ from shared.search.retrieval.engines import (
 )
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.tool_schema import WordArguments
 from shared.text.words.folding import STEMMED_LANGUAGES
@@ -223,9 +219,9 @@ def _languages(names: tuple[str, ...]) -> Query:
     return {"bool": {"should": [named, others], "minimum_should_match": 1}}
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module `os_bm25`."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name="os_bm25",
         description="Words, phrases and names, found by OpenSearch.",
         search_mode="keyword",

@@ -14,15 +14,11 @@ from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import CompiledQuery
-from shared.search.retrieval import branch_languages
+from shared.search.retrieval import branch_languages, module_contract
 from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.tool_schema import WordArguments
 
@@ -144,9 +140,9 @@ def _twice(by_any: list[Match], by_all: list[Match]) -> list[Match]:
     )
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module `pg_fts`."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name="pg_fts",
         description="Words, phrases and names, found by Postgres.",
         search_mode="keyword",

@@ -23,14 +23,11 @@ from shared.postgres.pool import pipelined_connection
 from shared.search.jobs.outcome import Candidate, Diagnostic, Outcome
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.language import tree_text
+from shared.search.retrieval import module_contract
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.query_vectors import packed, unpack_vector
 from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.search_parameters import ParameterDescriptor
@@ -337,9 +334,9 @@ def columns_of(near: Near) -> Columns:
     )
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module `semantic`."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name=NAME,
         description="Entries that mean what was asked, whatever their words.",
         search_mode="semantic",

@@ -20,13 +20,8 @@ from shared.entries.reading.filter_sql import NARROWED
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres.pool import translate_database_errors
-from shared.search.jobs.outcome import (
-    Candidate,
-    Outcome,
-    Status,
-    make_failure,
-    make_overdue,
-)
+from shared.search.jobs import outcome
+from shared.search.jobs.outcome import Candidate, Outcome, Status
 from shared.search.retrieval.modules import semantic
 from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
 from shared.text import facts
@@ -109,7 +104,9 @@ def find(conn: Connection, plan: Plan, entry: EntryView) -> list[Outcome]:
             failed.append(exc)
             late = exc.out_of_time
             found.append(
-                make_overdue(name, unit) if late else make_failure(name, unit, exc)
+                outcome.make_overdue(name, unit)
+                if late
+                else outcome.make_failure(name, unit, exc)
             )
     if failed and not any(one.status in {"ok", "empty"} for one in found):
         raise failed[0]

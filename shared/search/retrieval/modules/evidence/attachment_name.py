@@ -6,12 +6,9 @@ from typing import LiteralString
 
 from shared.search.query.decomposition.decompose import list_content_words
 from shared.search.query.language import tree_text
+from shared.search.retrieval import module_contract
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.modules.evidence import weighted_terms
 from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
 from shared.search.retrieval.search_context import SearchContext
@@ -70,9 +67,9 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     return ModuleResult(hits, as_of)
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module `attachment_name`."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name=NAME,
         description="Entries with a file whose name has words of the question.",
         search_mode=NAME,

@@ -11,13 +11,10 @@ from shared.postgres.pool import format_array
 from shared.search.jobs.outcome import Candidate
 from shared.search.query.context import ranking_context
 from shared.search.query.ordering import BESIDE, NAMED
+from shared.search.retrieval import module_contract
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.candidate_rows import Columns
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.modules import pg_fts
 from shared.search.retrieval.modules.evidence import weighted_terms
 from shared.search.retrieval.search_context import SearchContext
@@ -70,9 +67,9 @@ def _of_threads(ask: Ask, context: SearchContext) -> list[Candidate]:
     return [row.candidate(ask.plan.scope.tenant, _KIN) for row in rows]
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module `graph`."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name=NAME,
         description="Entries of the devices that are named and of those next to them,"
         " and of the threads of what matches.",

@@ -6,11 +6,8 @@ from dataclasses import replace
 
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.search.query.filters.fact_filters import WantedFact
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval import module_contract
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.modules import pg_fts
 from shared.search.retrieval.search_context import SearchContext
 
@@ -34,9 +31,9 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     return ModuleResult(tuple(hits), found.as_of, skipped=found.skipped)
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module `procedure`."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name=NAME,
         description="Procedures and instructions with the words of the question.",
         search_mode=NAME,

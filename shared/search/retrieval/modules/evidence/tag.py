@@ -7,11 +7,8 @@ from itertools import pairwise
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.search.query.decomposition.decompose import list_content_words
 from shared.search.query.language import tree_text
-from shared.search.retrieval.module_contract import (
-    Ask,
-    ModuleResult,
-    SearchToolDescriptor,
-)
+from shared.search.retrieval import module_contract
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.modules.evidence import weighted_terms
 from shared.search.retrieval.search_context import SearchContext
 from shared.text import facts
@@ -37,9 +34,9 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     return weighted_terms.as_result(context, hits)
 
 
-def get_tool_descriptor() -> SearchToolDescriptor:
+def get_tool_descriptor() -> module_contract.SearchToolDescriptor:
     """Return the descriptor of the module `tag`."""
-    return SearchToolDescriptor(
+    return module_contract.SearchToolDescriptor(
         name=NAME,
         description="Entries that carry a tag which the question names.",
         search_mode=NAME,
