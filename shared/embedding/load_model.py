@@ -6,22 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from shared.embedding.models import model_folder
+from shared.embedding.models import model_folder, model_names
 from shared.embedding.models.encoder_contract import CrossEncoder, Encoder
 from shared.embedding.models.hashing_encoder import HashingEncoder
-from shared.embedding.models.model_names import (
-    ALIASES,
-    BGE,
-    FOLDER_PREFIX,
-    HASHING,
-    SECOND,
-    TOKENS,
-)
 from shared.errors import ModuleNotEnabledError
 from shared.settings.search_sections import RerankingSettings
 from shared.settings.sections import ProviderSettings
 
-_FOLDERS = (FOLDER_PREFIX, "/", "~", ".")
+_FOLDERS = (model_names.FOLDER_PREFIX, "/", "~", ".")
 # Where a setting names a model: late interaction with the pieces of all-MiniLM-L6-v2.
 LATE = "late"
 
@@ -32,11 +24,11 @@ def load_encoder(
     providers: Mapping[str, ProviderSettings] = MappingProxyType({}),
 ) -> Encoder:
     """Return the encoder of a built-in name, a folder's, or a provider's model."""
-    name = ALIASES.get(model, model)
-    hashing = HASHING.fullmatch(name)
+    name = model_names.ALIASES.get(model, model)
+    hashing = model_names.HASHING.fullmatch(name)
     if hashing:
         return HashingEncoder(int(hashing[1]))
-    if name == SECOND:
+    if name == model_names.SECOND:
         # It costs 120 MB, where nobody asks for it.
         from shared.embedding.models.sentence_encoder import SentenceEncoder
 
@@ -60,7 +52,7 @@ def folder_of(cache: Path, model: str) -> Path:
     if model_folder.manifest_of(folder) is not None:
         return folder
     # What makes a model costs a second and more to import, once in a cache's life.
-    if model == BGE:
+    if model == model_names.BGE:
         from shared.embedding.models import bge_small
 
         return bge_small.ensure(cache)
@@ -87,7 +79,7 @@ def load_cross_encoder(
     if model == LATE:
         from shared.embedding.models.onnx_models import LateInteraction
 
-        return LateInteraction(folder_of(cache, TOKENS))
+        return LateInteraction(folder_of(cache, model_names.TOKENS))
     provider, _, name = model.partition(":")
     if provider in providers:
         from shared.embedding.models.endpoint_models import EndpointCrossEncoder
@@ -108,4 +100,4 @@ def load_cross_encoder(
 
 
 def _own_folder(model: str) -> Path:
-    return Path(model.removeprefix(FOLDER_PREFIX)).expanduser()
+    return Path(model.removeprefix(model_names.FOLDER_PREFIX)).expanduser()

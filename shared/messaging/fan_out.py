@@ -8,15 +8,8 @@ from uuid import UUID
 
 from celery import Celery, chord, group
 
+from shared.messaging import task_names
 from shared.messaging.broker_errors import translate_broker_errors
-from shared.messaging.task_names import (
-    END_SEARCH,
-    QUEUE_OF,
-    RUN_BRANCH,
-    SYNTHESIZE,
-    TAKE_AGENT_TURN,
-    WIDE_SEARCH_QUEUE,
-)
 
 # The header of a message whose task Flower is to see, whatever its kind. A second name
 # of the task would be lost with a worker of the release before.
@@ -42,7 +35,7 @@ def send_branches(
         options = {"headers": dict(headers), "producer": producer}
         if ends_in_chord:
             # It reads the outcomes by the job's id.
-            end = _told(app, END_SEARCH, (str(job_id),), headers)
+            end = _told(app, task_names.END_SEARCH, (str(job_id),), headers)
             chord(together, app=app)(end, **options)
         else:
             together.apply_async(**options, add_to_parent=False)
@@ -61,7 +54,7 @@ def send_agent_turn(
     Whoever says it again and again lets what nobody has read in so many seconds expire.
     """
     with translate_broker_errors():
-        turn = _told(app, TAKE_AGENT_TURN, (str(job_id), turn_no), headers)
+        turn = _told(app, task_names.TAKE_AGENT_TURN, (str(job_id), turn_no), headers)
         turn.apply_async(headers=dict(headers), expires=expires)
 
 
@@ -73,8 +66,8 @@ def send_agent_calls(
     headers: Mapping[str, Any],
 ) -> None:
     """Send the calls of one turn as a chord, whose body takes the next turn."""
-    together = _branches(app, job_id, numbers, WIDE_SEARCH_QUEUE)
-    turn = _told(app, TAKE_AGENT_TURN, (str(job_id), turn_no), headers)
+    together = _branches(app, job_id, numbers, task_names.WIDE_SEARCH_QUEUE)
+    turn = _told(app, task_names.TAKE_AGENT_TURN, (str(job_id), turn_no), headers)
     with translate_broker_errors(), app.producer_or_acquire() as producer:
         chord(together, app=app)(turn, headers=dict(headers), producer=producer)
 
@@ -82,8 +75,8 @@ def send_agent_calls(
 def send_synthesis(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> None:
     """Send for an answer to hits that are known already."""
     with translate_broker_errors(), app.producer_or_acquire() as producer:
-        app.signature(SYNTHESIZE, (str(job_id),)).apply_async(
-            queue=QUEUE_OF[SYNTHESIZE],
+        app.signature(task_names.SYNTHESIZE, (str(job_id),)).apply_async(
+            queue=task_names.QUEUE_OF[task_names.SYNTHESIZE],
             ignore_result=True,
             headers=dict(headers),
             producer=producer,
@@ -93,7 +86,7 @@ def send_synthesis(app: Celery, job_id: UUID, headers: Mapping[str, Any]) -> Non
 
 def _branches(app: Celery, job_id: UUID, numbers: Iterable[int], queue: str) -> Any:
     signatures = [
-        app.signature(RUN_BRANCH, (str(job_id), number)).set(
+        app.signature(task_names.RUN_BRANCH, (str(job_id), number)).set(
             queue=queue, ignore_result=True
         )
         for number in numbers
@@ -106,4 +99,6 @@ def _told(
 ) -> Any:
     """Return a task that is told nothing of what went before it."""
     one = app.signature(name, args, immutable=True)
-    return one.set(queue=QUEUE_OF[name], ignore_result=True, headers=dict(headers))
+    return one.set(
+        queue=task_names.QUEUE_OF[name], ignore_result=True, headers=dict(headers)
+    )

@@ -14,15 +14,8 @@ from celery import Celery
 
 from shared.errors import CapacityError
 from shared.log import get_logger
+from shared.messaging import task_names
 from shared.messaging.broker_errors import translate_broker_errors
-from shared.messaging.task_names import (
-    DELIVER_ALERTS,
-    POLL_SOURCE,
-    QUEUE_OF,
-    chore_task,
-    run_task,
-    task_of,
-)
 
 log = get_logger()
 
@@ -37,7 +30,7 @@ def _send(app: Celery, name: str, args: Sequence[object]) -> None:
         app.send_task(
             name,
             args=args,
-            queue=QUEUE_OF[name],
+            queue=task_names.QUEUE_OF[name],
             expires=NUDGE_EXPIRES_SECONDS,
             ignore_result=True,
             retry=False,
@@ -46,24 +39,24 @@ def _send(app: Celery, name: str, args: Sequence[object]) -> None:
 
 def send_nudge(app: Celery, stage: str, entry_ids: Sequence[UUID] = ()) -> None:
     """Publish a nudge; raises when the broker cannot be reached."""
-    name, first = task_of(stage)
+    name, first = task_names.task_of(stage)
     _send(app, name, [*first, [str(entry_id) for entry_id in entry_ids]])
 
 
 def send_chore(app: Celery, kind: str, maintenance_id: UUID) -> None:
     """Publish that a chore may go on; raises when the broker cannot be reached."""
-    _send(app, chore_task(kind), [str(maintenance_id)])
+    _send(app, task_names.chore_task(kind), [str(maintenance_id)])
 
 
 def send_delivery(app: Celery) -> None:
     """Publish that alerts are to be sent; raises when the broker is away."""
-    _send(app, DELIVER_ALERTS, [])
+    _send(app, task_names.DELIVER_ALERTS, [])
 
 
 def send_run(app: Celery, source: str, kind: str) -> None:
     """Publish that a run of a source is due; raises when the broker is away."""
-    name = run_task(kind)
-    _send(app, name, [source, kind] if name == POLL_SOURCE else [source])
+    name = task_names.run_task(kind)
+    _send(app, name, [source, kind] if name == task_names.POLL_SOURCE else [source])
 
 
 class Nudger:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from shared.messaging.stage_names import (
-    ALERT_STAGE,
-    ATTACHMENTS_STAGE,
-    DUPLICATES_STAGE,
-    EMBED_PREFIX,
-    INDEX_STAGE,
-    METADATA_STAGE,
-)
+from shared.messaging import stage_names
 
 EXTRACT_METADATA = "enhance.extract_metadata"
 EXTRACT_ATTACHMENT = "enhance.extract_attachment"
@@ -70,18 +63,18 @@ _TASK_OF_RUN = {"reconcile": RECONCILE_SOURCE, "reparse": REPARSE_SOURCE}
 
 # Whatever else is due is a stage that finds things, by its name.
 _TASK_OF_STAGE = {
-    METADATA_STAGE: EXTRACT_METADATA,
-    ATTACHMENTS_STAGE: EXTRACT_ATTACHMENT,
-    DUPLICATES_STAGE: PLACE_ENTRIES,
-    INDEX_STAGE: INDEX_ENTRIES,
-    ALERT_STAGE: MATCH_ENTRIES,
+    stage_names.METADATA_STAGE: EXTRACT_METADATA,
+    stage_names.ATTACHMENTS_STAGE: EXTRACT_ATTACHMENT,
+    stage_names.DUPLICATES_STAGE: PLACE_ENTRIES,
+    stage_names.INDEX_STAGE: INDEX_ENTRIES,
+    stage_names.ALERT_STAGE: MATCH_ENTRIES,
 }
 
 
 def task_of(stage: str) -> tuple[str, tuple[str, ...]]:
     """Return the task of a stage, and its arguments before the ids."""
-    if stage.startswith(EMBED_PREFIX):
-        return EMBED_ENTRIES, (stage.removeprefix(EMBED_PREFIX),)
+    if stage.startswith(stage_names.EMBED_PREFIX):
+        return EMBED_ENTRIES, (stage.removeprefix(stage_names.EMBED_PREFIX),)
     if stage in _TASK_OF_STAGE:
         return _TASK_OF_STAGE[stage], ()
     return RUN_STAGE, (stage,)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from shared.messaging.stage_names import (
-    ALERT_STAGE,
-    ATTACHMENTS_STAGE,
-    DUPLICATES_STAGE,
-    INDEX_STAGE,
-    METADATA_STAGE,
-)
+from shared.messaging import stage_names
 from shared.stages.stage_contract import StageDescriptor
 
 # Part of what is kept of a text, too: what an older version has placed is placed anew.
@@ -18,7 +12,7 @@ DUPLICATES_VERSION = 2
 def attachments() -> StageDescriptor:
     """Return the stage that fetches and reads files."""
     return StageDescriptor(
-        ATTACHMENTS_STAGE,
+        stage_names.ATTACHMENTS_STAGE,
         version=2,
         description="Fetches the entry's files, reads the text in them and makes"
         " pictures small.",
@@ -31,7 +25,7 @@ def attachments() -> StageDescriptor:
 def metadata() -> StageDescriptor:
     """Return the stage that reads the text."""
     return StageDescriptor(
-        METADATA_STAGE,
+        stage_names.METADATA_STAGE,
         version=1,
         description="Reads the text: language, terms, names, facts and quantities.",
         order=10,
@@ -43,11 +37,11 @@ def metadata() -> StageDescriptor:
 def duplicates() -> StageDescriptor:
     """Return the stage that puts an entry among its like."""
     return StageDescriptor(
-        DUPLICATES_STAGE,
+        stage_names.DUPLICATES_STAGE,
         version=DUPLICATES_VERSION,
         description="Finds copies of the entry, and the series of a machine.",
         order=35,
-        after=(METADATA_STAGE,),
+        after=(stage_names.METADATA_STAGE,),
         writes="`likeness` and its groups",
         on_deletion=True,
     )
@@ -56,11 +50,11 @@ def duplicates() -> StageDescriptor:
 def index() -> StageDescriptor:
     """Return the stage that writes the document."""
     return StageDescriptor(
-        INDEX_STAGE,
+        stage_names.INDEX_STAGE,
         version=1,
         description="Writes the entry's document to OpenSearch.",
         order=90,
-        after=(METADATA_STAGE,),
+        after=(stage_names.METADATA_STAGE,),
         writes="the document",
         is_optional=False,
         on_deletion=True,
@@ -70,7 +64,7 @@ def index() -> StageDescriptor:
 def alert() -> StageDescriptor:
     """Return the stage that matches an entry with saved searches."""
     return StageDescriptor(
-        ALERT_STAGE,
+        stage_names.ALERT_STAGE,
         version=1,
         description="Tells those whose saved search finds the entry.",
         order=95,
