@@ -20,26 +20,10 @@ from pydantic import (
 
 from shared import plugins, suggest
 from shared.errors import ConfigurationError
-from shared.settings import layers
+from shared.settings import layers, sections
 from shared.settings import search_sections as searching
 from shared.settings.plugin_sections import PipelinesSettings, SearchModulesSettings
 from shared.settings.report import origin_of, remarks
-from shared.settings.sections import (
-    ApiSettings,
-    AttachmentSettings,
-    CapabilitySettings,
-    FlowerSettings,
-    McpSettings,
-    ReasoningSettings,
-    Section,
-    SessionSettings,
-    StagesSettings,
-    SynthesisSettings,
-    TelemetrySettings,
-    TenantSettings,
-    WorkSettings,
-    Zone,
-)
 from shared.settings.setting_names import Name
 from shared.settings.source_sections import SourceSettings
 from shared.settings.text_sections import AnalyserSettings
@@ -55,7 +39,7 @@ def _default_home() -> Path:
     return _place("/var/lib/logchord", ".local/share/logchord")
 
 
-class Settings(Section):
+class Settings(sections.Section):
     """Everything that can be configured."""
 
     home: Path = Field(
@@ -137,7 +121,9 @@ class Settings(Section):
         default=False,
         description="Start OpenSearch, which has no login, beside other users.",
     )
-    facility_timezone: Zone = Field("UTC", description="The facility's own time.")
+    facility_timezone: sections.Zone = Field(
+        "UTC", description="The facility's own time."
+    )
     day_starts: str = Field(
         "00:00",
         pattern=r"^([01]\d|2[0-3]):[0-5]\d$",
@@ -243,7 +229,7 @@ class Settings(Section):
         10, ge=0, description="Logins to the page a minute and address; 0: no limit."
     )
 
-    work: WorkSettings = WorkSettings()
+    work: sections.WorkSettings = sections.WorkSettings()
 
     rrf_k: int = Field(
         60,
@@ -254,25 +240,25 @@ class Settings(Section):
     sources: dict[str, SourceSettings] = Field(
         {"api": SourceSettings()}, description="Where entries come from, by name."
     )
-    stages: StagesSettings = Field({}, description="Set for stages, by name.")
+    stages: sections.StagesSettings = Field({}, description="Set for stages, by name.")
 
     agentic: searching.AgenticSettings = searching.AgenticSettings()
     analyser: AnalyserSettings = AnalyserSettings()
-    api: ApiSettings = ApiSettings()
-    attachments: AttachmentSettings = AttachmentSettings()
-    capability: CapabilitySettings = CapabilitySettings()
-    flower: FlowerSettings = FlowerSettings()
+    api: sections.ApiSettings = sections.ApiSettings()
+    attachments: sections.AttachmentSettings = sections.AttachmentSettings()
+    capability: sections.CapabilitySettings = sections.CapabilitySettings()
+    flower: sections.FlowerSettings = sections.FlowerSettings()
     fusion: searching.FusionSettings = searching.FusionSettings()
     keyword: searching.KeywordSettings = searching.KeywordSettings()
-    mcp: McpSettings = McpSettings()
+    mcp: sections.McpSettings = sections.McpSettings()
     pipelines: PipelinesSettings = PipelinesSettings()
-    reasoning: ReasoningSettings = ReasoningSettings()
+    reasoning: sections.ReasoningSettings = sections.ReasoningSettings()
     reranking: searching.RerankingSettings = searching.RerankingSettings()
     search: searching.SearchSettings = searching.SearchSettings()
-    session: SessionSettings = SessionSettings()
-    synthesis: SynthesisSettings = SynthesisSettings()
-    telemetry: TelemetrySettings = TelemetrySettings()
-    tenants: dict[str, TenantSettings] = Field(
+    session: sections.SessionSettings = sections.SessionSettings()
+    synthesis: sections.SynthesisSettings = sections.SynthesisSettings()
+    telemetry: sections.TelemetrySettings = sections.TelemetrySettings()
+    tenants: dict[str, sections.TenantSettings] = Field(
         {}, description="What a tenant may use, by its name."
     )
     unified_search: searching.UnifiedSearchSettings = searching.UnifiedSearchSettings()
