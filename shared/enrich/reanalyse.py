@@ -144,13 +144,10 @@ def prepare(
     older = [(row.tenant, row.entry_id) for row in page if row.is_older]
     wanted = {METADATA_STAGE: older, **lacking}
     # In the order in which a page of new entries makes them due.
-    make_due = [
-        backlog.add_but_last(pool, entries, stage) for stage, entries in wanted.items()
-    ]
+    make_last_due = backlog.add_but_last(pool, wanted)
 
     def commit(conn: Connection) -> Progress:
-        for make_last_due in make_due:
-            make_last_due(conn)
+        make_last_due(conn)
         made_due = came["made_due"] + sum(map(len, wanted.values()))
         if len(page) < STEP_ENTRIES:
             log.info("texts_renewed", entries=done + len(page), made_due=made_due)

@@ -6,7 +6,7 @@ their entry: they are made of its text, as the metadata stage makes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, LiteralString
@@ -27,7 +27,7 @@ from shared.text.facility.facility import Facility
 from shared.vocabulary import word_counts
 from shared.vocabulary.learn_words import language_of
 from shared.vocabulary.word_counts import Count
-from shared.work.chore_records import Progress
+from shared.work.chore_records import Effect, Progress
 
 log = get_logger()
 
@@ -44,8 +44,6 @@ _PAGE: LiteralString = """
      LIMIT %(limit)s"""
 
 _FIRST = ("", "", "")
-
-Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)

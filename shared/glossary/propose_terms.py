@@ -8,7 +8,7 @@ order of their changes, and again when they are edited.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
@@ -20,7 +20,7 @@ from shared.postgres.fetch_rows import fetch_all
 from shared.postgres.pool import Pool, connection
 from shared.text import plain_text
 from shared.text.reading import abbreviations
-from shared.work.chore_records import Progress
+from shared.work.chore_records import Effect, Progress
 
 # A step holds so many texts, each to there.
 STEP_ENTRIES, _MOST_CHARS = 500, 20_000
@@ -98,8 +98,6 @@ _TIDY: LiteralString = """
        AND NOT EXISTS (SELECT FROM glossary_evidence v
                         WHERE v.tenant = %(tenant)s AND v.term_key = g.term_key
                           AND v.form_key = g.form_key)"""
-
-Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,9 @@ from shared.opensearch import aliases, compare_index, erase, mapping
 from shared.opensearch.compare_index import Differences, Sides
 from shared.postgres.pool import Pool, connection
 from shared.work import backlog
-from shared.work.chore_records import Chore, Progress
+from shared.work.chore_records import Chore, Effect, Progress
 
 log = get_logger()
-
-Effect = Callable[[Connection], Progress]
 
 # One that an older release has begun knows of no old tombstones.
 _BEGIN: Mapping[str, Any] = {"walk": None, "made_due": 0, "removed": 0, "purged": 0}
@@ -88,6 +86,5 @@ def remove(sides: Sides, found: Differences) -> None:
 
 def make_due_but_last(pool: Pool, found: Differences) -> Callable[[Connection], None]:
     """Make differing entries due; return the commit for those of the last tenant."""
-    return backlog.add_but_last(
-        pool, [(row.tenant, row.id) for row in found.differ], INDEX_STAGE
-    )
+    differ = [(row.tenant, row.id) for row in found.differ]
+    return backlog.add_but_last(pool, {INDEX_STAGE: differ})

@@ -38,7 +38,7 @@ from shared.postgres.pool import Pool, connection
 from shared.stages import derived_data
 from shared.work import backlog, chore_records
 from shared.work import due_work as due
-from shared.work.chore_records import Chore, PhasedChore, Progress
+from shared.work.chore_records import Chore, Effect, PhasedChore, Progress
 
 log = get_logger()
 
@@ -69,8 +69,6 @@ _PAGE: LiteralString = """
 # How a chore begins that has what is derived in Postgres made anew first.
 FULL: dict[str, Any] = derived_data.BEGINS
 _BEFORE_THE_INDEX = frozenset({"read", "reading", "create", "open"})
-
-Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)

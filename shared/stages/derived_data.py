@@ -6,7 +6,7 @@ this, then the index: a full rebuild begins with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
@@ -22,7 +22,7 @@ from shared.settings.settings import Settings
 from shared.stages import installed_stages, stage_versions
 from shared.work import backlog, chore_records
 from shared.work.backlog import Named
-from shared.work.chore_records import REBUILD_KNOWLEDGE, Chore, Progress
+from shared.work.chore_records import REBUILD_KNOWLEDGE, Chore, Effect, Progress
 
 STEP_ENTRIES = 1000
 WAIT_SECONDS = 1.0
@@ -46,8 +46,6 @@ _FORGET_INPUTS: LiteralString = """
     DELETE FROM embedding_input i USING these
      WHERE i.tenant = %(tenant)s AND i.entry_id = these.entry_id
        AND i.model = these.model"""
-
-Effect = Callable[[Connection], Progress]
 
 
 def ask(conn: Connection) -> UUID:
@@ -90,11 +88,10 @@ def renew_page(pool: Pool, chore: Chore, made_by: Sequence[str]) -> Effect:
         page = conn.execute(_PAGE, given).fetchall()
     named = [(tenant, entry_id) for tenant, entry_id in page]
     _forget_inputs(pool, named)
-    make_due = [backlog.add_but_last(pool, named, stage) for stage in sorted(made_by)]
+    make_last_due = backlog.add_but_last(pool, dict.fromkeys(sorted(made_by), named))
 
     def commit(conn: Connection) -> Progress:
-        for make_last_due in make_due:
-            make_last_due(conn)
+        make_last_due(conn)
         went = Progress({**came}, chore.done + len(page), chore.total)
         if len(page) == STEP_ENTRIES:
             return replace(went, cursor={**came, "after": str(page[-1][1])})

@@ -6,7 +6,7 @@ does. The chore that looks at every entry keeps the versions that it found last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -24,7 +24,7 @@ from shared.stages import installed_stages
 from shared.stages.stage_contract import StageDescriptor
 from shared.work import backlog, chore_records
 from shared.work.backlog import Named
-from shared.work.chore_records import Progress
+from shared.work.chore_records import Effect, Progress
 
 log = get_logger()
 
@@ -72,8 +72,6 @@ _SHOW_ANEW: LiteralString = """
     UPDATE entry e SET doc_version = e.doc_version + 1
       FROM shown
      WHERE e.id = shown.id AND e.tenant = %(tenant)s"""
-
-Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +139,10 @@ def prepare(
             wanted.setdefault(stage, []).append((row.tenant, row.entry_id))
     if INDEX_STAGE in wanted:
         _show_anew(pool, [row for row in page if INDEX_STAGE in row.stages])
-    make_due = [
-        backlog.add_but_last(pool, entries, stage)
-        for stage, entries in sorted(wanted.items())
-    ]
+    make_last_due = backlog.add_but_last(pool, dict(sorted(wanted.items())))
 
     def commit(conn: Connection) -> Progress:
-        for make_last_due in make_due:
-            make_last_due(conn)
+        make_last_due(conn)
         made_due = walk["made_due"] + sum(map(len, wanted.values()))
         if len(page) < STEP_ENTRIES:
             changed = walk["changed"]

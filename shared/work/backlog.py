@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import LiteralString
@@ -21,20 +20,27 @@ Named = tuple[str, UUID]
 
 
 def add_but_last(
-    pool: Pool, entries: Iterable[Named], stage: str
+    pool: Pool, wanted: Mapping[str, Iterable[Named]]
 ) -> Callable[[Connection], None]:
-    """Make a stage due, a commit for each tenant; return the commit for the last one.
+    """Make stages due, a commit for each tenant; return the commit for the last ones.
 
     Rows of two tenants in one commit would not be in order of their key. Made due once
     more after a death, they are worked on once more, no worse.
     """
-    in_order = sorted(entries, key=itemgetter(0))
-    by_tenant = [list(group) for _, group in groupby(in_order, itemgetter(0))]
-    *others, last = by_tenant or [[]]
-    for some in others:
-        with connection(pool) as conn:
-            _add(conn, some, stage)
-    return partial(_add, entries=last, stage=stage)
+    last: dict[str, Sequence[Named]] = {}
+    for stage, entries in wanted.items():
+        in_order = sorted(entries, key=itemgetter(0))
+        by_tenant = [list(group) for _, group in groupby(in_order, itemgetter(0))]
+        *others, last[stage] = by_tenant or [[]]
+        for some in others:
+            with connection(pool) as conn:
+                _add(conn, some, stage)
+
+    def commit(conn: Connection) -> None:
+        for stage, entries in last.items():
+            _add(conn, entries, stage)
+
+    return commit
 
 
 def _add(conn: Connection, entries: Sequence[Named], stage: str) -> None:

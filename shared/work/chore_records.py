@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -203,6 +204,10 @@ class Progress:
     wait_seconds: float = 0.0
     # The outcome of the chore, set with its last step.
     result: dict[str, Any] | None = None
+
+
+# What a step commits; what is slow comes before it, outside every transaction.
+Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)

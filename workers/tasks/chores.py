@@ -32,7 +32,7 @@ from shared.sources import run_records, source_state
 from shared.stages import derived_data, entry_stages, installed_stages, stage_versions
 from shared.work import batches, chore_records, expiry
 from shared.work.batches import Lease
-from shared.work.chore_records import Chore, Progress
+from shared.work.chore_records import Chore, Effect, Progress
 from shared.work.due_work import MAX_STRIKES
 from workers.runtime.context import Context
 from workers.runtime.task import attempt, is_outage, task
@@ -43,7 +43,6 @@ log = get_logger()
 _FOLDERS = 256
 _RETIRED_A_STEP, _RUNS_A_STEP = 500, 1000
 
-Effect = Callable[[Connection], Progress]
 # What is slow happens before, outside every transaction; the effect is committed.
 Prepare = Callable[[Context, Chore], Effect]
 

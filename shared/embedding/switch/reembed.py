@@ -26,7 +26,7 @@ from shared.messaging.stage_names import embed_stage
 from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import Pool, connection
 from shared.work import backlog, chore_records, live_processes
-from shared.work.chore_records import Chore, PhasedChore, Progress
+from shared.work.chore_records import Chore, Effect, PhasedChore, Progress
 
 STEP_ENTRIES = 128
 # What any model can embed; what takes over must be able to.
@@ -67,8 +67,6 @@ _PAGE: LiteralString = """
      WHERE %(after)s::uuid IS NULL OR e.id > %(after)s
      ORDER BY e.id
      LIMIT %(limit)s"""
-
-Effect = Callable[[Connection], Progress]
 
 
 def ask(
@@ -163,7 +161,7 @@ def _walk(site: _Site) -> Effect:
     is_first = site.came["round"] == 0
     lacking = [row for row in page if row.is_missing and (is_first or row.is_in_old)]
     named = [(row.tenant, row.id) for row in lacking if not row.is_known]
-    make_last_due = backlog.add_but_last(site.pool, named, site.stage)
+    make_last_due = backlog.add_but_last(site.pool, {site.stage: named})
     missing = site.came["missing"] + len(lacking)
     done = site.chore.done + (len(page) if is_first else 0)
     total = max(site.chore.total or 0, done)

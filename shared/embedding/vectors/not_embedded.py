@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, LiteralString
 from uuid import UUID
@@ -31,7 +31,7 @@ from shared.settings.text_expectations import find_expectations
 from shared.text.words import languages
 from shared.work import backlog, chore_records
 from shared.work.backlog import Named
-from shared.work.chore_records import Progress
+from shared.work.chore_records import Effect, Progress
 
 log = get_logger()
 
@@ -96,8 +96,6 @@ _PAGE: LiteralString = """
      WHERE %(after)s::uuid IS NULL OR t.entry_id > %(after)s
      ORDER BY t.entry_id
      LIMIT %(limit)s"""
-
-Effect = Callable[[Connection], Progress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +181,11 @@ def prepare(
     for model, page in pages.items():
         if found := _judged_otherwise(pool, model, settings, page):
             other[embed_stage(model)] = found
-    make_due = [backlog.add_but_last(pool, named, one) for one, named in other.items()]
+    make_last_due = backlog.add_but_last(pool, other)
     page = next(iter(pages.values()), [])
 
     def commit(conn: Connection) -> Progress:
-        for make_last_due in make_due:
-            make_last_due(conn)
+        make_last_due(conn)
         if other:
             log.info("vectors_renewed", made_due=sum(map(len, other.values())))
         if len(page) < STEP_ENTRIES:
