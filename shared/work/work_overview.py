@@ -12,25 +12,23 @@ from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.work import chore_records, diagnosis, lag, live_processes, upkeep_loops
 from shared.work.chore_records import REBUILD_INDEX, RECONCILE_INDEX, Maintenance
 from shared.work.diagnosis import SystemState
-from shared.work.lag import ANY_TENANT, Lag, StageLag
+from shared.work.lag import ANY_TENANT, Lag
 from shared.work.live_processes import Process
-from shared.work.upkeep_loops import LoopState
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview(SystemState):
     """Stages, processes, loops and chores at one moment, with their problems."""
 
     # Whose counts they are.
     tenant: str
-    as_of: datetime
-    stages: tuple[StageLag, ...]
-    processes: list[Process]
-    loops: list[LoopState]
-    chores: list[Maintenance]
-    problems: list[str]
     # What last compared the index with Postgres, if anything did.
     compared: Maintenance | None
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, and what to do about it: a sentence each."""
+        return diagnosis.describe_problems(self)
 
     @property
     def index_watermark(self) -> datetime:
@@ -71,35 +69,24 @@ def load_overview(
     Work of other stages than those `that_run` waits for its package, and fills nothing.
     """
     behind = counted or lag.measure_lag(conn, known, tenant)
-    alive = live_processes.list_processes(conn)
-    turning = upkeep_loops.listing(conn)
-    chores = chore_records.list_unfinished(conn)
     if tenant == ANY_TENANT:
         run = [one for one in behind.stages if lag.is_run(one.stage, that_run)]
         live = sum(one.due for one in run)
     else:
         live = lag.count_live_due(conn, that_run, most=max_backlog)
-    seen = SystemState(
-        stages=behind.stages,
-        processes=alive,
-        loops=turning,
-        chores=chores,
+    return Overview(
+        tenant=tenant,
         as_of=behind.as_of,
+        stages=behind.stages,
+        processes=live_processes.list_processes(conn),
+        loops=upkeep_loops.listing(conn),
+        chores=chore_records.list_unfinished(conn),
         not_run=frozenset(
             one.stage
             for one in behind.stages
             if one.due + one.bulk and not lag.is_run(one.stage, that_run)
         ),
         full_at=max_backlog if live > max_backlog else None,
-    )
-    return Overview(
-        tenant=tenant,
-        as_of=behind.as_of,
-        stages=behind.stages,
-        processes=alive,
-        loops=turning,
-        chores=chores,
-        problems=diagnosis.describe_problems(seen),
         compared=chore_records.find_last_done(conn, RECONCILE_INDEX, REBUILD_INDEX),
     )
 
