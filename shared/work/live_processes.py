@@ -41,23 +41,6 @@ _LISTING: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """A process as it last reported itself."""
-
-    id: UUID
-    kind: str
-    queues: list[str]
-    pid: int
-    host: str
-    version: str
-    since: datetime
-    seen_at: datetime
-    stale: bool
-    # What it has loaded; None: it makes no vectors, or is of a release that tells none.
-    models: list[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Identity:
     """What a process reports of itself."""
 
@@ -67,6 +50,17 @@ class Identity:
     host: str
     version: str
     id: UUID = field(default_factory=uuid7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process(Identity):
+    """A process as it last reported itself."""
+
+    since: datetime
+    seen_at: datetime
+    stale: bool
+    # What it has loaded; None: it makes no vectors, or is of a release that tells none.
+    models: list[str] | None = None
 
 
 def list_processes(conn: Connection) -> list[Process]:

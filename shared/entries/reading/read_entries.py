@@ -150,42 +150,48 @@ _CONTENTS: LiteralString = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class EntryView(EntryFields):
-    """One entry as its readers see it, newest revision."""
+class EntryRow(EntryFields):
+    """The fields of an entry's newest revision that people and stages read."""
 
     entry_id: UUID
     tenant: str
     source: str
     external_id: str
-    url: str | None
     kind: str
     logbooks: list[str]
     authors: list[str]
     title: str
     text: str
-    # The length of the whole text; a listing has only its beginning.
-    text_chars: int
     text_format: str
     entry_time: datetime
     event_time: datetime | None
-    modified_at: datetime
-    received_at: datetime
     tags: list[str]
     metadata: dict[str, Any]
-    entities: list[dict[str, Any]]
     thread_id: UUID | None
-    reply_to: str | None
-    language: str | None
     revision: int
     doc_version: int
+    origin: str
+    readers: list[str] | None
+    visible_from: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryView(EntryRow):
+    """One entry as its readers see it, newest revision."""
+
+    url: str | None
+    # The length of the whole text; of a listing `text` has only its beginning.
+    text_chars: int
+    modified_at: datetime
+    received_at: datetime
+    entities: list[dict[str, Any]]
+    reply_to: str | None
+    language: str | None
     content_hash: bytes
     deleted_at: datetime | None
     delete_reason: str | None
     text_flags: list[str]
     flags: list[str]
-    origin: str
-    readers: list[str] | None
-    visible_from: datetime | None
     due_stages: dict[str, str]
     quarantined_stages: list[str]
     # Why there is nothing to be done, by stage.
@@ -195,34 +201,13 @@ class EntryView(EntryFields):
 
 
 @dataclass(frozen=True, slots=True)
-class Content(EntryFields):
+class Content(EntryRow):
     """The fields of an entry that stages of work need."""
 
-    entry_id: UUID
-    tenant: str
-    source: str
-    external_id: str
-    revision: int
-    doc_version: int
-    title: str
-    # As it is read, without the markup that it may have come with.
-    text: str
-    text_format: str
-    # The text as it came, where that is another.
+    # The text as it came; `text` is as it is read, without markup.
     marked: str | None
     # Only where the source says it.
     said_language: str | None
-    authors: list[str]
-    tags: list[str]
-    logbooks: list[str]
-    kind: str
-    origin: str
-    metadata: dict[str, Any]
-    entry_time: datetime
-    event_time: datetime | None
-    thread_id: UUID | None
-    readers: list[str] | None
-    visible_from: datetime | None
     deleted: bool
     has_attachments: bool
     # What stages have found in this revision that is searched with it.
