@@ -27,7 +27,7 @@ class Overview(SystemState):
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, and what to do about it: a sentence each."""
+        """Return a sentence for each problem; none when all is well."""
         return diagnosis.describe_problems(self)
 
     @property
