@@ -195,7 +195,7 @@ def _part(
             yield "terms", _term(word or phrases[0], how, phrases, idents)
 
 
-def _begun(leaf: Clause, forms: synonyms.Forms) -> tuple[synonyms.Form, ...]:
+def _begun(leaf: conditions.Clause, forms: synonyms.Forms) -> tuple[synonyms.Form, ...]:
     return tuple(forms.get(leaf.lexemes[0], ()))
 
 
