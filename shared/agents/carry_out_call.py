@@ -121,7 +121,10 @@ def carry_out_call(
 
 def _narrowed(asked: Filters, given: Mapping[str, Any], clock: Clock) -> Filters:
     said = {name: given[name] for name in (*_TIMES, *_NARROWING) if given.get(name)}
-    plain = {name: _plain(value) for name, value in said.items()}
+    plain = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in said.items()
+    }
     own = filters.parse(plain, max_values=MOST_VALUES, clock=clock)
     if any(name in said for name in _TIMES):
         asked = replace(asked, since=None, until=None)
@@ -130,10 +133,6 @@ def _narrowed(asked: Filters, given: Mapping[str, Any], clock: Clock) -> Filters
         message = "The question is filtered by something else already."
         raise InvalidRequestError.field("filters", "contradiction", message)
     return both
-
-
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _by_time(plan: Plan, sort: list_by_time.Sort) -> Plan:

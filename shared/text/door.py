@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any, NoReturn
 
 from shared.errors import InvalidRequestError
@@ -120,27 +121,15 @@ def _check_shape(raw: bytes, max_values: int | None) -> None:
                 _refuse(f"more than {max_values} values")
 
 
-def _whole_number(text: str) -> int:
-    _check_number(text)
-    value = int(text)
-    if value == 0 and text.startswith("-"):
-        _refuse("-0 is not a number here")
-    return value
-
-
-def _number(text: str) -> float:
-    _check_number(text)
-    value = float(text)
+def _number(text: str, kind: type[int | float]) -> float:
+    if len(text) > MAX_NUMBER_CHARS:
+        _refuse(f"a number is longer than {MAX_NUMBER_CHARS} characters")
+    value = kind(text)
     if value in {float("inf"), float("-inf")}:
         _refuse("a number is out of range")
     if value == 0 and text.startswith("-"):
         _refuse("-0 is not a number here")
     return value
-
-
-def _check_number(text: str) -> None:
-    if len(text) > MAX_NUMBER_CHARS:
-        _refuse(f"a number is longer than {MAX_NUMBER_CHARS} characters")
 
 
 def _constant(name: str) -> NoReturn:
@@ -156,8 +145,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 # Made once: `json.loads` would make one for each message that a worker takes.
 _DECODER = json.JSONDecoder(
-    parse_int=_whole_number,
-    parse_float=_number,
+    parse_int=partial(_number, kind=int),
+    parse_float=partial(_number, kind=float),
     parse_constant=_constant,
     object_pairs_hook=_unique,
 )

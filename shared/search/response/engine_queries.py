@@ -188,15 +188,13 @@ def _part(
             how = "name" if leaf.is_exact else "word"
             if typed is not None and leaf.word is None:
                 how = "spelling"
-            elif any(set(form.others) <= {*leaf.also} for form in _begun(leaf, forms)):
+            elif any(
+                {*one.others} <= {*leaf.also} for one in forms.get(lexemes[0], ())
+            ):
                 how = "glossary"
             word = typed if how == "spelling" else leaf.word
             phrases = tuple(" ".join(one) for one in (lexemes, *leaf.also))
             yield "terms", _term(word or phrases[0], how, phrases, idents)
-
-
-def _begun(leaf: conditions.Clause, forms: synonyms.Forms) -> tuple[synonyms.Form, ...]:
-    return tuple(forms.get(leaf.lexemes[0], ()))
 
 
 def _term(

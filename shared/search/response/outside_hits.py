@@ -7,7 +7,7 @@ beside the empty page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
@@ -90,13 +90,8 @@ def _latest_year(
     outcomes: Mapping[str, list[Outcome]], years: Sequence[Interval]
 ) -> Interval | None:
     """Return the latest of these intervals in which a hit was written."""
-    times = [
-        datetime.fromisoformat(hit.entry_time)
-        for branch in outcomes.values()
-        for one in branch
-        for hit in one.hits
-    ]
-    return next((one for one in years if any(_lies(t, one) for t in times)), None)
+    hits = [hit for told in outcomes.values() for one in told for hit in one.hits]
+    return next((one for one in years if any(_lies(hit, one) for hit in hits)), None)
 
 
 def _within(
@@ -106,20 +101,17 @@ def _within(
     if year is None:
         return dict(outcomes)
     return {
-        name: [replace(one, hits=tuple(_of_year(one.hits, year))) for one in branch]
+        name: [
+            replace(one, hits=tuple(hit for hit in one.hits if _lies(hit, year)))
+            for one in branch
+        ]
         for name, branch in outcomes.items()
     }
 
 
-def _of_year(hits: Sequence[Candidate], year: Interval) -> Iterator[Candidate]:
-    for hit in hits:
-        if _lies(datetime.fromisoformat(hit.entry_time), year):
-            yield hit
-
-
-def _lies(moment: datetime, within: Interval) -> bool:
+def _lies(hit: Candidate, within: Interval) -> bool:
     since, until = map(datetime.fromisoformat, within)
-    return since <= moment < until
+    return since <= datetime.fromisoformat(hit.entry_time) < until
 
 
 def _searched(
@@ -160,7 +152,9 @@ def _overflow(
     conclusion = conclude(plan, dict(enumerate(outcomes.values())), facts)
     runs = fold.group_runs(conclusion.ranked)
     nearest = _nearest([hit for one in every for hit in one.hits], asked)
-    first = next((run for run in runs if nearest and _has(run, nearest)), None)
+    nearest_id = nearest and nearest.entry_id
+    holding = (run for run in runs for item in run if item.entry_id == nearest_id)
+    first = next(holding, None)
     best = runs[:MOST]
     if first is not None and first not in best:
         # The hit nearest in time is always among them.
@@ -169,30 +163,22 @@ def _overflow(
     marker = make_marker(context, plan, conclusion, page)
     hits = mark_passages(context, plan.scope.tenant, page, marker)
     shown = {hit.entry_id for hit in hits}
-    told = nearest.entry_id if nearest and nearest.entry_id in shown else None
+    told = nearest_id if nearest_id in shown else None
     return Overflow(hits, REASON, None, told) if hits else None
-
-
-def _has(run: fold.Run, nearest: _Nearest) -> bool:
-    return any(item.entry_id == nearest.entry_id for item in run)
 
 
 def _nearest(hits: Sequence[Candidate], plan: Plan) -> _Nearest | None:
     """Return the hit that was written nearest to any of the times asked for."""
     times = (*plan.time.written, *plan.time.happened)
     found = (
-        _Nearest(off, hit.entry_id)
+        _Nearest(_off(datetime.fromisoformat(hit.entry_time), one), hit.entry_id)
         for hit in hits
-        if (off := _off(datetime.fromisoformat(hit.entry_time), times)) is not None
+        for one in times
     )
     return min(found, default=None)
 
 
-def _off(moment: datetime, times: Sequence[Applied]) -> timedelta | None:
-    return min((_off_one(moment, one) for one in times), default=None)
-
-
-def _off_one(moment: datetime, one: Applied) -> timedelta:
+def _off(moment: datetime, one: Applied) -> timedelta:
     since, until = (
         end and datetime.fromisoformat(end) for end in (one.since, one.until)
     )

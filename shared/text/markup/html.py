@@ -21,6 +21,7 @@ _LINES = re.findall(
     " option section select summary thead tbody tfoot",
 )
 _PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "h5", "h6")
+_BULLETED, _LITERAL = ("dir", "menu", "ul"), ("listing", "pre", "textarea", "xmp")
 _EMBEDDED = {
     "img": "image",
     "image": "image",
@@ -171,21 +172,16 @@ _OPEN: dict[str, _Open] = {
     "a": _HtmlReader.open_link,
     "blockquote": _HtmlReader.open_quote,
     "br": _HtmlReader.line_break,
-    "dir": _HtmlReader.open_bulleted,
     "hr": _HtmlReader.rule,
     "li": _HtmlReader.item,
-    "listing": _HtmlReader.open_pre,
-    "menu": _HtmlReader.open_bulleted,
     "ol": _HtmlReader.open_numbered,
-    "pre": _HtmlReader.open_pre,
     "sup": _HtmlReader.superscript,
     "table": _HtmlReader.table,
     "td": _HtmlReader.cell,
-    "textarea": _HtmlReader.open_pre,
     "th": _HtmlReader.cell,
     "tr": _HtmlReader.row,
-    "ul": _HtmlReader.open_bulleted,
-    "xmp": _HtmlReader.open_pre,
+    **dict.fromkeys(_BULLETED, _HtmlReader.open_bulleted),
+    **dict.fromkeys(_LITERAL, _HtmlReader.open_pre),
 }
 _CLOSE: dict[str, Callable[[_HtmlReader], None]] = {
     **dict.fromkeys(_LINES, _HtmlReader.line),
@@ -193,15 +189,9 @@ _CLOSE: dict[str, Callable[[_HtmlReader], None]] = {
     "a": _HtmlReader.close_link,
     "blockquote": _HtmlReader.close_quote,
     "br": _HtmlReader.line_break,
-    "dir": _HtmlReader.close_list,
     "li": _HtmlReader.line,
-    "listing": _HtmlReader.close_pre,
-    "menu": _HtmlReader.close_list,
-    "ol": _HtmlReader.close_list,
-    "pre": _HtmlReader.close_pre,
     "table": _HtmlReader.close_table,
-    "textarea": _HtmlReader.close_pre,
     "tr": _HtmlReader.row,
-    "ul": _HtmlReader.close_list,
-    "xmp": _HtmlReader.close_pre,
+    **dict.fromkeys((*_BULLETED, "ol"), _HtmlReader.close_list),
+    **dict.fromkeys(_LITERAL, _HtmlReader.close_pre),
 }

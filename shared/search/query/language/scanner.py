@@ -128,9 +128,11 @@ def _is_minus(text: str, place: int) -> bool:
 
 def _field(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
     match = _FIELD.match(text, place)
-    if match is None or not _is_field(match["name"]):
+    if match is None:
         return None
     name, begins = match["name"], match.end()
+    if name not in FIELDS and not name.startswith(METADATA):
+        return None
     end = closing.get(begins - 1) if match["quote"] else None
     if end is not None:
         return QueryToken(
@@ -138,10 +140,6 @@ def _field(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
         )
     value = _WORD.match(text, begins)
     return QueryToken("field", value[0], place, value.end(), name) if value else None
-
-
-def _is_field(name: str) -> bool:
-    return name in FIELDS or name.startswith(METADATA)
 
 
 def _of_word(piece: QueryToken, ends: tuple[int, int]) -> QueryToken:

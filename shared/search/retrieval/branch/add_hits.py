@@ -46,14 +46,9 @@ _CALLED: LiteralString = """
 _COLUMNS: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time"""
 _NARROWED_BY_NUMBER: LiteralString = _COLUMNS + candidate_rows.left() + _CALLED
-_BY_NUMBER: LiteralString = (
-    _COLUMNS
-    + """
+_BY_NUMBER: LiteralString = f"""{_COLUMNS}
       FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + _CALLED
-)
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL{rights.SEEN}{_CALLED}"""
 
 
 def add_missing_hits(

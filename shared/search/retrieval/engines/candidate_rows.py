@@ -57,45 +57,31 @@ class Columns:
 # with exclusions does not show it.
 def left(whose: LiteralString = rights.SEEN) -> LiteralString:
     """Return the part of a statement that names the entries `e` left over."""
-    return (
-        """
+    return f"""
       FROM entry e
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
      WHERE e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL"""
-        + whose
-        + NARROWED
-        + """
+       AND e.deleted_at IS NULL{whose}{NARROWED}
        AND (%(kept)s::jsonb = '[]' OR EXISTS (
             SELECT FROM jsonb_to_recordset(%(kept)s::jsonb)
                         AS k (languages text[], query text)
              WHERE (t.language = ANY (k.languages)
                     OR '*' = ANY (k.languages) AND t.language <> ALL (%(stemmed)s))
                AND CASE WHEN %(fields)s::jsonb = '[]' THEN t.tsv
-                        ELSE t.tsv || """
-        + MARKS
-        + """ END @@ k.query::tsquery))"""
-    )
+                        ELSE t.tsv || {MARKS} END @@ k.query::tsquery))"""
 
 
-_OF_THESE: LiteralString = (
-    """
-    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time"""
-    + left()
-    + " AND e.id = ANY (%(ids)s::uuid[]) LIMIT 5000"
-)
+_OF_THESE: LiteralString = f"""
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
+      {left()} AND e.id = ANY (%(ids)s::uuid[]) LIMIT 5000"""
 # For a question without filters and exclusions: most of the other statement would let
 # everything through then, and planning that takes longer than reading.
-_PLAINLY_OF_THESE: LiteralString = (
-    """
+_PLAINLY_OF_THESE: LiteralString = f"""
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
       FROM entry e
      WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+       AND e.deleted_at IS NULL{rights.SEEN}
      LIMIT 5000"""
-)
 
 
 def load_candidate_rows(

@@ -13,11 +13,7 @@ _WILD = str.maketrans({"\\": "\\\\", "*": "\\*", "?": "\\?"})
 
 def required(filters: Filters) -> list[Query]:
     """Return the queries that every hit must match."""
-    found: list[Query] = []
-    if filters.sources is not None:
-        found.append({"terms": {"source": list(filters.sources)}})
-    if filters.logbooks is not None:
-        found.append({"terms": {"logbooks": list(filters.logbooks)}})
+    found = _any_of("source", filters.sources) + _any_of("logbooks", filters.logbooks)
     found += [
         {"terms": {"facts": one.wanted_terms}} for one in filters.facts if one.any_of
     ]
@@ -51,14 +47,16 @@ def excluded(filters: Filters) -> list[Query]:
     ]
     if filters.not_ids is not None:
         found.append({"ids": {"values": list(filters.not_ids)}})
-    if filters.not_sources is not None:
-        found.append({"terms": {"source": list(filters.not_sources)}})
-    if filters.not_logbooks is not None:
-        found.append({"terms": {"logbooks": list(filters.not_logbooks)}})
+    found += _any_of("source", filters.not_sources)
+    found += _any_of("logbooks", filters.not_logbooks)
     found += [_part(one) for one in filters.not_people or ()]
     if filters.not_threads is not None:
         found.append({"ids": {"values": list(filters.not_members or ())}})
     return found
+
+
+def _any_of(field: str, values: tuple[str, ...] | None) -> list[Query]:
+    return [] if values is None else [{"terms": {field: list(values)}}]
 
 
 def _between(field: str, since: str | None, until: str | None) -> list[Query]:

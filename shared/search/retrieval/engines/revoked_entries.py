@@ -16,13 +16,12 @@ MAX_IDS = 1000
 
 # Reads deleted entries, and those closed to somebody or under an embargo, of which the
 # index may not know: written since its watermark, or quarantined on their way to it.
-_SINCE: LiteralString = (
-    """
+_SINCE: LiteralString = f"""
     WITH unheard AS (
         SELECT e.id, e.modified_at, e.deleted_at, e.logbooks, e.readers, e.visible_from
           FROM entry e
          WHERE e.tenant = %(tenant)s AND e.modified_at >= %(since)s
-           AND (e.deleted_at IS NOT NULL OR e.past_readers <> '{}')
+           AND (e.deleted_at IS NOT NULL OR e.past_readers <> '{{}}')
          UNION
         SELECT e.id, e.modified_at, e.deleted_at, e.logbooks, e.readers, e.visible_from
           FROM quarantine q
@@ -30,12 +29,9 @@ _SINCE: LiteralString = (
          WHERE q.tenant = %(tenant)s AND q.stage IN ('metadata', 'index'))
     SELECT u.id
       FROM unheard u
-     WHERE NOT (u.deleted_at IS NULL"""
-    + rights.seen("u")
-    + """)
+     WHERE NOT (u.deleted_at IS NULL{rights.seen("u")})
      ORDER BY u.modified_at DESC, u.id
      LIMIT %(most)s"""
-)
 
 
 def load_revoked(

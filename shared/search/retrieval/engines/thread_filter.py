@@ -25,17 +25,13 @@ MAX_MEMBERS = 10_000
 
 # Entries that the caller may not see are left out: they are no hits, and an answer with
 # `debug` names the ids that were asked for.
-_MEMBERS: LiteralString = (
-    """
+_MEMBERS: LiteralString = f"""
     SELECT e.thread_id, e.id
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.thread_id = ANY (%(threads)s)
-       AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
+       AND e.deleted_at IS NULL{rights.SEEN}
      ORDER BY e.thread_id, e.id
      LIMIT %(most)s"""
-)
 
 
 def resolve_threads(ask: Ask, context: Lexicon) -> Plan:

@@ -18,20 +18,16 @@ from shared.text.facts import MARK
 MAX_KEYS = 64
 
 # A value under a key is a term of the entry that begins with the key.
-_HAVING: LiteralString = (
-    """
+_HAVING: LiteralString = f"""
     SELECT asked.name
       FROM jsonb_to_recordset(%(asked)s::jsonb) AS asked (name text, query text)
      WHERE EXISTS (
            SELECT FROM entry_text t
              JOIN entry e ON e.id = t.entry_id
             WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
-              AND e.deleted_at IS NULL AND t.tsv @@ asked.query::tsquery"""
-    + rights.SEEN
-    + """)
+              AND e.deleted_at IS NULL AND t.tsv @@ asked.query::tsquery{rights.SEEN})
      ORDER BY asked.name
      LIMIT 64"""
-)
 
 
 def select_known_keys(

@@ -45,13 +45,10 @@ _BEHIND: LiteralString = """ (%(after_time)s::timestamptz IS NULL
 # A date in the future is most likely a mistake: it must not lead a list of the newest.
 _NEWEST: LiteralString = _COLUMNS + "entry_time < %(ahead)s AND" + _BEHIND
 _AHEAD: LiteralString = _COLUMNS + "entry_time >= %(ahead)s AND" + _BEHIND
-_OLDEST: LiteralString = (
-    _COLUMNS
-    + """(%(after_time)s::timestamptz IS NULL
+_OLDEST: LiteralString = f"""{_COLUMNS}(%(after_time)s::timestamptz IS NULL
             OR (entry_time, id) > (%(after_time)s, %(after_id)s::uuid))
      ORDER BY entry_time, id
      LIMIT %(limit)s"""
-)
 # The parts of a list, in turn; the newest come first where no order was asked for.
 _PAGES: Mapping[Sort, tuple[LiteralString, ...]] = {
     "relevance": (_NEWEST, _AHEAD),

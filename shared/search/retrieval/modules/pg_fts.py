@@ -38,8 +38,7 @@ class Match(Columns):
 # alone, and so is found once.
 def with_words(whose: LiteralString = rights.SEEN) -> LiteralString:
     """Return the part of a statement that names the entries `e` with the words."""
-    return (
-        """
+    return f"""
           FROM jsonb_to_recordset(%(queries)s::jsonb)
                AS q (languages text[], gate text, query text)
           JOIN entry_text t
@@ -48,25 +47,16 @@ def with_words(whose: LiteralString = rights.SEEN) -> LiteralString:
                 OR '*' = ANY (q.languages) AND t.language <> ALL (%(stemmed)s))
           JOIN entry e ON e.id = t.entry_id
          WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
-           AND e.deleted_at IS NULL"""
-        + whose
-        + NARROWED
-        + """
-           AND (%(fields)s::jsonb = '[]' OR (t.tsv || """
-        + MARKS
-        + """) @@ q.query::tsquery)"""
-    )
+           AND e.deleted_at IS NULL{whose}{NARROWED}
+           AND (%(fields)s::jsonb = '[]' OR (t.tsv || {MARKS}) @@ q.query::tsquery)"""
 
 
 # Words side by side rank by how near they stand, and are worth nothing a section apart.
 # Words joined by OR rank by how many there are and how often, as a mean of them all.
-_SEARCH: LiteralString = (
-    """
+_SEARCH: LiteralString = f"""
     WITH matched AS (
         SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
-               e.entry_time, t.tsv, q.query::tsquery AS query"""
-    + with_words()
-    + """
+               e.entry_time, t.tsv, q.query::tsquery AS query{with_words()}
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(ranked)s)
     SELECT id, source, external_id, revision, kind, origin, entry_time,
@@ -75,7 +65,6 @@ _SEARCH: LiteralString = (
       FROM matched
      ORDER BY score DESC, kind, source, external_id
      LIMIT %(limit)s"""
-)
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:

@@ -53,8 +53,7 @@ _THINGS: LiteralString = """
      ORDER BY named.term
      LIMIT %(most)s"""
 # Only the newest entries are weighed, for some things are named everywhere.
-_SAME_THINGS: LiteralString = (
-    """
+_SAME_THINGS: LiteralString = f"""
     WITH matched AS (
         SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
                e.entry_time
@@ -62,10 +61,7 @@ _SAME_THINGS: LiteralString = (
           JOIN entry e ON e.id = t.entry_id
          WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
            AND t.tsv @@ %(things)s::tsquery
-           AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + NARROWED
-    + """
+           AND e.deleted_at IS NULL{rights.SEEN}{NARROWED}
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(ranked)s)
     SELECT m.id, m.source, m.external_id, m.revision, m.kind, m.origin, m.entry_time,
@@ -79,7 +75,6 @@ _SAME_THINGS: LiteralString = (
               AND f.stage = 'metadata' AND named.term = ANY (%(terms)s)) AS same
      ORDER BY score DESC, m.entry_time DESC, m.kind, m.id
      LIMIT %(limit)s"""
-)
 
 
 def find(conn: Connection, plan: Plan, entry: EntryView) -> list[Outcome]:

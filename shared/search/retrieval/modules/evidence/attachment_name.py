@@ -19,8 +19,7 @@ _LEAST_LETTERS = 3
 _MOST_WORDS = 32
 _WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
-_NAMED: LiteralString = (
-    """
+_NAMED: LiteralString = f"""
     WITH named AS (
         SELECT a.entry_id, lower(a.filename) AS filename
           FROM attachment a
@@ -35,13 +34,10 @@ _NAMED: LiteralString = (
          GROUP BY named.entry_id)
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time,
            (SELECT w.words::float8 / cardinality(%(patterns)s::text[])
-              FROM weighed w WHERE w.entry_id = e.id) AS score"""
-    + candidate_rows.left()
-    + """
+              FROM weighed w WHERE w.entry_id = e.id) AS score{candidate_rows.left()}
        AND e.id IN (SELECT w.entry_id FROM weighed w)
      ORDER BY score DESC, e.entry_time DESC, e.kind, e.source, e.external_id
      LIMIT %(limit)s"""
-)
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:

@@ -25,18 +25,15 @@ _NAMED, _BESIDE, _KIN = 1.0, 0.5, 0.5
 # How many of the best hits by words have their threads looked up.
 _SEEDS = 10
 
-_OF_THREADS: LiteralString = (
-    """
-    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time"""
-    + candidate_rows.left()
-    + """
+_OF_THREADS: LiteralString = f"""
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
+      {candidate_rows.left()}
        AND e.thread_id IN (
            SELECT s.thread_id FROM entry s
             WHERE s.tenant = %(tenant)s AND s.id = ANY (%(seeds)s::uuid[]))
        AND e.id <> ALL (%(seeds)s::uuid[])
      ORDER BY e.entry_time DESC, e.kind, e.source, e.external_id
      LIMIT %(limit)s"""
-)
 
 
 def search(ask: Ask, context: SearchContext) -> ModuleResult:

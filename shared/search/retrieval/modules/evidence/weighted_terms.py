@@ -21,13 +21,10 @@ from shared.text.analysis.analyser import quote_lexeme
 Row = TypeVar("Row", bound=Columns)
 
 # Only the newest matches are weighed, for some terms stand everywhere.
-_WEIGHED: LiteralString = (
-    """
+_WEIGHED: LiteralString = f"""
     WITH matched AS (
         SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
-               e.entry_time, t.tsv"""
-    + candidate_rows.left()
-    + """
+               e.entry_time, t.tsv{candidate_rows.left()}
            AND t.tsv @@ %(any_term)s::tsquery
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(ranked)s)
@@ -38,7 +35,6 @@ _WEIGHED: LiteralString = (
       FROM matched m
      ORDER BY score DESC, m.entry_time DESC, m.kind, m.source, m.external_id
      LIMIT %(limit)s"""
-)
 
 
 def find_by_terms(
