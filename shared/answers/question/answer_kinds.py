@@ -7,6 +7,7 @@ from typing import Literal
 
 from shared.answers.question.counts import NUMERALS, find_counted
 from shared.text.reading.quantities import find_quantities
+from shared.text.words.folding import fold_surface
 
 AnswerKind = Literal[
     "why", "when", "how_long", "how_many", "how_much", "who", "where", "which", "what"
@@ -112,6 +113,44 @@ _PLACE = re.compile(
     r"|durch) (?:the |a |an |der |die |das |dem |den )?\w+",
     re.IGNORECASE,
 )
+# How something is now is told by what was written last, in whatever words: who asks
+# whether it is repaired is answered by `replaced the O ring` as well.
+_ASKS_STATE = re.compile(
+    r"\W*(?:is|are|has|have|does|do|ist|sind|hat|haben|funktioniert|l\u00e4uft|geht)\b",
+    re.IGNORECASE,
+)
+_STATES = {
+    "en": """
+    again already back cured done fine finished fixed mended ok okay online operational
+    ready repaired resolved running runs solved still works working yet
+    """,
+    "de": """
+    behoben beseitigt erledigt fertig funktioniert gelöst geht immer läuft noch
+    ordnung repariert schon wieder
+    """,
+}
+_CHANGES = {
+    "en": """
+    cleared exchanged fastened installed recovered reset restarted restored replaced
+    swapped
+    """,
+    "de": """
+    ausgetauscht eingebaut ersetzt getauscht gewechselt zurückgesetzt
+    """,
+}
+
+
+def _fold_all(words: dict[str, str]) -> frozenset[str]:
+    return frozenset(
+        fold_surface(word, language)
+        for language, listed in words.items()
+        for word in listed.split()
+    )
+
+
+_STATE_WORDS = _fold_all(_STATES)
+_TELLING = _STATE_WORDS | _fold_all(_CHANGES)
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def find_kind(question: str) -> AnswerKind:
@@ -159,3 +198,20 @@ def is_of_kind(
             return bool(_PLACE.search(sentence))
         case "which" | "what":
             return True
+
+
+def asks_state(question: str) -> bool:
+    """Tell whether a question is of how something is now."""
+    return bool(_ASKS_STATE.match(question))
+
+
+def is_state_word(word: str, language: str = "en") -> bool:
+    """Tell whether a word names a state for which an entry may have other words."""
+    return fold_surface(word, language) in _STATE_WORDS
+
+
+def tells_state(sentence: str, language: str) -> bool:
+    """Tell whether a sentence says how something is, or was put right."""
+    return any(
+        fold_surface(word, language) in _TELLING for word in _LETTERS.findall(sentence)
+    )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from shared.answers.question import answer_kinds, numbered_things, states
+from shared.answers.question import answer_kinds, numbered_things
 from shared.answers.question.answer_kinds import AnswerKind
 from shared.answers.question.counts import find_counted
 from shared.answers.question.empty_words import is_empty
@@ -82,7 +82,7 @@ class Question:
     ) -> bool:
         """Tell whether a sentence can be such an answer; `people` are folded names."""
         if self.is_of_state:
-            return states.tells_state(sentence, language)
+            return answer_kinds.tells_state(sentence, language)
         return answer_kinds.is_of_kind(
             self.kind, self.counted, sentence, language, people
         )
@@ -135,7 +135,7 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     things = numbered_things.find_things(text, {one.written for one in names})
     kind = answer_kinds.find_kind(asked)
     terms = _content_words(text, facility)
-    is_of_state = kind == "what" and states.asks_state(asked)
+    is_of_state = kind == "what" and answer_kinds.asks_state(asked)
     if is_of_state:
         terms = {one: _without_state(words) for one, words in terms.items()}
     return Question(
@@ -207,10 +207,8 @@ def _content_words(text: str, facility: Facility) -> dict[str, dict[str, str]]:
 
 def _without_state(words: dict[str, str]) -> dict[str, str]:
     """Return words without those that name a state; all, where there are no others."""
-    others = {
-        word: term for word, term in words.items() if not states.is_state_word(word)
-    }
-    return others or words
+    is_state = answer_kinds.is_state_word
+    return {word: words[word] for word in words if not is_state(word)} or words
 
 
 def is_content_word(word: str) -> bool:

@@ -19,7 +19,6 @@ from shared.search.query import (
     modes,
     name_query,
     plan_parts,
-    request_words,
     sub_queries,
     wanted_answer,
 )
@@ -254,7 +253,7 @@ def make_plan(
     given = question.filters or {}
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
     parsed = grammar.parse(text, clock)
-    wanted = request_words.strip_request(parsed.tree)
+    wanted = intent.strip_request(parsed.tree)
     lifted = required_fields.lift(wanted, narrowed)
     timed = resolve_times.resolve_times(lifted, given, text, clock)
     asked = timed.tree

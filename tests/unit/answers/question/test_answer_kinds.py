@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shared.answers.question.answer_kinds import tells_state
 from shared.answers.question.question import read_part
-from shared.answers.question.states import tells_state
 from shared.text.facility.facility import PLAIN
 
 
