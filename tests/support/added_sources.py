@@ -65,22 +65,14 @@ KINDS: Mapping[str, Kind] = {
     "elog_http": Kind(elog_http.make_stub, "poll", "second poll", is_elog=True),
     # Without an elogd.cfg nothing of it is known to be open.
     "elog_files": Kind(
-        elog_files.make_stub,
-        "poll",
-        "second poll",
-        ("--readers", "*=*"),
-        is_elog=True,
+        elog_files.make_stub, "poll", "second poll", ("--readers", "*=*"), is_elog=True
     ),
     "olog": Kind(olog.make_stub, "reconcile", "never"),
     # Of these two an address alone tells nothing.
     "als": Kind(als.AlsStub, "reconcile", "reconcile", ("--adapter", "als")),
     "jlab": Kind(jlab.JLabStub, "reconcile", "reconcile"),
     "ornl": Kind(
-        ornl.OrnlStub,
-        "poll",
-        "never",
-        ("--adapter", "ornl", *_ZONE),
-        has_replies=False,
+        ornl.OrnlStub, "poll", "never", ("--adapter", "ornl", *_ZONE), has_replies=False
     ),
     "feed": Kind(feed.make_stub, "poll", "never", _ZONE, has_replies=False),
     "generic_csv": Kind(
@@ -98,10 +90,7 @@ KINDS: Mapping[str, Kind] = {
         generic_json.JSONLinesStub, "poll", "reconcile", (*_ZONE, *_WHOLE)
     ),
     "generic_xml": Kind(
-        generic_xml.XMLStub,
-        "poll",
-        "reconcile",
-        (*_ZONE, *_WHOLE, *_mapped(_XML_MAP)),
+        generic_xml.XMLStub, "poll", "reconcile", (*_ZONE, *_WHOLE, *_mapped(_XML_MAP))
     ),
     "generic_rest": Kind(_rest, "poll", "poll", None),
     "generic_sql": Kind(

@@ -167,8 +167,7 @@ def one_member(
     fields = (flags, method, 0, 0x21, checksum, len(packed), size, len(name), 0)
     local = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 20, *fields) + name
     central = struct.pack(
-        "<4sHHHHHHIIIHHHHHII",
-        *(b"PK\1\2", 0x0314, 20, *fields, 0, 0, 0, mode << 16, 0),
+        "<4sHHHHHHIIIHHHHHII", *(b"PK\1\2", 0x0314, 20, *fields, 0, 0, 0, mode << 16, 0)
     )
     start = len(local) + len(packed)
     end = struct.pack(

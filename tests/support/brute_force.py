@@ -296,12 +296,7 @@ _STATES = frozenset({"on", "off", "up", "down", "no", "not", "again", "all"})
 
 
 def _has_words(
-    text: str,
-    entry: Entry,
-    own: frozenset[str],
-    *,
-    negated: bool,
-    alone: bool = False,
+    text: str, entry: Entry, own: frozenset[str], *, negated: bool, alone: bool = False
 ) -> bool:
     tokens = [*scan(text, entry.group)]
     things: list[tuple[list[Token], bool]] = []

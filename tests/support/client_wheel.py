@@ -10,7 +10,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def build_client_wheel(folder: Path) -> Path:
-    """Return the wheel, built into a folder."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
         cwd=ROOT / "client_package",

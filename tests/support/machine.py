@@ -48,13 +48,11 @@ class Machine:
         assert done.returncode == 0, done.stderr + done.stdout
 
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
-        return found
+        return json.loads(self.run("status", "--json").stdout)
 
     def child(self, name: str) -> int | None:
         rows = json.loads((self.home / "run" / "runner.json").read_text())["children"]
-        pid: int | None = rows[name]["pid"]
-        return pid
+        return rows[name]["pid"]
 
     @property
     def url(self) -> str:
@@ -66,8 +64,7 @@ class Machine:
 
     def secrets(self) -> dict[str, str]:
         text = (self.home / "run" / "secrets.json").read_text(encoding="utf-8")
-        found: dict[str, str] = json.loads(text)
-        return found
+        return json.loads(text)
 
     def family(self) -> list[psutil.Process]:
         """Every process of the stack: the runner's descendants, and the servers."""

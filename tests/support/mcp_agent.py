@@ -82,8 +82,7 @@ class Agent:
     def refused(self, name: str, **arguments: Any) -> dict[str, Any]:
         found = self.call(name, **arguments)
         assert found.is_error
-        error: dict[str, Any] = json.loads(found.content[0].text)["error"]
-        return error
+        return json.loads(found.content[0].text)["error"]
 
 
 def post(served: Served, client: httpx2.Client, **params: Any) -> httpx2.Response:

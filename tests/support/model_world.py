@@ -15,6 +15,7 @@ from api.client.event_lines import EventLines
 from tests.support.fixtures.system import Factory, System
 from tests.support.stub_servers.chat_server import ChatScript, chatting, says
 from tests.support.waiting import until
+from tests.support.written import ok
 
 QUESTION = "Why did gate valve 8 close?"
 CAUSE = "Gate valve 8 closed because the compressed air had sagged to 3 bar."
@@ -41,16 +42,11 @@ class World:
                     yield int(event.id), event.name, event.data
 
     def ask(self, query: str = QUESTION, **more: Any) -> dict[str, Any]:
-        answer = self.client.post("/v1/search/query", json={"query": query, **more})
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        return ok(self.client.post("/v1/search/query", json={"query": query, **more}))
 
     def submit(self, **more: Any) -> str:
         body = {"query": QUESTION, "mode": "rag", **more}
-        answer = self.client.post("/v1/search/jobs", json=body)
-        assert answer.status_code == 202, answer.text
-        return str(answer.json()["job_id"])
+        return str(ok(self.client.post("/v1/search/jobs", json=body), 202)["job_id"])
 
     def run(self, **more: Any) -> dict[str, Any]:
         """Submit a job, and return it once it has ended."""

@@ -51,7 +51,6 @@ class Order:
 
 
 def list_orders() -> list[Order]:
-    """Return sixty orders."""
     found = [
         Order((frame.format(wanted),), wanted)
         for wanted in _WANTED
@@ -87,7 +86,6 @@ class ObedientModel:
     obeyed: list[list[str]] = field(default_factory=list)
 
     def __call__(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        """Answer a call."""
         system, prompt = (one["content"] for one in body["messages"][:2])
         marks = re.findall(r"^\[(\d+\.\d+)\]", prompt, re.MULTILINE)
         labels = re.findall(r"^ENTRY #(\S+) \|", prompt, re.MULTILINE)

@@ -24,7 +24,6 @@ class Element:
 
     @property
     def raw(self) -> str:
-        """Return all that it says as it is."""
         return "".join(
             one if isinstance(one, str) else one.raw for one in self.children
         )

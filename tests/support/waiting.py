@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import httpx2
+import psycopg
 
 T = TypeVar("T")
 
@@ -45,6 +46,20 @@ def eventually(probe: Callable[[], T], *, equals: T, within_seconds: float) -> b
             raise AssertionError(message)
         _pause.wait(_POLL_SECONDS)
     return True
+
+
+def until_blocked(database: str) -> None:
+    """Return once a session of this database waits for a lock."""
+    statement = (
+        "SELECT FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with psycopg.connect(database, autocommit=True) as conn:
+        until(
+            lambda: conn.execute(statement).fetchall(),
+            within_seconds=20,
+            what="a session that waits for a lock",
+        )
 
 
 class _Pause:

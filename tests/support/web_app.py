@@ -49,10 +49,7 @@ def browse(
     settings = settings or Settings()
     app = create_app(settings)
     app.state.context = SimpleNamespace(
-        settings=settings,
-        callers=_Callers(scope),
-        secret=lambda: b"secret",
-        **parts,
+        settings=settings, callers=_Callers(scope), secret=lambda: b"secret", **parts
     )
 
     async def ask() -> httpx2.Response:

@@ -19,12 +19,17 @@ ENTRY = {
 }
 
 
+def ok(answer: httpx2.Response, status: int = 200) -> Any:
+    """Return what was answered, which has this status."""
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
 def push(client: httpx2.Client, **fields: Any) -> dict[str, Any]:
     """Push one entry, which is taken in."""
     answer = client.post("/v1/entries", json={"text": "x", **fields})
     assert answer.is_success, answer.text
-    body: dict[str, Any] = answer.json()
-    return body
+    return answer.json()
 
 
 def code_of(answer: httpx2.Response) -> str:
@@ -33,7 +38,6 @@ def code_of(answer: httpx2.Response) -> str:
 
 
 def refusal(answer: httpx2.Response) -> tuple[int, str]:
-    """Return how a write was refused."""
     return answer.status_code, code_of(answer)
 
 
@@ -54,7 +58,4 @@ def verdict(answer: httpx2.Response) -> tuple[int, str, int]:
 
 def read(client: httpx2.Client, address: str) -> dict[str, Any]:
     """Return an entry, or whatever stands there."""
-    answer = client.get(address)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = answer.json()
-    return body
+    return ok(client.get(address))

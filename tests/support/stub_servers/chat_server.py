@@ -14,27 +14,18 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.support.stub_servers.json_server import answering, send
+from tests.support.stub_servers.json_server import ScriptedServer, send
 
 Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
 
 
 @dataclass
-class ChatScript:
+class ChatScript(ScriptedServer):
     """What the endpoint does with each call, the last reply for ever; what it saw."""
 
     replies: list[Reply] = field(default_factory=list)
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
     # Set when a client hung up on an answer that was still coming.
     hung_up: threading.Event = field(default_factory=threading.Event)
-    released: threading.Event = field(default_factory=threading.Event)
-    port: int = 0
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://localhost:{self.port}/v1"
 
     @property
     def prompts(self) -> list[str]:
@@ -53,8 +44,6 @@ def chatting(*replies: Reply) -> Iterator[ChatScript]:
 
     def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         with lock:
-            script.asked.append(body)
-            script.keys.append(handler.headers["Authorization"])
             many = len(script.replies) > 1
             reply = script.replies.pop(0) if many else script.replies[0]
         handler.close_connection = True
@@ -63,11 +52,8 @@ def chatting(*replies: Reply) -> Iterator[ChatScript]:
         except OSError:
             script.hung_up.set()
 
-    with answering(answer) as script.port:
-        try:
-            yield script
-        finally:
-            script.released.set()
+    with script.serving(answer):
+        yield script
 
 
 def part(
@@ -143,7 +129,6 @@ def begin_stream(handler: BaseHTTPRequestHandler) -> None:
 
 
 def send_part(handler: BaseHTTPRequestHandler, one: Any) -> None:
-    """Send one part at once."""
     text = one if isinstance(one, str) else f"data: {json.dumps(one)}\n\n"
     write(handler, text.encode())
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from shared.embedding.models.hashing_encoder import HashingEncoder
-from tests.support.stub_servers.json_server import answering, send
+from tests.support.stub_servers.json_server import ScriptedServer, send
 
 
 @dataclass
-class Script:
+class Script(ScriptedServer):
     """What the server does, and what it was asked."""
 
     dimension: int = 32
@@ -24,16 +23,7 @@ class Script:
     does: str = "answers"
     # How often, until it only answers; None: always.
     times: int | None = None
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
-    released: threading.Event = field(default_factory=threading.Event)
-    port: int = 0
     late_seconds: float = 0.0
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://localhost:{self.port}/v1"
 
 
 @contextmanager
@@ -42,18 +32,13 @@ def serving() -> Iterator[Script]:
     script = Script()
 
     def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        script.asked.append(body)
-        script.keys.append(handler.headers["Authorization"])
         met = any(script.word in text for text in body["input"])
         if script.times is not None:
             met, script.times = met and script.times > 0, script.times - met
         _answer(handler, script, body["input"], script.does if met else "answers")
 
-    with answering(answer) as script.port:
-        try:
-            yield script
-        finally:
-            script.released.set()
+    with script.serving(answer):
+        yield script
 
 
 def _answer(

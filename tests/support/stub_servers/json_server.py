@@ -6,10 +6,40 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 Answer = Callable[[BaseHTTPRequestHandler, Any], None]
+
+
+@dataclass(kw_only=True)
+class ScriptedServer:
+    """What a model's endpoint was asked, and where it is; what hangs is released."""
+
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}/v1"
+
+    @contextmanager
+    def serving(self, answer: Answer) -> Iterator[Self]:
+        """Serve until the end of the block."""
+
+        def note_and_answer(handler: BaseHTTPRequestHandler, body: Any) -> None:
+            self.asked.append(body)
+            self.keys.append(handler.headers["Authorization"])
+            answer(handler, body)
+
+        with answering(note_and_answer) as self.port:
+            try:
+                yield self
+            finally:
+                self.released.set()
 
 
 @contextmanager
@@ -43,7 +73,6 @@ def send(
     body: bytes,
     headers: Mapping[str, str] | None = None,
 ) -> None:
-    """Answer with that status and body."""
     handler.send_response(status)
     for name, value in (headers or {}).items():
         handler.send_header(name, value)

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.support.stub_servers.json_server import answering, send
+from tests.support.stub_servers.json_server import ScriptedServer, send
 
 
 @dataclass
-class Script:
+class Script(ScriptedServer):
     """What the server does, and what it was asked."""
 
     # A text's score is that of the first word here that it has.
     scores: dict[str, float] = field(default_factory=dict)
     does: str = "answers"
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
-    released: threading.Event = field(default_factory=threading.Event)
-    port: int = 0
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://localhost:{self.port}/v1"
 
     def score(self, text: str) -> float:
-        """Return what a text is worth."""
         return next((s for word, s in self.scores.items() if word in text), 0.01)
 
 
@@ -42,15 +31,10 @@ def serving() -> Iterator[Script]:
 
     def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         assert handler.path == "/v1/rerank"
-        script.asked.append(body)
-        script.keys.append(handler.headers["Authorization"])
         _answer(handler, script, body["documents"])
 
-    with answering(answer) as script.port:
-        try:
-            yield script
-        finally:
-            script.released.set()
+    with script.serving(answer):
+        yield script
 
 
 def _answer(
