@@ -60,8 +60,7 @@ def _of_module(name: str, module: ModuleType) -> Iterator[Subject]:
 
 def _maker(module: ModuleType) -> Callable[[], Stub]:
     if hasattr(module, "make_stub"):
-        maker: Callable[[], Stub] = module.make_stub
-        return maker
+        return module.make_stub
     stubs = [
         one
         for one in vars(module).values()

@@ -89,7 +89,6 @@ class _FirstServer:
         headers: Mapping[str, str] | None = None,
         allow: Sequence[int] = (),
     ) -> HTTPReply:
-        """Ask."""
         return self._io.client(url).get(
             url, params=params, headers=headers, allow=allow
         )
@@ -103,7 +102,6 @@ class _FirstServer:
         headers: Mapping[str, str] | None = None,
         allow: Sequence[int] = (),
     ) -> HTTPReply:
-        """Ask by a POST."""
         return self._io.client(url).post(
             url, body=body, media_type=media_type, headers=headers, allow=allow
         )

@@ -14,6 +14,7 @@ from shared.errors import IngestionError, MalformedEntryError, SourceUnreachable
 from shared.text import plain_text
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.als import AlsStub
+from tests.contract.walking import fill
 from workers.adapters.kit.stub import StubEntry
 
 START = datetime(2024, 6, 10, 4, 0, tzinfo=UTC)
@@ -104,8 +105,7 @@ def test_a_bad_time_costs_its_entry_and_is_never_now(stamp):
 
 
 def test_windows_share_their_edges_and_nothing_is_lost_between(stub):
-    for number in range(1, 30):
-        stub.add(StubEntry(number, START + timedelta(days=number)))
+    fill(stub, 29, start=START, step=timedelta(days=1))
     found = polled(stub, args={"chunk_days": 7}, page_size=3)
     ids = found.ids()
     assert list(dict.fromkeys(ids)) == [str(number) for number in range(1, 30)]
@@ -149,8 +149,7 @@ def test_a_failed_window_ends_the_run_before_it(stub):
 
 
 def test_a_window_that_takes_too_long_is_halved(stub):
-    for number in range(1, 9):
-        stub.add(StubEntry(number, START + timedelta(days=number)))
+    fill(stub, 8, start=START, step=timedelta(days=1))
     stub.most = 3
     found = polled(stub, max_retries=0, request_timeout_seconds=0.3)
     asked = Window(START, START + timedelta(days=10))
@@ -162,8 +161,7 @@ def test_a_window_that_takes_too_long_is_halved(stub):
 
 
 def test_a_window_is_stayed_within_and_gone_on_with(stub):
-    for number in range(1, 9):
-        stub.add(StubEntry(number, START + timedelta(days=number)))
+    fill(stub, 8, start=START, step=timedelta(days=1))
     found = polled(stub, args={"chunk_days": 2})
     asked = Window(START + timedelta(days=2), START + timedelta(days=6))
     assert found.ids(window=asked, pages=1) == ["2", "3", "4"]

@@ -37,8 +37,7 @@ def make_pinned(make_system: Factory, tmp_path: Path) -> Callable[[], System]:
 @pytest.mark.requirement("P8")
 def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(make_pinned):
     system = make_pinned()
-    system.start("api", "search", "enhance")
-    system.wait_ready("search", "enhance")
+    system.bring_up("api", "search", "enhance")
     broker = redis.Redis.from_url(system.environment["BROKER_URL"])
     question = {
         "query": "klystron",
@@ -65,8 +64,7 @@ def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(make_pinned):
         (waiting,) = broker.lrange("answer", 0, -1)
         assert END_SEARCH.encode() in waiting
 
-        system.start("answer")
-        system.wait_ready("answer")
+        system.bring_up("answer")
         until(
             lambda: broker.llen("answer") == 0,
             within_seconds=30,
@@ -84,8 +82,7 @@ def test_its_end_runs_in_a_worker_of_answers_and_late_in_the_api(make_pinned):
 @pytest.mark.requirement("U15")
 def test_a_submitted_one_shows_its_branches_and_its_body_in_flower(make_pinned):
     system = make_pinned()
-    system.start("api", "search", "answer")
-    system.wait_ready("search", "answer")
+    system.bring_up("api", "search", "answer")
     question = {"query": "klystron", "mode": "words_and_pins"}
     with flower_of(system) as flower, system.client() as client:
         answer = client.post("/v1/search/jobs", json=question)

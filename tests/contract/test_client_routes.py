@@ -180,7 +180,6 @@ def check_request(request: httpx2.Request, operation: dict[str, Any]) -> None:
 
 
 def least(schema: dict[str, Any]) -> Any:
-    """Return the least that a schema allows."""
     if "$ref" in schema:
         return least_of(schema["$ref"].rpartition("/")[2])
     for kinds in (schema[one] for one in ("anyOf", "oneOf", "allOf") if one in schema):

@@ -81,8 +81,7 @@ def test_extreme_times_sort_as_they_should(caller):
     seen, cursor = [], None
     while True:
         page = caller.get(
-            "/v1/entries",
-            params={"limit": 2, **({"cursor": cursor} if cursor else {})},
+            "/v1/entries", params={"limit": 2, **({"cursor": cursor} if cursor else {})}
         ).json()
         seen += [one["entry_time"] for one in page["items"]]
         cursor = page["next_cursor"]

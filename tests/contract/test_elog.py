@@ -16,7 +16,7 @@ from tests.contract.elogs import DAY, message
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.elog_http import ElogServerStub
-from tests.contract.walking import NOON, ids
+from tests.contract.walking import NOON, fill, ids
 from workers.adapters.elog.elog_files import ElogFiles
 from workers.adapters.elog.elog_http import ElogHTTP
 
@@ -61,8 +61,7 @@ def elog(request: pytest.FixtureRequest) -> Iterator[Elog]:
 
 def test_the_listing_shows_what_is_new_edited_and_gone(elog: Elog):
     adapter = elog.adapter()
-    for number in range(1, 6):
-        elog.stub.add(message(number, number * DAY))
+    fill(elog.stub, 5, step=DAY)
     before = elogs.listed(adapter)
     elog.stub.edit("Operations/2", text="Another text")
     elog.stub.delete("Operations/3")
@@ -78,8 +77,7 @@ def test_the_listing_shows_what_is_new_edited_and_gone(elog: Elog):
 def test_a_pass_cut_off_after_any_page_goes_on_where_it_was(elog: Elog):
     for number in range(1, 31):
         elog.stub.add(message(number, -number // 3 * timedelta(hours=9)))
-    for number in range(1, 8):
-        elog.stub.add(message(number, logbook="Other"))
+    fill(elog.stub, 7, step=timedelta(), logbook="Other")
     cursor: Cursor | None = None
     found: list[str] = []
     for _ in range(40):
@@ -93,8 +91,7 @@ def test_a_pass_cut_off_after_any_page_goes_on_where_it_was(elog: Elog):
 
 
 def test_a_window_holds_what_was_written_within_it_and_nothing_else(elog: Elog):
-    for number in range(1, 11):
-        elog.stub.add(message(number, number * timedelta(hours=6)))
+    fill(elog.stub, 10, step=timedelta(hours=6))
     window = Window(NOON + timedelta(hours=12), NOON + timedelta(hours=36))
     pages = list(elog.adapter().pages(None, window))
     assert ids(pages) == [f"Operations/{number}" for number in (5, 4, 3, 2)]

@@ -12,16 +12,10 @@ from typing import BinaryIO
 import pytest
 
 from shared.errors import SourceUnreachableError
-from tests.contract.elogs import (
-    DAY,
-    fetched,
-    listed,
-    message,
-    over_files,
-)
+from tests.contract.elogs import DAY, fetched, listed, message, over_files
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub
-from tests.contract.walking import NOON, ids
+from tests.contract.walking import NOON, fill, ids
 from workers.adapters.elog.elog_files import ElogFiles
 from workers.adapters.kit.stub import StubFile
 
@@ -53,8 +47,7 @@ def test_an_edit_of_equal_length_within_one_tick_is_seen(stub, io):
 
 
 def test_files_that_have_not_changed_are_not_opened_again(stub, io, monkeypatch):
-    for number in range(1, 11):
-        stub.add(message(number, number * DAY))
+    fill(stub, 10, step=DAY)
     _aged(stub)
     before = listed(over_files(stub, io))
     opened: list[str] = []
@@ -74,8 +67,7 @@ def test_files_that_have_not_changed_are_not_opened_again(stub, io, monkeypatch)
 
 def test_a_file_that_is_being_rewritten_deletes_nothing(stub, io):
     adapter = over_files(stub, io)
-    for number in range(1, 6):
-        stub.add(message(number, number * timedelta(minutes=1)))
+    fill(stub, 5)
     before = listed(adapter)
     whole = stub.tear("Operations/1")
     assert listed(adapter) == before
@@ -89,8 +81,7 @@ def test_a_file_that_is_being_rewritten_deletes_nothing(stub, io):
 
 def test_a_rewrite_that_ends_while_it_is_read_costs_no_more_than_a_moment(stub, io):
     adapter = over_files(stub, io)
-    for number in range(1, 6):
-        stub.add(message(number))
+    fill(stub, 5, step=timedelta())
     whole = stub.tear("Operations/1")
     path = stub.path_of("Operations/1")
     timer = threading.Timer(0.1, lambda: path.write_bytes(whole))
@@ -101,8 +92,7 @@ def test_a_rewrite_that_ends_while_it_is_read_costs_no_more_than_a_moment(stub, 
 
 def test_a_file_left_damaged_costs_its_last_message_alone(stub, io):
     adapter = over_files(stub, io)
-    for number in range(1, 4):
-        stub.add(message(number))
+    fill(stub, 3, step=timedelta())
     path = stub.path_of("Operations/1")
     path.write_bytes(path.read_bytes()[:-8])
     _aged(stub)
@@ -129,8 +119,7 @@ def test_a_message_in_no_file_is_gone(stub, io):
 
 
 def test_history_comes_newest_first_across_files_and_logbooks(stub, io):
-    for number in range(1, 31):
-        stub.add(message(number, -number * timedelta(hours=7)))
+    fill(stub, 30, step=-timedelta(hours=7))
     pages = list(over_files(stub, io, page_size=4).pages(None))
     assert ids(pages) == [f"Operations/{number}" for number in range(1, 31)]
     assert {len(page.items) for page in pages[:-1]} == {4}

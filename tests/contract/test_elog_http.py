@@ -9,16 +9,10 @@ import pytest
 
 from shared.adapter_contract.contract import RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError
-from tests.contract.elogs import (
-    DAY,
-    fetched,
-    listed,
-    message,
-    over_server,
-)
+from tests.contract.elogs import DAY, fetched, listed, message, over_server
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_http import ElogServerStub
-from tests.contract.walking import NOON, ids
+from tests.contract.walking import NOON, fill, ids
 from workers.adapters.elog.elog_http import ElogHTTP
 from workers.adapters.kit.stub import StubEntry, StubFile
 
@@ -138,8 +132,7 @@ def test_what_a_bulk_answer_lacks_of_a_message_is_downloaded_and_nothing_else(st
 
 
 def test_many_that_are_to_be_downloaded_come_in_small_pages(stub, io):
-    for number in range(1, 51):
-        stub.add(message(number, metadata={"Old": "kept"}))
+    fill(stub, 50, step=timedelta(), metadata={"Old": "kept"})
     stub.unconfigured = frozenset({"Old"})
     pages = list(over_server(stub, io).pages(None))
     assert [len(page.items) for page in pages if page.items] == [20, 20, 10]
@@ -147,8 +140,7 @@ def test_many_that_are_to_be_downloaded_come_in_small_pages(stub, io):
 
 
 def test_history_comes_newest_first_in_stretches_that_fit(stub, io):
-    for number in range(1, 61):
-        stub.add(message(number, -number * 20 * DAY))
+    fill(stub, 60, step=-20 * DAY)
     pages = list(over_server(stub, io, page_size=7).pages(None))
     assert ids(pages) == [f"Operations/{number}" for number in range(1, 61)]
     assert all(len(page.items) <= 7 for page in pages)
@@ -179,21 +171,8 @@ def test_a_message_dated_ahead_is_read_by_a_poll_while_history_is_loaded(stub, i
     assert "Operations/2" in ids(adapter.pages(first[-1].cursor))
 
 
-def test_a_message_without_a_readable_date_is_handed_out_and_costs_itself(stub, io):
-    adapter = over_server(stub, io)
-    for number in range(1, 4):
-        stub.add(message(number))
-    stub.malform("Operations/2")
-    assert set(ids(adapter.pages(None))) == {
-        f"Operations/{number}" for number in range(1, 4)
-    }
-    with pytest.raises(MalformedEntryError):
-        fetched(adapter, "Operations/2")
-
-
 def test_an_answer_too_large_is_asked_for_in_shorter_stretches(stub):
-    for number in range(1, 31):
-        stub.add(message(number, -number * DAY, text="x" * 2000))
+    fill(stub, 30, step=-DAY, text="x" * 2000)
     with PlainIO(max_response_bytes=20_000, max_retries=0) as io:
         pages = list(over_server(stub, io).pages(None, Window(NOON - 40 * DAY, NOON)))
     assert len(ids(pages)) == 30

@@ -1,4 +1,4 @@
-"""How much of a file a page holds, whatever the file is written in."""
+"""What holds of a file of records, whatever it is written in."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.contract.reading_files import Poller
+from tests.contract.stubs.generic_csv import CSVStub
+from tests.contract.stubs.generic_json import JSONDocumentStub
+from tests.contract.stubs.generic_xml import XMLStub
+from tests.contract.walking import NOON
+from workers.adapters.kit.stub import StubEntry
 
 # Two of them are more than a page may hold.
 LONG = "quench " * 1_300_000
@@ -47,3 +52,20 @@ def test_a_page_of_large_records_ends_where_its_bytes_do(name: str, tmp_path: Pa
     assert pages == [[*SMALL, LARGE[0]], [LARGE[1]], [LARGE[2]], []]
     assert found.ids() == [*SMALL, *LARGE]
     assert {len(found.entries[one].text) for one in LARGE} == {len(LONG)}
+
+
+@pytest.mark.parametrize("kind", [CSVStub, JSONDocumentStub, XMLStub])
+def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not(make_stub, kind):
+    stub = make_stub(kind=kind)
+    ids = [stub.add(StubEntry(n, NOON, tags=("a, b", "c"))) for n in range(1, 6)]
+    found = Poller(stub.settings(), page_size=2)
+    assert found.ids(pages=1) == ids[:2]
+    assert found.ids() == ids[2:]
+    assert found.ids() == []
+    assert found.entries["1"].tags == ("a, b", "c")
+    stub.edit("4", text="Other\nlines")
+    assert found.ids() == ids
+    edited = found.entries["4"]
+    assert (edited.text, edited.entry_time) == ("Other\nlines", NOON)
+    stub.pack()
+    assert found.ids() == ids

@@ -17,15 +17,13 @@ from hypothesis import strategies as st
 from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
-from tests.contract.stubs.generic_csv import CSVStub
+from tests.contract.walking import NOON
 from tests.support.shared_data import LOGBOOKS, needs_shared_data
 from workers.adapters.files.csv_rows import CSVForm, Dialect
 from workers.adapters.files.file_progress import FileMark
-from workers.adapters.kit.stub import StubEntry
 
 COLUMNS = {"entry_time": "Opened", "title": "Short text", "category": "Unit"}
 HEAD = b"Opened,Unit,Short text,Cost\n"
-NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
 
 
 def polled(folder: Path, data: bytes, **args: Any) -> Poller:
@@ -232,25 +230,6 @@ def test_a_file_without_a_header_is_no_empty_source(data, tmp_path):
     with pytest.raises(IngestionError) as caught:
         found.poll()
     assert caught.value.reason == "unexpected_shape"
-
-
-def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not():
-    stub = CSVStub()
-    try:
-        for number in range(1, 6):
-            stub.add(StubEntry(number, NOON))
-        found = Poller(stub.settings(), page_size=2)
-        assert found.ids(pages=1) == ["1", "2"]
-        assert found.ids() == ["3", "4", "5"]
-        assert found.ids() == []
-        stub.edit("4", text="Other\nlines")
-        assert found.ids() == ["1", "2", "3", "4", "5"]
-        assert found.entries["4"].text == "Other\nlines"
-        assert found.entries["4"].entry_time == NOON
-        stub.pack()
-        assert found.ids() == ["1", "2", "3", "4", "5"]
-    finally:
-        stub.close()
 
 
 @needs_shared_data

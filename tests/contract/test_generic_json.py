@@ -79,17 +79,6 @@ def test_a_walk_goes_on_where_it_was_cut_off(make_stub, kind):
     assert polled.ids() == []
 
 
-def test_a_document_is_read_again_when_it_changes(make_stub):
-    stub = make_stub(kind=JSONDocumentStub)
-    fill(stub, 3)
-    polled = Poller(stub.settings())
-    assert polled.ids() == ["1", "2", "3"]
-    assert polled.ids() == []
-    stub.edit("2", title="Other")
-    assert polled.ids() == ["1", "2", "3"]
-    assert polled.entries["2"].title == "Other"
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -140,7 +129,7 @@ def test_one_bad_line_costs_itself_and_is_told_by_its_line(tmp_path: Path):
     ]
     assert set(polled.entries) == {"1", "2"}
     assert sorted(str(exc.reason) for exc in polled.refused.values()) == [
-        *("not_json", "too_large", "wrong_type", "wrong_type"),
+        *("not_json", "too_large", "wrong_type", "wrong_type")
     ]
 
 

@@ -11,12 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from shared.adapter_contract.contract import (
-    Fetches,
-    ListsIds,
-    Source,
-    Window,
-)
+from shared.adapter_contract.contract import Fetches, ListsIds, Source, Window
 from shared.errors import (
     ConfigurationError,
     IngestionError,
@@ -24,12 +19,7 @@ from shared.errors import (
     SourceUnreachableError,
 )
 from tests.contract import walking
-from tests.contract.stubs.generic_sql import (
-    ZONE,
-    PostgresTable,
-    SQLiteTable,
-    SQLStub,
-)
+from tests.contract.stubs.generic_sql import ZONE, PostgresTable, SQLiteTable, SQLStub
 from tests.contract.walking import NOON, ids, walk
 from workers.adapters.kit.stub import StubEntry
 from workers.adapters.sql.generic_sql import GenericSQL

@@ -11,10 +11,7 @@ import pytest
 
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
-from tests.contract.stubs.generic_xml import XMLStub
-from workers.adapters.kit.stub import StubEntry
 
-NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
 NUMBERED = """<?xml version="1.0" encoding="UTF-8"?>
 <Logentry><lognumber>4410233</lognumber><title>Arc 4 BPM noisy</title>
 <created>2024-06-10T03:45:00-04:00</created><Author><username>tn</username></Author>
@@ -102,20 +99,3 @@ def test_nesting_beyond_any_sense_is_read_as_text(tmp_path):
     data = b"<a><log_entry><timestamp>1718000000</timestamp>" + deep
     found = polled(tmp_path, data + b"</log_entry></a>")
     assert len(found.entries) == 1
-
-
-def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not():
-    stub = XMLStub()
-    try:
-        for number in range(1, 6):
-            stub.add(StubEntry(number, NOON, tags=("a, b", "c")))
-        found = Poller(stub.settings(), page_size=2)
-        assert found.ids(pages=1) == ["1", "2"]
-        assert found.ids() == ["3", "4", "5"]
-        assert found.ids() == []
-        assert found.entries["1"].tags == ("a, b", "c")
-        stub.edit("4", text="Other")
-        assert found.ids() == ["1", "2", "3", "4", "5"]
-        assert found.entries["4"].text == "Other"
-    finally:
-        stub.close()

@@ -15,6 +15,7 @@ from shared.adapter_contract.contract import RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.jlab import JLabStub
+from tests.contract.walking import fill
 from workers.adapters.jlab.jlab import JLab
 from workers.adapters.kit.stub import StubEntry, StubFile
 
@@ -86,8 +87,7 @@ def test_a_bad_record_costs_itself(changes: dict[str, Any]):
 
 
 def test_pages_are_walked_to_the_oldest_and_then_only_what_is_new(stub: JLabStub):
-    for number in range(1, 12):
-        stub.add(StubEntry(number, START + timedelta(minutes=number)))
+    fill(stub, 11, start=START)
     found = polled(stub, page_size=3)
     assert sorted(found.ids(pages=2), key=int) == ["6", "7", "8", "9", "10", "11"]
     assert found.cursor is not None
@@ -175,8 +175,7 @@ def test_what_is_no_list_ends_the_run_and_moves_nothing(stub: JLabStub, mode: An
 
 
 def test_what_moves_up_while_pages_are_walked_is_not_passed_over(stub: JLabStub):
-    for number in range(1, 10):
-        stub.add(StubEntry(number, START + timedelta(minutes=number)))
+    fill(stub, 9, start=START)
     found = polled(stub, page_size=3)
     adapter = found.open().adapter
     ids: set[str] = set()
@@ -201,8 +200,7 @@ def test_entries_that_are_counted_and_not_shown_leave_a_gap(stub: JLabStub):
 
 
 def test_a_window_is_asked_for_as_such(stub: JLabStub):
-    for number in range(1, 9):
-        stub.add(StubEntry(number, START + timedelta(days=number)))
+    fill(stub, 8, start=START, step=timedelta(days=1))
     asked = Window(START + timedelta(days=2), START + timedelta(days=4))
     assert polled(stub).ids(window=asked) == ["4", "3", "2"]
 

@@ -231,8 +231,7 @@ def test_a_worker_killed_while_a_model_speaks_costs_the_wording_alone(world):
         within_seconds=15,
         what="the end of the job",
     )
-    world.system.start("answer")
-    world.system.wait_ready("answer")
+    world.system.bring_up("answer")
     world.server.replies = [words_it]
     assert world.ask()["llm_status"] == "ok"
 
@@ -406,11 +405,7 @@ def test_programs_read_hits_by_the_names_of_other_software(
     )
     found = json.loads(told.stdout)
     assert found.keys() == {"results", "sub_queries", "decomposed", "meta"}
-    assert found["meta"] == {
-        "total_candidates": 1,
-        "returned": 1,
-        "sub_query_count": 3,
-    }
+    assert found["meta"] == {"total_candidates": 1, "returned": 1, "sub_query_count": 3}
     (hit,) = found["results"]
     assert hit.keys() == {"id", "content", "rrf_score", "metadata"}
     assert hit["content"] == CAUSE

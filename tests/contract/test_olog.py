@@ -12,7 +12,7 @@ from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.olog import OlogStub
-from tests.contract.walking import ids
+from tests.contract.walking import fill, ids
 from workers.adapters.kit.stub import StubEntry, StubFile
 from workers.adapters.olog.olog import Olog, OlogArgs
 
@@ -36,8 +36,7 @@ def _entries(adapter: Olog, pages: list[AdapterPage]) -> dict[str, Entry]:
 
 
 def test_every_log_comes_once_in_the_order_of_its_creation(stub, io):
-    for number in range(45):
-        stub.add(_entry(number, timedelta(minutes=number)))
+    fill(stub, 45, first=0, start=_NOON)
     pages = list(_adapter(stub, io, page_size=10).pages(None))
     assert ids(pages) == [str(number) for number in range(45)]
     assert [len(page.items) for page in pages] == [10, 10, 10, 10, 5]
@@ -45,16 +44,8 @@ def test_every_log_comes_once_in_the_order_of_its_creation(stub, io):
     assert not any(page.gaps for page in pages)
 
 
-def test_logs_of_one_instant_are_all_read_across_the_edge_of_a_page(stub, io):
-    for number in range(15):
-        stub.add(_entry(number))
-    pages = list(_adapter(stub, io, page_size=10).pages(None))
-    assert sorted(ids(pages), key=int) == [str(number) for number in range(15)]
-
-
 def test_a_walk_cut_off_after_any_page_goes_on_where_it_was(stub, io):
-    for number in range(25):
-        stub.add(_entry(number))
+    fill(stub, 25, first=0, start=_NOON, step=timedelta())
     cursor = None
     found: list[str] = []
     for _ in range(30):
@@ -85,19 +76,8 @@ def test_a_log_dated_ahead_is_read_and_does_not_drag_the_cursor(stub, io):
     assert set(ids(adapter.pages(cursor))) == {"1", "2"}
 
 
-@pytest.mark.parametrize("offset", [300, -300])
-def test_a_clock_that_is_wrong_by_minutes_loses_nothing(stub, io, offset):
-    stub.clock_offset(offset)
-    adapter = _adapter(stub, io)
-    stub.add(StubEntry(number=1, time=io.now()))
-    cursor = list(adapter.pages(None))[-1].cursor
-    stub.add(StubEntry(number=2, time=io.now()))
-    assert "2" in ids(adapter.pages(cursor))
-
-
 def test_a_window_holds_what_was_created_within_it_and_nothing_else(stub, io):
-    for number in range(10):
-        stub.add(_entry(number, timedelta(milliseconds=100 * number)))
+    fill(stub, 10, first=0, start=_NOON, step=timedelta(milliseconds=100))
     window = Window(
         _NOON + timedelta(milliseconds=200), _NOON + timedelta(milliseconds=800)
     )
@@ -106,8 +86,7 @@ def test_a_window_holds_what_was_created_within_it_and_nothing_else(stub, io):
 
 
 def test_more_logs_than_the_index_can_skip_are_read_all_the_same(stub, io):
-    for number in range(10_250):
-        stub.add(_entry(number, timedelta(seconds=number)))
+    fill(stub, 10_250, first=0, start=_NOON, step=timedelta(seconds=1))
     pages = list(_adapter(stub, io, page_size=1000).pages(None))
     assert len(set(ids(pages))) == 10_250
     assert not any(page.gaps for page in pages)
@@ -115,8 +94,7 @@ def test_more_logs_than_the_index_can_skip_are_read_all_the_same(stub, io):
 
 
 def test_more_logs_in_one_second_than_the_index_can_skip_are_a_gap(stub, io):
-    for number in range(10_100):
-        stub.add(_entry(number))
+    fill(stub, 10_100, first=0, start=_NOON, step=timedelta())
     stub.add(_entry(20_000, timedelta(seconds=5)))
     start = _NOON - timedelta(milliseconds=250)
     window = Window(start, start + timedelta(minutes=1))
@@ -129,8 +107,7 @@ def test_more_logs_in_one_second_than_the_index_can_skip_are_a_gap(stub, io):
 
 
 def test_a_listing_cut_short_is_read_on_from_where_it_ended(stub, io):
-    for number in range(20):
-        stub.add(_entry(number, timedelta(seconds=number)))
+    fill(stub, 20, first=0, start=_NOON, step=timedelta(seconds=1))
     list(_adapter(stub, io).pages(None))
     stub.fault("cut_listing")
     pages = list(_adapter(stub, io).pages(None))
@@ -245,14 +222,6 @@ def test_two_files_of_one_name_are_told_apart(stub, io):
     assert [b"".join(adapter.fetch_attachment(ref)) for ref in refs] == [b"one", b"two"]
 
 
-def test_an_unusable_log_costs_itself(stub, io):
-    for number in range(3):
-        stub.add(_entry(number, timedelta(seconds=number)))
-    stub.malform("1")
-    pages = list(_adapter(stub, io).pages(None))
-    assert ids(pages) == ["0", "1", "2"]
-
-
 @pytest.mark.parametrize("mode", ["html_error", "login_page"])
 def test_a_page_instead_of_an_answer_ends_the_walk(stub, io, mode):
     stub.add(_entry(1))
@@ -294,8 +263,7 @@ def test_the_check_tells_the_newest_log_and_how_many_there_are(stub, io):
 
 
 def test_a_cancelled_walk_ends_between_two_pages(stub, io):
-    for number in range(5):
-        stub.add(_entry(number))
+    fill(stub, 5, first=0, start=_NOON, step=timedelta())
     pages = _adapter(stub, io, page_size=1).pages(None)
     next(pages)
     io.cancelled = True

@@ -13,6 +13,7 @@ from shared.adapter_contract.contract import RawItem
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.ornl import OrnlStub
+from tests.contract.walking import fill
 from workers.adapters.kit.stub import StubEntry
 
 NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
@@ -71,8 +72,7 @@ def test_a_file_holds_either_envelope(envelope: str, tmp_path: Path) -> None:
 
 
 def test_an_address_is_read_again_only_when_it_has_changed(stub: OrnlStub) -> None:
-    for number in range(1, 6):
-        stub.add(StubEntry(number, NOON))
+    fill(stub, 5)
     found = Poller(stub.settings(), page_size=2)
     assert found.ids(pages=1) == ["1", "2"]
     assert found.ids() == ["3", "4", "5"]

@@ -152,15 +152,13 @@ def test_a_running_stack_takes_its_entries_in_and_shows_where_they_are_from(
     system = make_system(
         LOGCHORD_SOURCES=json.dumps({"ring": source}), PYTHONPATH=str(installed)
     )
-    system.start("api", "search", "ingest", "enhance", "upkeep")
-    system.wait_ready("search", "ingest", "enhance", "upkeep")
+    system.bring_up("api", "search", "ingest", "enhance", "upkeep")
     with system.client(system.key(scopes=("admin", "read", "search"))) as client:
 
         def found() -> list[dict[str, Any]]:
             asked = {"query": "cavity", "mode": "keyword"}
             answer = client.post("/v1/search/query", json=asked).raise_for_status()
-            results: list[dict[str, Any]] = answer.json()["results"]
-            return results
+            return answer.json()["results"]
 
         until(found, within_seconds=60, what="an entry of the ring, by its words")
         assert [one["external_id"] for one in found()] == ["A7"]

@@ -20,6 +20,7 @@ from tests.support.fixtures.system import Factory, System
 from tests.support.read_page import read_page
 from tests.support.stub_servers.chat_server import ChatScript, chatting, says
 from tests.support.waiting import until
+from tests.support.written import ok
 
 PACKAGES = (EXAMPLES / "search_module", EXAMPLES / "pipeline")
 PINNED, BROKEN = "pinned", "pinned_later"
@@ -87,8 +88,7 @@ def system(make_lasting_system: Factory, installed: str, script: ChatScript) -> 
         LOGCHORD_FAULT_INJECTION="true",
         EMBEDDING_MODEL="hashing-384",
     )
-    made.start("api", "search", "answer", "enhance")
-    made.wait_ready("search", "answer", "enhance")
+    made.bring_up("api", "search", "answer", "enhance")
     with made.client() as client:
         for entry in ENTRIES:
             client.post("/v1/entries", json=entry).raise_for_status()
@@ -108,10 +108,7 @@ def client(system: System) -> Iterator[httpx2.Client]:
 
 
 def ask(client: httpx2.Client, query: str, **fields: Any) -> dict[str, Any]:
-    answer = client.post("/v1/search/query", json={"query": query, **fields})
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = answer.json()
-    return body
+    return ok(client.post("/v1/search/query", json={"query": query, **fields}))
 
 
 def names(body: dict[str, Any]) -> list[str]:
@@ -154,8 +151,7 @@ def test_it_is_asked_at_the_same_time_as_words_and_meaning(make_system, installe
         LOGCHORD_FAULT_INJECTION="true",
         EMBEDDING_MODEL="hashing-384",
     )
-    whole.start("api", "search", "enhance", "embed")
-    whole.wait_ready("search", "enhance", "embed")
+    whole.bring_up("api", "search", "enhance", "embed")
     with whole.client(whole.key(scopes=("admin",))) as admin:
         admin.post("/v1/entries", json=ENTRIES[0]).raise_for_status()
 

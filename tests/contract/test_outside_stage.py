@@ -42,9 +42,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def found_by_this_process(
-    installed: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def found_by_this_process(installed, monkeypatch) -> Iterator[None]:
     monkeypatch.syspath_prepend(installed)
     known = installed_stages.load_descriptors
     known.cache_clear()

@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.fixtures.system import System
 from workers.adapters.kit.reading import summer_time_nights
-from workers.adapters.kit.stored import Stock
+from workers.adapters.kit.stored import Stock, StoredEntry
 
 SOURCE, ZONE = "hall-b", ZoneInfo("Europe/Berlin")
 LIMIT_BYTES = 1_000_000
@@ -70,15 +70,19 @@ class Program:
 
     def delete(self, external_id: str) -> None:
         """Delete an entry by its address."""
-        with self.stock() as stock:
-            key = stock.entry(external_id).id
-        assert self.client.delete(f"/v1/entries/{key}").status_code == 204
+        address = f"/v1/entries/{self.entry(external_id).id}"
+        assert self.client.delete(address).status_code == 204
 
     @contextmanager
     def stock(self) -> Iterator[Stock]:
         """Look at what is stored."""
         with psycopg.connect(self.database) as conn:
             yield Stock(conn, self.tenant, SOURCE)
+
+    def entry(self, external_id: str) -> StoredEntry:
+        """Look at one entry as it is stored."""
+        with self.stock() as stock:
+            return stock.entry(external_id)
 
     def _alone(self, entry: Entry) -> httpx2.Response:
         if self.road == "one":
@@ -99,9 +103,7 @@ def hall(make_api: Callable[..., System]) -> System:
 
 
 @pytest.fixture(params=ROADS)
-def program(
-    hall: System, tenant: str, request: pytest.FixtureRequest
-) -> Iterator[Program]:
+def program(hall, tenant, request) -> Iterator[Program]:
     with hall.client(hall.key(tenant=tenant)) as client:
         yield Program(client, hall.database, tenant, request.param)
 
@@ -117,11 +119,6 @@ def some(count: int, **given: Any) -> list[Entry]:
         }
         for number in range(count)
     ]
-
-
-def text_of(program: Program, external_id: str) -> str:
-    with program.stock() as stock:
-        return stock.entry(external_id).text
 
 
 @pytest.mark.requirement("ADP3")
@@ -152,8 +149,7 @@ def test_each_edit_is_one_revision_and_no_edit_is_none(program: Program):
     for number, change in enumerate(changes, 2):
         entry |= change
         assert program.send(entry) == ["updated"]
-        with program.stock() as stock:
-            assert stock.entry("B-0").revision == number
+        assert program.entry("B-0").revision == number
     assert program.send(entry) == ["unchanged"]
 
     with program.stock() as stock:
@@ -253,15 +249,12 @@ def test_a_merge_keeps_what_was_odd_about_a_time(hall: System, tenant: str):
     with hall.client(hall.key(tenant=tenant)) as client:
         program = Program(client, hall.database, tenant, "one")
         program.send(entry)
-        with program.stock() as stock:
-            where = f"/v1/entries/{stock.entry('1').id}"
+        where = f"/v1/entries/{program.entry('1').id}"
 
         client.patch(where, json={"title": "T"})
-        with program.stock() as stock:
-            assert stock.entry("1").flags == ["time_ambiguous"]
+        assert program.entry("1").flags == ["time_ambiguous"]
         client.patch(where, json={"entry_time": "2024-10-28T02:30:00"})
-        with program.stock() as stock:
-            assert stock.entry("1").flags == []
+        assert program.entry("1").flags == []
 
 
 @pytest.mark.requirement("ADP17")
@@ -280,7 +273,7 @@ def test_a_text_arrives_as_it_was_written_or_is_refused(program: Program):
     assert program.send(*entries) == ["created"] * len(texts)
 
     for name, text in texts.items():
-        assert text_of(program, name) == text
+        assert program.entry(name).text == text
     # What a source that is polled would have repaired is its program's to mend.
     refused = {
         b"Gr\xf6\xdfe 3 \x80": "invalid_encoding",

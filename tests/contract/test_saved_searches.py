@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.waiting import until
+from tests.support.written import ok
 
 PATH = "/v1/saved-searches"
 
@@ -19,9 +20,7 @@ def test_who_saved_a_search_is_told_of_what_comes_and_the_dry_run_counts_it(clie
         "request": {"query": "cavity tripped"},
         "alert": {"enabled": True},
     }
-    made = client.post(PATH, json=given)
-    assert made.status_code == 201, made.text
-    where = f"{PATH}/{made.json()['id']}"
+    where = f"{PATH}/{ok(client.post(PATH, json=given), 201)['id']}"
     long_ago = (datetime.now(UTC) - timedelta(days=3)).isoformat()
     entries = [
         {"external_id": "A", "text": "RF cavity 2 tripped on arc."},
@@ -37,9 +36,7 @@ def test_who_saved_a_search_is_told_of_what_comes_and_the_dry_run_counts_it(clie
         assert answer.status_code == 201, answer.text
 
     def alerts() -> list[dict[str, Any]]:
-        answer = client.get(f"{where}/alerts")
-        assert answer.status_code == 200, answer.text
-        return list(answer.json()["items"])
+        return list(ok(client.get(f"{where}/alerts"))["items"])
 
     # By words first, and by meaning once there are vectors.
     until(
@@ -55,7 +52,6 @@ def test_who_saved_a_search_is_told_of_what_comes_and_the_dry_run_counts_it(clie
     assert told == {"A", "C"}
     previews = {}
     for days in (1, 30):
-        answer = client.post(f"{where}/preview", json={"days": days})
-        assert answer.status_code == 200, answer.text
-        previews[days] = answer.json()["would_have_fired"]
+        told = ok(client.post(f"{where}/preview", json={"days": days}))
+        previews[days] = told["would_have_fired"]
     assert previews == {1: 2, 30: 3}

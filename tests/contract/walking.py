@@ -19,10 +19,18 @@ from workers.adapters.kit.stub import Stub, StubEntry
 NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
 
 
-def fill(stub: Stub, count: int, *, first: int = 1, **more: Any) -> list[str]:
-    """Add entries a minute apart, and return their ids."""
+def fill(
+    stub: Stub,
+    count: int,
+    *,
+    first: int = 1,
+    start: datetime = NOON,
+    step: timedelta = timedelta(minutes=1),
+    **more: Any,
+) -> list[str]:
+    """Add entries one step apart, and return their ids."""
     return [
-        stub.add(StubEntry(n, NOON + timedelta(minutes=n), title=f"T{n}", **more))
+        stub.add(StubEntry(n, start + n * step, title=f"T{n}", **more))
         for n in range(first, first + count)
     ]
 

@@ -108,7 +108,6 @@ def _as_html(text: str) -> str:
 
 
 def _escaped(title: str) -> str:
-    """Return a title, which is escaped twice."""
     return html.escape(html.escape(_slashed(title), quote=False))
 
 

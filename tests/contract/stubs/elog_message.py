@@ -20,8 +20,6 @@ _SEPARATOR = b"=" * 40
 
 @dataclass(slots=True)
 class Message:
-    """One message of a logbook."""
-
     entry: StubEntry
     written: datetime
     children: list[int] = field(default_factory=list)

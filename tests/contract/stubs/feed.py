@@ -69,7 +69,6 @@ class FeedStub(ServingStub):
 
     @property
     def url(self) -> str:
-        """Where the feed is."""
         return f"{self._server.base_url}/feed.xml"
 
     def settings(self) -> Mapping[str, Any]:

@@ -70,8 +70,5 @@ def _mark(external_id: str, name: str) -> str:
 
 make_stub: Callable[[], Stub] = JSONLinesStub
 VARIANTS = {
-    "document": (
-        JSONDocumentStub,
-        frozenset({"ADP7", "ADP15", "ADP19", "ADP28"}),
-    )
+    "document": (JSONDocumentStub, frozenset({"ADP7", "ADP15", "ADP19", "ADP28"}))
 }

@@ -82,7 +82,6 @@ class RestStub:
 
     @property
     def base_url(self) -> str:
-        """Where it is."""
         return self._server.base_url
 
     def settings(self) -> Mapping[str, Any]:
@@ -249,7 +248,7 @@ class RestStub:
             written = entry.raw_time
         if held.is_spoiled:
             written = {"spoiled": True}
-        document: dict[str, Any] = {
+        return {
             "id": f"e-{entry.number}",
             "head": {"title": self._field(held, "title")},
             "body": self._field(held, "text"),
@@ -270,7 +269,6 @@ class RestStub:
             "changed": held.changed.isoformat(),
             "removed": held.is_removed,
         }
-        return document
 
     def _address(self, entry: StubEntry, place: int) -> str:
         file = entry.files[place]

@@ -138,11 +138,7 @@ class SQLStub:
         self._secret.chmod(0o600)
 
     def settings(self) -> Mapping[str, Any]:
-        return {
-            "adapter": "generic_sql",
-            "timezone": ZONE.key,
-            "args": self.args(),
-        }
+        return {"adapter": "generic_sql", "timezone": ZONE.key, "args": self.args()}
 
     def args(self) -> dict[str, Any]:
         """Return the settings that describe the table."""

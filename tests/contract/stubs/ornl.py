@@ -109,6 +109,4 @@ class OrnlStub(OrnlFileStub):
 
 
 make_stub: Callable[[], Stub] = OrnlStub
-VARIANTS = {
-    "file": (OrnlFileStub, frozenset({"ADP7", "ADP15", "ADP19", "ADP28"})),
-}
+VARIANTS = {"file": (OrnlFileStub, frozenset({"ADP7", "ADP15", "ADP19", "ADP28"}))}

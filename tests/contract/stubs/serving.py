@@ -76,7 +76,6 @@ class StubServer:
 
     @property
     def base_url(self) -> str:
-        """Where it listens."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def fault(self, mode: FaultMode, times: int = 1) -> None:
@@ -143,7 +142,6 @@ class StubServer:
             self._connections.add(connection)
 
     def closed(self, connection: socket) -> None:
-        """Forget it."""
         with self._lock:
             self._connections.discard(connection)
 

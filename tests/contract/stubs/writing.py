@@ -76,7 +76,6 @@ class FileStub(HoldingStub):
         raise LookupError(external_id)
 
     def whole(self) -> bytes:
-        """Return the whole file."""
         return b"".join(self.record(external_id) for external_id in self._entries)
 
     def rewrite(self) -> None:
