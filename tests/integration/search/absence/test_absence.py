@@ -14,7 +14,6 @@ import pytest
 from local.server import Server
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.errors import OpenSearchError
 from shared.postgres.pool import connection
 from shared.search.absence import absence, coverage, near_misses, pending_entries
@@ -26,8 +25,10 @@ from shared.work import schedule
 from tests.support import ended_searches
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking, asking_of
 from tests.support.fixtures.servers import copied
+from tests.support.saving import add_source, save_drafts
 
 MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
+MONTH = timedelta(days=30)
 
 
 def draft(name: str, text: str, **fields: Any) -> EntryDraft:
@@ -115,11 +116,7 @@ def test_nobody_is_told_of_what_they_may_not_see(logbook):
         {**when, "reason": "secret is listed, not found"},
     ]
     with connection(logbook.pool) as conn:
-        conn.execute(
-            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
-            " parsed_by, gaps) VALUES ('shift', 'default', 'olog', '', '{}', 1, %s)",
-            (json.dumps(gaps),),
-        )
+        add_source(conn, "shift", gaps=gaps)
     filters = {"source": "shift"}
     told = {
         who.subject + who.tenant: logbook.ask("klystron", who, filters=filters)
@@ -203,12 +200,7 @@ def test_what_is_too_far_in_meaning_came_near(logbook):
 @pytest.mark.requirement("I05")
 def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook):
     with connection(logbook.pool) as conn:
-        conn.execute(
-            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
-            " parsed_by, complete_from, complete_to)"
-            " VALUES ('operations', 'default', 'olog', '', '{}', 1,"
-            "         now() - interval '30 d', now() - interval '38 min')"
-        )
+        add_source(conn, "operations", loaded=MONTH, behind=timedelta(minutes=38))
         conn.execute(
             "INSERT INTO source_schedule (source, kind, every_seconds)"
             " VALUES ('operations', 'backfill', 60)"
@@ -230,12 +222,7 @@ def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook):
 @pytest.mark.requirement("I05")
 def test_a_history_that_is_loaded_is_not_called_on_its_way(logbook):
     with connection(logbook.pool) as conn:
-        conn.execute(
-            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
-            " parsed_by, complete_from, complete_to)"
-            " VALUES ('operations', 'default', 'olog', '', '{}', 1,"
-            "         now() - interval '30 d', now())"
-        )
+        add_source(conn, "operations", loaded=MONTH, behind=timedelta())
         # As a run leaves it that has come to its end.
         schedule.arrange_resting(conn, "operations", "backfill", every_seconds=60)
     body = logbook.ask("unheardof")
@@ -256,21 +243,16 @@ def test_what_waits_for_a_stage_is_counted_apart_and_may_match(logbook, monkeypa
         draft("aside", "klystron"),
     ]
     with connection(logbook.pool) as conn:
-        saved = save_page(conn, "default", new, stages=["metadata"], editor="test")
-        aside = saved[-1].entry_id
+        saved = save_drafts(conn, new, stages=["metadata"])
+        aside = saved[-1]
         conn.execute("DELETE FROM work WHERE entry_id = %s", (aside,))
         conn.execute(
             "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
             " VALUES (uuidv7(), 'default', %s, 'metadata', '{}')",
             (aside,),
         )
-        due.add(conn, "default", [saved[0].entry_id], ["embed:other"])
-        conn.execute(
-            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
-            " parsed_by, complete_from, complete_to)"
-            " VALUES ('operations', 'default', 'olog', '', '{}', 1,"
-            "         now() - interval '30 d', now())"
-        )
+        due.add(conn, "default", [saved[0]], ["embed:other"])
+        add_source(conn, "operations", loaded=MONTH, behind=timedelta())
 
     def told(query: str, scope: Scope = ANNA, **fields: Any) -> tuple[int, str]:
         body = logbook.ask(query, scope, **fields)
@@ -308,7 +290,7 @@ def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
     new = [draft(f"new-{number}", "klystron") for number in range(3)]
     plan = logbook.plan("unheardof")
     with connection(logbook.pool) as conn:
-        save_page(conn, "default", new, stages=["metadata", "index"], editor="test")
+        save_drafts(conn, new, stages=["metadata", "index"])
         told = []
         for most in (4, 3, 2):
             monkeypatch.setattr(pending_entries, "MOST", most)
@@ -409,16 +391,12 @@ def test_only_the_newest_are_looked_through_for_one_to_be_seen(logbook, monkeypa
         ),
     )
     with connection(logbook.pool) as conn:
-        conn.execute(
-            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
-            " parsed_by) VALUES ('shift', 'default', 'olog', '', '{}', 1)"
-        )
+        add_source(conn, "shift")
 
     def lag() -> float | None:
         body = logbook.ask("unheardof", filters={"source": "shift"})
         (one,) = body["coverage"]["sources"]
-        found: float | None = one["lag_seconds"]
-        return found
+        return one["lag_seconds"]
 
     # One that is dated in the future says nothing of how far it is behind.
     ahead = datetime(2099, 1, 1, tzinfo=UTC)
@@ -463,15 +441,9 @@ def test_what_the_question_excludes_did_not_come_near(logbook):
 @pytest.mark.requirement("I05")
 def test_of_many_sources_none_that_is_behind_is_passed_over(logbook):
     with connection(logbook.pool) as conn:
-        conn.execute(
-            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
-            " parsed_by, complete_from, complete_to)"
-            " SELECT format('s%s', n), 'default', 'olog', '', '{}', 1,"
-            "        now() - interval '30 d',"
-            "        now() - CASE n WHEN 122 THEN interval '2 h'"
-            "                       ELSE interval '20 s' END"
-            "   FROM generate_series(100, 122) AS n"
-        )
+        for n in range(100, 123):
+            behind = timedelta(hours=2) if n == 122 else timedelta(seconds=20)
+            add_source(conn, f"s{n}", loaded=MONTH, behind=behind)
     body = logbook.ask("unheardof")
     assert len(body["coverage"]["sources"]) == coverage.MOST_SOURCES
     assert body["coverage"]["unknown"][0]["source"] == "s122"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -16,6 +17,7 @@ from shared.search.absence import background_count, coverage
 from shared.search.absence.coverage import Coverage
 from tests.support.fixtures.asking import Asking
 from tests.support.pools import pools_in_turn
+from tests.support.saving import add_source
 
 LEFT_MS = 3_000
 # Whoever did not hurry would wait so long for a connection.
@@ -44,12 +46,8 @@ def covered(asking: Asking, other: Pool, left_ms: int) -> Coverage:
     """Return what is read of the sources from one pool, and counted from another."""
     asking.write(EntryDraft("shift", "quiet", "Nothing of note"))
     with connection(asking.pool) as conn:
-        conn.execute(
-            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
-            " parsed_by, complete_from, complete_to)"
-            " VALUES ('shift', 'default', 'olog', '', '{}', 1,"
-            "         now() - interval '30 d', now() - interval '2 h')"
-        )
+        month, hours = timedelta(days=30), timedelta(hours=2)
+        add_source(conn, "shift", loaded=month, behind=hours)
     plan = asking.plan("unheardof")
     branches = asking.conclude(plan, asking.carried_out(plan)).branches
     left = Deadline.after(left_ms)

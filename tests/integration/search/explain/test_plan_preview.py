@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import psycopg
 import pytest
 
 from local.server import free_port
@@ -18,6 +17,7 @@ from shared.search.explain import plan_preview
 from shared.search.jobs.outcome import Outcome
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE
 from tests.support.fixtures.system import System
+from tests.support.statements import fetch_rows, fetch_value
 from tests.support.typed import Run, typist
 from tests.support.waiting import until
 
@@ -67,8 +67,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
         {"external_id": "2", "text": "The klystron tripped again", "authors": ["Ito"]},
     ]
     answer = admin.post(
-        "/v1/entries",
-        json={"entries": [{"source": "api", **one} for one in entries]},
+        "/v1/entries", json={"entries": [{"source": "api", **one} for one in entries]}
     )
     assert answer.is_success, answer.text
 
@@ -84,8 +83,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
 
 def ok(answer: httpx2.Response) -> dict[str, Any]:
     assert answer.status_code in {200, 202}, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    return answer.json()
 
 
 def said_by_both(ours: Any, theirs: Any) -> Any:
@@ -175,9 +173,7 @@ def test_nothing_of_a_plan_is_carried_out(alone, tenant):
         assert told["expected_ms"] == (None if told["branches"] else 0)
         assert {one["circuit"] for one in told["engines"]} <= {None}
     assert counted(alone) == before
-    with psycopg.connect(alone.database) as conn:
-        rows = conn.execute("SELECT count(*) FROM job").fetchone()
-    assert rows == (0,)
+    assert fetch_value(alone.database, "SELECT count(*) FROM job") == 0
 
 
 @pytest.mark.parametrize("body", REFUSED, ids=lambda body: str(body)[:60])
@@ -243,8 +239,7 @@ def test_hidden_entries_of_a_thread_are_told_by_no_plan(asking):
         EntryDraft("api", "open", "The klystron tripped"),
         EntryDraft("api", "closed", "Its tube", reply_to="open", readers=("ben",)),
     )
-    with psycopg.connect(asking.pool.conninfo) as conn:
-        threads = conn.execute("SELECT DISTINCT thread_id FROM entry").fetchall()
+    threads = fetch_rows(asking.pool.conninfo, "SELECT DISTINCT thread_id FROM entry")
     ((thread,),) = threads
     for scope, is_seen in ((ANNA, False), (BEN, True), (ELSEWHERE, False)):
         for wanted in (str(thread), {"not": [str(thread)]}):

@@ -10,6 +10,7 @@ import pytest
 
 from shared.access.keys import create_key
 from tests.support.waiting import until
+from tests.support.written import ok
 
 QUERY, JOBS = "/v1/search/query", "/v1/search/jobs"
 
@@ -37,8 +38,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
 
 
 def search(client: httpx2.Client, **body: Any) -> dict[str, Any]:
-    found: dict[str, Any] = client.post(QUERY, json=body).json()
-    return found
+    return client.post(QUERY, json=body).json()
 
 
 def stored(client: httpx2.Client, job_id: str) -> None:
@@ -47,10 +47,7 @@ def stored(client: httpx2.Client, job_id: str) -> None:
 
 
 def why(client: httpx2.Client, job_id: str, entry: str) -> dict[str, Any]:
-    answer = client.get(f"{JOBS}/{job_id}/why-not", params={"entry": entry})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return ok(client.get(f"{JOBS}/{job_id}/why-not", params={"entry": entry}))
 
 
 def test_the_step_that_left_an_entry_out_is_named(logbook):
@@ -122,13 +119,10 @@ def test_the_same_again_is_the_same_until_an_entry_is_edited(logbook):
 
 
 def replayed(client: httpx2.Client, job_id: str) -> dict[str, Any]:
-    accepted = client.post(f"{JOBS}/{job_id}/replay")
-    assert accepted.status_code == 202, accepted.text
-    where = accepted.json()["links"]["self"]
+    where = ok(client.post(f"{JOBS}/{job_id}/replay"), 202)["links"]["self"]
     found: dict[str, Any] = client.get(where, params={"wait_ms": 10_000}).json()
     assert found["ended_at"], found
-    told: dict[str, Any] = found["replay"]
-    return told
+    return found["replay"]
 
 
 @pytest.mark.requirement("I05")

@@ -23,8 +23,7 @@ BRANCHES = ("pg_fts", "semantic")
 @pytest.fixture(scope="module")
 def without_workers(make_lasting_system: Callable[..., System]) -> Iterator[System]:
     system = make_lasting_system(**{UPKEEP: str(free_port())})
-    system.start("api", "upkeep")
-    system.wait_ready("upkeep")
+    system.bring_up("api", "upkeep")
     yield system
     system.kill_all()
 

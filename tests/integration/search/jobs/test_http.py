@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import re
-import secrets
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import isclose
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -18,15 +13,12 @@ import pytest
 import redis
 
 from api.search.schemas.branches import BranchOutcome
-from local import service_user
-from local.server import StackFolders, free_port
-from local.valkey import EmbeddedValkey
 from shared.embedding.models.model_names import DEFAULT_MODEL
 from shared.messaging import redis_clients
 from shared.search.ranking import calibration
 from shared.settings.settings import Settings
-from tests.support.fixtures.servers import Reap
 from tests.support.waiting import until
+from tests.support.written import ok
 
 FAULT = "X-Logchord-Fault"
 QUERY = "/v1/search/query"
@@ -77,9 +69,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
 
 @pytest.mark.requirement("S1-53", "C16", "C13")
 def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(logbook):
-    answer = search(logbook, query="HCM 03 replaced", mode="hybrid")
-    assert answer.status_code == 200, answer.text
-    body = answer.json()
+    body = ok(search(logbook, query="HCM 03 replaced", mode="hybrid"))
     first = body["results"][0]
     assert body["state"] == "done"
     assert body["degraded"] is False
@@ -322,7 +312,6 @@ def test_a_job_without_a_question_has_ended_already(admin):
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        ({"query": "x", "mode": "agent"}, "module_not_enabled"),
         ({"query": "x", "mode": "psychic"}, "unknown_mode"),
         ({"query": "x", "rerank": "model"}, "module_not_enabled"),
         ({"query": "x", "rerank": "upside down"}, "validation_failed"),
@@ -347,42 +336,15 @@ def test_a_job_without_a_question_has_ended_already(admin):
         ({"query": "x", "filters": {"colour": "red"}}, "unknown_filter"),
         ({"query": "x", "colour": "red"}, "validation_failed"),
         ({"query": "x", "q": "y"}, "validation_failed"),
-        ({"query": "x", "limit": 0}, "validation_failed"),
-        ({"query": "x", "limit": 101}, "validation_failed"),
-        ({"query": "x", "limit": 10**9}, "validation_failed"),
         ({"query": "x", "limit": "5"}, "validation_failed"),
         ({"query": "x", "deadline_ms": 99}, "validation_failed"),
         ({"query": "x", "wait_ms": 30_001}, "validation_failed"),
-        ({"query": "x" * 10_001}, "query_too_long"),
-        ({"query": "a\u0000b"}, "nul_character"),
     ],
 )
 @pytest.mark.requirement("B16", "S4-06", "S4-07")
 def test_what_cannot_be_answered_is_refused_by_name(client, body, code):
     answer = search(client, **body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "x" * 1000,
-        "x" * 1001,
-        "AND OR NOT",
-        '"unbalanced',
-        "((nested) and [wrong",
-        "()",
-        " ".join(f"word{n}" for n in range(1100))[:10_000],
-        "-only -negations",
-        "* ? : \\ ' %",
-        "真空漏れ",
-    ],
-)
-@pytest.mark.requirement("B16")
-def test_no_query_is_an_error(client, query):
-    answer = search(client, query=query, mode="hybrid")
-    assert answer.status_code == 200, answer.text
-    assert not [b for b in answer.json()["branches"] if b["status"] == "error"]
 
 
 @pytest.mark.requirement("C10")
@@ -441,28 +403,11 @@ def test_a_diagnostic_has_one_shape_in_every_mode(client):
     assert "retrieve.os_bm25" in sources
 
 
-@pytest.fixture
-def own_broker(place: StackFolders, reap: Reap) -> Iterator[str]:
-    """A Valkey of this test's own: systems that share one share their queues."""
-    home = Path(tempfile.mkdtemp(prefix="logchord-test-"))
-    reap(home)
-    own = StackFolders(home=home, cache=place.cache)
-    server = EmbeddedValkey(own, free_port(), secrets.token_urlsafe(16))
-    server.start()
-    if server.pid is not None:
-        reap(server.pid)
-    server.wait_ready(30)
-    yield server.url
-    server.stop()
-    service_user.discard_home(home)
-    shutil.rmtree(home, ignore_errors=True)
-
-
 @pytest.mark.requirement("F26", "P8")
-def test_a_search_ends_when_the_worker_dies(make_system, own_broker):
-    system = make_system(BROKER_URL=own_broker, LOGCHORD_FAULT_INJECTION="true")
-    system.start("api", "search", "upkeep")
-    system.wait_ready("search", "upkeep")
+def test_a_search_ends_when_the_worker_dies(make_system):
+    system = make_system(LOGCHORD_FAULT_INJECTION="true")
+    broker_url = system.environment["BROKER_URL"]
+    system.bring_up("api", "search", "upkeep")
     with system.client(system.key(scopes=("admin",))) as admin:
         assert search(admin, query="x", mode="hybrid").status_code == 200
         # One branch is in, the other is slow: its worker dies with it in hand.
@@ -475,7 +420,7 @@ def test_a_search_ends_when_the_worker_dies(make_system, own_broker):
                 mode="hybrid",
                 deadline_ms=3000,
             )
-            until(lambda: _one_is_in(own_broker), within_seconds=3, what="a branch")
+            until(lambda: _one_is_in(broker_url), within_seconds=3, what="a branch")
             system.kill("search")
             body = dying.result(timeout=10).json()
         assert body["state"] == "partial"
@@ -519,21 +464,17 @@ def test_an_answer_and_its_pages_tell_as_much_as_was_asked_for(logbook):
     assert "Did you mean title" in wrong.text
 
 
-def test_what_reads_all_that_match_keeps_no_other_search_waiting(
-    make_system, own_broker
-):
-    system = make_system(BROKER_URL=own_broker)
-    system.start("api")
-    system.wait_ready()
+def test_what_reads_all_that_match_keeps_no_other_search_waiting(make_system):
+    system = make_system()
+    system.bring_up("api")
     with system.client(system.key()) as client:
         for _ in range(3):
             answer = client.post(JOBS, json={"query": "x", "exhaustive": True})
             assert answer.status_code == 202
         answer = client.post(JOBS, json={"query": "x", "mode": "keyword"})
         assert answer.status_code == 202
-    waiting = redis.Redis.from_url(own_broker)
-    lengths = [waiting.llen(name) for name in ("search.bulk", "search")]
-    waiting.close()
+    with redis.Redis.from_url(system.environment["BROKER_URL"]) as waiting:
+        lengths = [waiting.llen(name) for name in ("search.bulk", "search")]
     assert lengths == [3, 1]
 
 
@@ -547,11 +488,10 @@ def _one_is_in(broker_url: str) -> bool:
 
 
 @pytest.mark.requirement("F27", "P8")
-def test_searches_end_when_redis_is_emptied_under_them(make_system, own_broker):
-    system = make_system(BROKER_URL=own_broker, LOGCHORD_FAULT_INJECTION="true")
-    system.start("api", "search", "upkeep")
-    system.wait_ready("search", "upkeep")
-    client = redis.Redis.from_url(own_broker)
+def test_searches_end_when_redis_is_emptied_under_them(make_system):
+    system = make_system(LOGCHORD_FAULT_INJECTION="true")
+    system.bring_up("api", "search", "upkeep")
+    client = redis.Redis.from_url(system.environment["BROKER_URL"])
     fault = "branch=semantic;delay_ms=400"
     with system.client(system.key(scopes=("admin",))) as admin:
         body = {"query": "x", "mode": "hybrid", "deadline_ms": 1000}
@@ -579,8 +519,7 @@ def test_without_a_broker_a_search_is_refused_at_once_and_says_when_to_come_agai
     make_system,
 ):
     system = make_system(BROKER_URL="redis://127.0.0.1:1/0")
-    system.start("api")
-    system.wait_ready()
+    system.bring_up("api")
     with system.client() as caller:
         began = time.monotonic()
         for path in (QUERY, JOBS):

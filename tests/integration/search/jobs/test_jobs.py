@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,11 +13,8 @@ import pytest
 import redis
 from psycopg import Connection
 
-from local.server import Server
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.errors import InvalidRequestError, NotFoundError, OpenSearchError
 from shared.ids import uuid7
 from shared.messaging import redis_clients
@@ -33,6 +29,7 @@ from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response.end_search import end_search
 from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
+from tests.support.saving import save_many
 
 SCOPE = Scope("default", "anna", allowed=frozenset({"search"}))
 PLAN = make_plan(SearchQuery("beam", mode="hybrid"), SCOPE, PlanLimits())
@@ -44,10 +41,8 @@ EMPTY = Outcome("semantic", "empty", "cosine")
 
 
 @pytest.fixture
-def client(valkey: Server) -> Iterator[redis.Redis]:
-    made = redis_clients.jobs_redis(Settings.load({"BROKER_URL": valkey.url}))
-    yield made
-    made.close()
+def client(jobs_client: redis.Redis) -> redis.Redis:
+    return jobs_client
 
 
 def new_job(*, plan: Plan = PLAN, submitted: bool = False, ends_in: float = 3.0) -> Job:
@@ -63,6 +58,14 @@ def new_job(*, plan: Plan = PLAN, submitted: bool = False, ends_in: float = 3.0)
         deadline=now + ends_in,
         submitted=submitted,
     )
+
+
+@pytest.fixture
+def job(client: redis.Redis) -> Job:
+    """A job that is open."""
+    opened = new_job()
+    jobs.open_job(client, opened)
+    return opened
 
 
 def keep(
@@ -85,9 +88,7 @@ def keep(
     )
 
 
-def test_a_job_is_read_back_as_it_was_opened(client):
-    job = new_job()
-    jobs.open_job(client, job)
+def test_a_job_is_read_back_as_it_was_opened(client, job):
     assert jobs.load_job(client, job.job_id) == job
     assert 100 < client.ttl(f"job:{job.job_id}") <= 125
 
@@ -97,9 +98,7 @@ def test_a_job_that_redis_lost_is_none(client):
 
 
 @pytest.mark.requirement("P8")
-def test_the_last_branch_is_told_that_nothing_is_missing(client):
-    job = new_job()
-    jobs.open_job(client, job)
+def test_the_last_branch_is_told_that_nothing_is_missing(client, job):
     first = keep(client, job, 1, EMPTY, mailbox=None)
     last = keep(client, job, 0, FOUND, mailbox=None)
     assert first is None
@@ -107,9 +106,7 @@ def test_the_last_branch_is_told_that_nothing_is_missing(client):
     assert jobs.outcomes(client, job.job_id) == {0: [FOUND], 1: [EMPTY]}
 
 
-def test_a_branch_delivered_twice_counts_once_and_keeps_its_first_outcome(client):
-    job = new_job()
-    jobs.open_job(client, job)
+def test_a_branch_delivered_twice_counts_once_and_keeps_its_first_outcome(client, job):
     assert keep(client, job, 0, FOUND, mailbox=None) is None
     again = keep(client, job, 0, replace(FOUND, status="error"), mailbox=None)
     assert again is None
@@ -153,9 +150,7 @@ def test_a_direct_search_leaves_no_event(client):
     assert progress.read_progress(client, job.job_id) == (0, [])
 
 
-def test_nothing_a_job_keeps_in_redis_stays(client):
-    job = new_job()
-    jobs.open_job(client, job)
+def test_nothing_a_job_keeps_in_redis_stays(client, job):
     until = int(time.time()) + 60
     keep(client, job, 0, FOUND, mailbox="mailbox:gone", events_until=until)
     names = (f"job:{job.job_id}", f"progress:{job.job_id}", "mailbox:gone")
@@ -225,17 +220,18 @@ def test_a_job_past_its_retention_is_gone(conn):
     assert caught.value.error_code == "job_expired"
 
 
-def overdue_job(conn: Connection) -> Job:
+def overdue_job(conn: Connection, client: redis.Redis | None = None) -> Job:
     job = new_job(submitted=True, ends_in=-2.0)
     jobs.submit_job(conn, job)
     conn.commit()
+    if client is not None:
+        jobs.open_job(client, job)
     return job
 
 
 @pytest.mark.requirement("P8")
 def test_an_overdue_job_ends_with_what_is_in(conn, client):
-    job = overdue_job(conn)
-    jobs.open_job(client, job)
+    job = overdue_job(conn, client)
     stored_outcomes.store_outcomes(
         client, job.job_id, 0, [FOUND], awaited=2, deadline=time.time(), mailbox=None
     )
@@ -247,17 +243,13 @@ def test_an_overdue_job_ends_with_what_is_in(conn, client):
 
 @pytest.mark.requirement("F26", "P8")
 def test_an_overdue_job_names_the_branch_that_was_not_heard_of(conn, client):
-    job = overdue_job(conn)
-    jobs.open_job(client, job)
+    job = overdue_job(conn, client)
     keep(client, job, 0, FOUND, mailbox=None)
     (ended,) = close_job.finish_overdue_jobs(conn, client)
     assert (ended.state, ended.unheard) == ("partial", ("semantic",))
     stored = jobs.find_own_job(conn, SCOPE, job.job_id)
     told = [(b["name"], b["status"], b["error_code"]) for b in stored.branches or []]
-    assert told == [
-        ("os_bm25", "ok", None),
-        ("semantic", "timeout", "branch_timeout"),
-    ]
+    assert told == [("os_bm25", "ok", None), ("semantic", "timeout", "branch_timeout")]
 
 
 @pytest.mark.requirement("P8")
@@ -280,10 +272,9 @@ def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(conn):
 def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
     conn, database
 ):
-    drafts = [EntryDraft("api", str(n), "x" * 50_000) for n in range(60)]
-    saved = save_page(conn, "default", drafts, stages=[], editor="test")
+    ids = save_many(conn, 60, text="x" * 50_000)
     conn.commit()
-    hits = tuple(replace(HIT, entry_id=str(one.entry_id)) for one in saved)
+    hits = tuple(replace(HIT, entry_id=str(one)) for one in ids)
     plan = replace(PLAN, limit=60)
     late = replace(
         outcome.make_overdue("semantic", "cosine"), reason="expired_in_queue"
@@ -303,8 +294,7 @@ def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
 
 @pytest.mark.requirement("F27", "P8")
 def test_an_overdue_job_whose_state_was_flushed_ends_failed(conn, client):
-    job = overdue_job(conn)
-    jobs.open_job(client, job)
+    job = overdue_job(conn, client)
     client.flushdb()
     close_job.finish_overdue_jobs(conn, client)
     stored = jobs.find_own_job(conn, SCOPE, job.job_id)
@@ -355,8 +345,7 @@ def test_an_overdue_job_keeps_why_its_branches_failed(database, client):
 def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_out(
     conn, client
 ):
-    job = overdue_job(conn)
-    jobs.open_job(client, job)
+    job = overdue_job(conn, client)
     for number, (name, unit) in enumerate([("os_bm25", "bm25"), ("semantic", "x")]):
         down = outcome.make_failure(name, unit, OpenSearchError())
         keep(client, job, number, down, mailbox=None)
@@ -373,8 +362,7 @@ def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_
 
 
 def test_an_overdue_job_whose_fallback_took_over_is_done(conn, client):
-    job = overdue_job(conn)
-    jobs.open_job(client, job)
+    job = overdue_job(conn, client)
     down = outcome.make_failure("os_bm25", "bm25", OpenSearchError())
     instead = replace(FOUND, name="pg_fts", fallback_for="os_bm25")
     keep(client, job, 0, down, instead, mailbox=None)

@@ -32,10 +32,7 @@ def test_both_times_are_found_and_the_answer_asks_which_is_meant(asking, mode):
     assert sorted(one["external_id"] for one in body["results"]) == ["0030", "0130"]
     assert [
         (one["from"][11:16], one["to"][11:16]) for one in body["time"]["applied"]
-    ] == [
-        ("00:20", "00:40"),
-        ("01:20", "01:40"),
-    ]
+    ] == [("00:20", "00:40"), ("01:20", "01:40")]
     said = body["context_answer"]
     assert (said["status"], said["code"]) == ("clarify", "ambiguous_time")
     (asked,) = said["questions"]

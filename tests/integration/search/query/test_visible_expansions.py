@@ -135,5 +135,4 @@ def test_a_form_of_the_glossary_is_named_where_a_hit_has_it(asking: Any) -> None
 
 def in_facility(asking: Any, plan: Plan) -> dict[str, Any]:
     asking.context = replace(asking.context, facility=BPM)
-    answer: dict[str, Any] = asking.answer(plan, asking.carried_out(plan))
-    return answer
+    return asking.answer(plan, asking.carried_out(plan))

@@ -15,21 +15,15 @@ from pydantic import SecretStr
 
 from api.search.routes.plain_search import question_of
 from api.search.schemas.plain_search import PlainRequest
-from shared.access.cursors import Signer
 from shared.access.scope import Scope
 from shared.embedding import load_model
 from shared.embedding.models.encoder_contract import CrossEncoder
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.embedding.models.onnx_models import LateInteraction
-from shared.embedding.vectors import embed_entry
-from shared.embedding.vectors.vector_tables import ensure_table
-from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
-from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page
 from shared.errors import DatabaseConnectionError, EmbeddingOutageError
 from shared.messaging.celery_app import make_app
-from shared.postgres.pool import Pool, connection, make_pool
+from shared.postgres.pool import Pool
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import UNREAD
@@ -41,6 +35,7 @@ from shared.settings.search_sections import RerankingSettings
 from shared.settings.sections import ProviderSettings
 from shared.settings.settings import Settings
 from tests.support.ended_searches import body_of
+from tests.support.fixtures.asking import Asking
 from tests.support.pair_graph import save, save_pieces
 from tests.support.stub_servers.rerank_server import Script, serving
 from workers.runtime.context import Context, Resources
@@ -95,27 +90,9 @@ class World:
 
 
 @pytest.fixture
-def world(database: str) -> Iterator[World]:
-    pool = make_pool(database, application="test", size=2)
-    with connection(pool) as conn:
-        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
-        table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
-        ids = [one.entry_id for one in saved]
-        for content in read_entries.load_contents(conn, "default", ids).values():
-            metadata.store(conn, content, metadata.extract(content, None))
-            embed_entry.store_all(
-                conn,
-                table,
-                content.tenant,
-                [(content, embed_entry.embed(content, ENCODER))],
-            )
-    context = SearchContext(
-        pool=pool,
-        signer=lambda: Signer(b"x" * 32, 60),
-        encoder=lambda _: ENCODER,
-    )
-    yield World(pool, context)
-    pool.close()
+def world(asking: Asking) -> World:
+    asking.write(*ENTRIES, language=None)
+    return World(asking.pool, asking.context)
 
 
 def names(body: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from shared.messaging import redis_clients
 from shared.search.jobs import redis_keys
 from shared.settings.settings import Settings
 from tests.support.waiting import until
+from tests.support.written import ok
 
 JOBS = "/v1/search/jobs"
 COUNT = 7
@@ -42,9 +43,7 @@ def logbook(admin: httpx2.Client) -> httpx2.Client:
 
 
 def ended(client: httpx2.Client, **body: Any) -> dict[str, Any]:
-    accepted = client.post(JOBS, json=body)
-    assert accepted.status_code == 202, accepted.text
-    where = accepted.json()["links"]["self"]
+    where = ok(client.post(JOBS, json=body), 202)["links"]["self"]
     job: dict[str, Any] = client.get(where, params={"wait_ms": 10_000}).json()
     assert job["ended_at"], job
     return job
@@ -54,9 +53,7 @@ def pages(client: httpx2.Client, job_id: str, **params: Any) -> list[dict[str, A
     read = [client.get(f"{JOBS}/{job_id}/results", params=params).json()]
     while read[-1]["next_cursor"]:
         params["cursor"] = read[-1]["next_cursor"]
-        answer = client.get(f"{JOBS}/{job_id}/results", params=params)
-        assert answer.status_code == 200, answer.text
-        read.append(answer.json())
+        read.append(ok(client.get(f"{JOBS}/{job_id}/results", params=params)))
     return read
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +22,7 @@ from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
-from shared.opensearch import aliases, bulk, documents, mapping
-from shared.opensearch.client import make_client
+from shared.opensearch import bulk, documents, mapping
 from shared.opensearch.documents import Document
 from shared.postgres.pool import Pool, connect, connection, make_pool
 from shared.search.export.stream import Export
@@ -37,12 +35,13 @@ from shared.search.retrieval.engines import revoked_entries
 from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import Freshness, SearchContext
-from shared.settings.settings import Settings
 from shared.times.calendar import Clock
 from shared.vocabulary.learn_words import SeenWords
 from tests.support.ended_searches import body_of
 from tests.support.faults.measures.size import times
 from tests.support.fixtures.asking import SIGNER
+from tests.support.fixtures.servers import copied
+from tests.support.saving import save_drafts
 from tests.support.waiting import until
 
 FACETS = ("source", "logbook", "author", "tags", "kind", "level", "origin", "date")
@@ -87,13 +86,16 @@ def drafts(luck: random.Random) -> list[EntryDraft]:
     ]
 
 
+Written = dict[str, list[tuple[UUID, EntryDraft]]]
+
+
 @dataclass
 class Shelf:
     """Entries of two facilities, what both engines have of them, counts by hand."""
 
     pool: Pool
     context: SearchContext
-    written: dict[str, list[tuple[UUID, EntryDraft]]]
+    written: Written
 
     def plan(self, query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
         limits = replace(fields.pop("limits", PlanLimits()), facet_budget_ms=30_000)
@@ -158,39 +160,45 @@ def check(told: ModuleResult, entries: Sequence[EntryDraft], about: str) -> None
     assert len(buckets) <= 60
 
 
+@pytest.fixture(scope="module")
+def filled(postgres: Server, template: str) -> Iterator[tuple[str, Written]]:
+    """A database with these entries, which each test copies, and what they are."""
+    found: Written = {}
+    with copied(postgres, template) as address:
+        with make_pool(address, application="test", size=1) as pool:
+            for seed, tenant in enumerate(("default", "elsewhere")):
+                made = drafts(random.Random(seed))
+                with connection(pool) as conn:
+                    ids = save_drafts(conn, made, tenant=tenant)
+                    contents = read_entries.load_contents(conn, tenant, ids)
+                    for content in contents.values():
+                        read = metadata.extract(content, "en")
+                        metadata.store(conn, content, read, SeenWords())
+                found[tenant] = list(zip(ids, made, strict=True))
+        yield address.rsplit("/", 1)[1], found
+
+
 @pytest.fixture
-def shelf(database: str, opensearch: Server) -> Iterator[Shelf]:
-    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
-    assert client is not None
-    index = f"t{secrets.token_hex(5)}"
-    aliases.ensure_index(client, index)
-    pool = make_pool(database, application="test", size=4)
-    written = {}
-    for seed, tenant in enumerate(("default", "elsewhere")):
-        made = drafts(random.Random(seed))
-        with connection(pool) as conn:
-            saved = save_page(conn, tenant, made, stages=[], editor="test")
-            ids = [one.entry_id for one in saved]
-            for content in read_entries.load_contents(conn, tenant, ids).values():
-                metadata.store(
-                    conn, content, metadata.extract(content, "en"), SeenWords()
-                )
-            loaded = documents.load(conn, tenant, ids)
-        assert not bulk.write(client, mapping.write_alias(index), loaded)
-        by_name = {one.external_id: one for one in made}
-        written[tenant] = [(one.entry_id, by_name[one.external_id]) for one in saved]
-    client.indices.refresh(index=mapping.read_alias(index))
-    context = SearchContext(
-        pool=pool,
-        signer=lambda: SIGNER,
-        opensearch=lambda: client,
-        index=index,
-        encoder=lambda _: HashingEncoder(),
-    )
-    yield Shelf(pool, context, written)
-    pool.close()
-    client.indices.delete(index=f"{index}-v*")
-    client.close()
+def database(postgres: Server, filled: tuple[str, Written]) -> Iterator[str]:
+    with copied(postgres, filled[0]) as address:
+        yield address
+
+
+@pytest.fixture
+def shelf(database, filled, search_client, own_index) -> Iterator[Shelf]:
+    with make_pool(database, application="test", size=4) as pool:
+        context = SearchContext(
+            pool=pool,
+            signer=lambda: SIGNER,
+            opensearch=lambda: search_client,
+            index=own_index,
+            encoder=lambda _: HashingEncoder(),
+        )
+        made = Shelf(pool, context, filled[1])
+        for tenant, entries in made.written.items():
+            with connection(pool) as conn:
+                made.index(documents.load(conn, tenant, [one for one, _ in entries]))
+        yield made
 
 
 ENGINES = ("opensearch", "postgres")
@@ -359,8 +367,7 @@ def test_what_is_found_by_a_question_that_was_cut_is_never_called_complete(
         plan = make_plan(asked, ANNA, limits)
         found = {
             number: branch_run.carry_out(
-                Branch(plan, name, time.monotonic() + 10, time.monotonic),
-                shelf.context,
+                Branch(plan, name, time.monotonic() + 10, time.monotonic), shelf.context
             )
             for number, name in enumerate(plan.branches)
         }

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from local.server import Server
 from shared.access.scope import Scope
 from shared.adapter_contract.entry import AttachmentRef
 from shared.embedding.models.hashing_encoder import HashingEncoder
@@ -22,13 +21,11 @@ from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
 from shared.opensearch import aliases, bulk, documents, mapping
-from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.search_context import SearchContext
-from shared.settings.settings import Settings
 from shared.text.facility import facility
 from shared.text.facility.facility import Facility
 from shared.text.reading.typed_metadata import Declared
@@ -137,13 +134,7 @@ def pool(database: str) -> Iterator[Pool]:
 
 
 @pytest.fixture
-def found(
-    pool: Pool, own: Facility, opensearch: Server
-) -> Iterator[Callable[..., set[str]]]:
-    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
-    assert client is not None
-    index = f"t{secrets.token_hex(5)}"
-    aliases.ensure_index(client, index)
+def found(pool, own, search_client, own_index) -> Callable[..., set[str]]:
     with connection(pool) as conn:
         saved = save_page(conn, TENANT, ENTRIES, stages=[], editor="test")
         ids = [one.entry_id for one in saved]
@@ -158,8 +149,8 @@ def found(
                 [(content, embed_entry.embed(content, ENCODER))],
             )
         loaded = documents.load(conn, TENANT, ids)
-        assert not bulk.write(client, mapping.write_alias(index), loaded)
-    client.indices.refresh(index=mapping.read_alias(index))
+        assert not bulk.write(search_client, mapping.write_alias(own_index), loaded)
+    search_client.indices.refresh(index=mapping.read_alias(own_index))
     names = {str(one.entry_id): one.external_id for one in saved}
     with connection(pool) as conn:
         (thread,) = conn.execute(
@@ -167,8 +158,8 @@ def found(
         ).fetchall()
     context = SearchContext(
         pool=pool,
-        opensearch=lambda: client,
-        index=index,
+        opensearch=lambda: search_client,
+        index=own_index,
         similarity_threshold=-1.0,
         encoder=lambda _: ENCODER,
     )
@@ -187,9 +178,7 @@ def found(
         hits = find_module(branch).execute(Ask.lasting(plan, 5.0), context).hits
         return {names[hit.entry_id] for hit in hits}
 
-    yield found
-    client.indices.delete(index=f"{index}-v*")
-    client.close()
+    return found
 
 
 # Stands for the id of the thread that one entry begins and another answers in.
@@ -552,9 +541,8 @@ def test_what_another_list_says_is_shown_anew(pool, own, found):
 
 
 @pytest.mark.timeout(300)
-def test_an_index_of_before_learns_the_fields_of_this_release(opensearch):
-    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
-    assert client is not None
+def test_an_index_of_before_learns_the_fields_of_this_release(search_client):
+    client = search_client
     base = f"t{secrets.token_hex(5)}"
     older = mapping.make_index_body()
     del older["mappings"]["_meta"]
@@ -574,4 +562,3 @@ def test_an_index_of_before_learns_the_fields_of_this_release(opensearch):
     )
     assert known["mappings"]["_meta"] == {"version": mapping.MAPPING_VERSION}
     client.indices.delete(index=f"{base}-v*")
-    client.close()

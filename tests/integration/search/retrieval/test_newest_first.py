@@ -21,12 +21,7 @@ YEARS = {"old": 2024, "new": 2025, "ahead": 2099, "further": 2100}
 def logbook(asking: Asking) -> Asking:
     asking.write(
         *(
-            EntryDraft(
-                source="ops",
-                external_id=name,
-                text="beam",
-                entry_time=datetime(year, 1, 1, tzinfo=UTC),
-            )
+            EntryDraft("ops", name, "beam", entry_time=datetime(year, 1, 1, tzinfo=UTC))
             for name, year in YEARS.items()
         )
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from typing import Any
 from uuid import UUID
@@ -15,14 +15,11 @@ import pytest
 from pydantic import BaseModel
 
 from shared.access.scope import Scope
-from shared.embedding.models.hashing_encoder import HashingEncoder
-from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
-from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.errors import LogchordError
 from shared.ids import uuid7
-from shared.postgres.pool import Pool, connection, make_pool
+from shared.postgres.pool import Pool, connection
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import plugin_module
 from shared.search.retrieval.circuit import (
@@ -37,6 +34,7 @@ from shared.search.retrieval.module_contract import (
     SearchToolDescriptor,
 )
 from shared.search.retrieval.search_context import SearchContext
+from tests.support.fixtures.asking import Asking
 
 ENTRIES = (
     EntryDraft("api", "open", "the beam was lost"),
@@ -88,22 +86,11 @@ class World:
 
 
 @pytest.fixture
-def world(database: str) -> Iterator[World]:
-    pool = make_pool(database, application="test", size=2)
-    with connection(pool) as conn:
-        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
-        ids = {one.external_id: one.entry_id for one in saved}
-        for content in read_entries.load_contents(
-            conn, "default", list(ids.values())
-        ).values():
-            metadata.store(conn, content, metadata.extract(content, None))
+def world(asking: Asking) -> World:
+    ids = asking.write(*ENTRIES)
+    with connection(asking.pool) as conn:
         tombstone(conn, "default", ids["gone"], reason="test", stages=[])
-    context = SearchContext(
-        pool=pool,
-        encoder=lambda _: HashingEncoder(),
-    )
-    yield World(pool, context, ids)
-    pool.close()
+    return World(asking.pool, asking.context, ids)
 
 
 def test_only_what_the_caller_may_see_and_asked_for_is_left_the_best_first(world):

@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 from psycopg import sql
 
-from local.server import Server
 from shared.embedding.vectors.vector_tables import ensure_table
 from shared.entries.draft import EntryDraft
 from shared.postgres.pool import connection
@@ -24,9 +23,7 @@ COPIES, PAGE = 1000, 250
 
 
 @pytest.fixture(scope="module")
-def stuffed(
-    postgres: Server, template: str
-) -> Iterator[tuple[Asking, dict[str, UUID]]]:
+def stuffed(postgres, template) -> Iterator[tuple[Asking, dict[str, UUID]]]:
     """A true entry among stuffed copies, with the ids of all: ten seconds to write."""
     with copied(postgres, template) as database, asking_of(database) as asking:
         ids = asking.write(EntryDraft("operations", "OPS-1", TRUE))

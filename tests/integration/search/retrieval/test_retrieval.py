@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isclose
 from typing import Any
@@ -13,21 +12,14 @@ from uuid import UUID
 
 import pytest
 from opensearchpy import OpenSearch
-from psycopg import Connection
 
-from local.server import Server
 from shared.access.scope import Scope
 from shared.embedding.models.hashing_encoder import HashingEncoder
-from shared.embedding.vectors import embed_entry
-from shared.embedding.vectors.vector_tables import ensure_table
-from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
-from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.errors import OpenSearchError
-from shared.opensearch import aliases, bulk, documents, mapping
-from shared.opensearch.client import make_client
-from shared.postgres.pool import Pool, connection, make_pool
+from shared.opensearch import bulk, documents, mapping
+from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.fault import Fault
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
@@ -40,37 +32,30 @@ from shared.search.retrieval.installed_modules import find_module, list_modules
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import pg_fts
 from shared.search.retrieval.search_context import Freshness, SearchContext
-from shared.settings.settings import Settings
 from tests.support.ended_searches import body_of
-from tests.support.fixtures.asking import SIGNER
-from tests.support.saving import save_drafts, save_entry
+from tests.support.fixtures.asking import Asking
+from tests.support.saving import save_drafts
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna", ("ops",))
 TAIL = "the ferrite absorber glowed"
 ENTRIES = (
-    EntryDraft(source="api", external_id="trip", text="RF cavity 3 tripped at noon"),
-    EntryDraft(source="api", external_id="name", text="HCM-03 was replaced", kind="x"),
+    EntryDraft("api", "trip", "RF cavity 3 tripped at noon"),
+    EntryDraft("api", "name", "HCM-03 was replaced", kind="x"),
     EntryDraft(
-        source="operations",
-        external_id="vacuum",
-        text="Vacuum pump tripped, beam was lost",
+        "operations",
+        "vacuum",
+        "Vacuum pump tripped, beam was lost",
         logbooks=("shift",),
     ),
     EntryDraft(
-        source="api",
-        external_id="german",
-        text="Das Kühlwasser der Anlage wurde heute Morgen abgelassen und erneuert",
+        "api",
+        "german",
+        "Das Kühlwasser der Anlage wurde heute Morgen abgelassen und erneuert",
     ),
-    EntryDraft(
-        source="api",
-        external_id="long",
-        text=" ".join(f"calm{n}" for n in range(1200)) + f". {TAIL}.",
-    ),
-    EntryDraft(
-        source="api", external_id="secret", text="secret trip", readers=("ben",)
-    ),
-    EntryDraft(source="api", external_id="closed", text="closed trip", readers=()),
+    EntryDraft("api", "long", " ".join(f"calm{n}" for n in range(1200)) + f". {TAIL}."),
+    EntryDraft("api", "secret", "secret trip", readers=("ben",)),
+    EntryDraft("api", "closed", "closed trip", readers=()),
 )
 
 
@@ -78,9 +63,22 @@ ENTRIES = (
 class World:
     """A small logbook in one database and, where asked for, in OpenSearch."""
 
-    pool: Pool
+    asking: Asking
     context: SearchContext
-    ids: dict[str, UUID]
+    ids: dict[str, UUID] = field(default_factory=dict)
+
+    def write(self, *drafts: EntryDraft) -> None:
+        self.ids |= self.asking.write(*drafts, language=None)
+
+    def index(self, tenant: str) -> None:
+        """Put every entry of a tenant into OpenSearch."""
+        client, base = self.context.opensearch(), self.context.index
+        assert client is not None
+        with connection(self.asking.pool) as conn:
+            rows = conn.execute("SELECT id FROM entry WHERE tenant = %s", (tenant,))
+            loaded = documents.load(conn, tenant, [row[0] for row in rows])
+        assert not bulk.write(client, mapping.write_alias(base), loaded)
+        client.indices.refresh(index=mapping.read_alias(base))
 
     def plan(self, query: str, mode: str = "keyword", **fields: object) -> Plan:
         scope = fields.pop("scope", ANNA)
@@ -95,62 +93,25 @@ class World:
         return [names[hit.entry_id] for hit in hits]
 
 
-def make_world(database: str, client: OpenSearch | None, index: str) -> World:
-    pool = make_pool(database, application="test", size=4)
-    with connection(pool) as conn:
-        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
-        save_entry(conn, "trip", "RF tripped there", tenant="elsewhere")
-        enrich(conn, "default")
-        enrich(conn, "elsewhere")
-    context = SearchContext(
-        pool=pool,
-        signer=lambda: SIGNER,
-        opensearch=lambda: client,
-        index=index,
-        similarity_threshold=0.05,
-        encoder=lambda _: ENCODER,
-    )
-    return World(pool, context, {one.external_id: one.entry_id for one in saved})
-
-
-def enrich(conn: Connection, tenant: str) -> None:
-    table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
-    rows = conn.execute("SELECT id FROM entry WHERE tenant = %s", (tenant,)).fetchall()
-    contents = read_entries.load_contents(conn, tenant, [row[0] for row in rows])
-    for content in contents.values():
-        metadata.store(conn, content, metadata.extract(content, None))
-        embed_entry.store_all(
-            conn,
-            table,
-            content.tenant,
-            [(content, embed_entry.embed(content, ENCODER))],
-        )
+def make_world(asking: Asking, client: OpenSearch | None, index: str) -> World:
+    context = replace(asking.context, opensearch=lambda: client, index=index)
+    made = World(asking, context)
+    made.write(*ENTRIES)
+    asking.write(EntryDraft("api", "trip", "RF tripped there"), tenant="elsewhere")
+    return made
 
 
 @pytest.fixture
-def world(database: str) -> Iterator[World]:
-    made = make_world(database, None, "none")
-    yield made
-    made.pool.close()
+def world(asking: Asking) -> World:
+    return make_world(asking, None, "none")
 
 
 @pytest.fixture
-def both(database: str, opensearch: Server) -> Iterator[World]:
-    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
-    assert client is not None
-    index = f"t{secrets.token_hex(5)}"
-    aliases.ensure_index(client, index)
-    made = make_world(database, client, index)
-    with connection(made.pool) as conn:
-        for tenant in ("default", "elsewhere"):
-            rows = conn.execute("SELECT id FROM entry WHERE tenant = %s", (tenant,))
-            loaded = documents.load(conn, tenant, [row[0] for row in rows])
-            assert not bulk.write(client, mapping.write_alias(index), loaded)
-    client.indices.refresh(index=mapping.read_alias(index))
-    yield made
-    made.pool.close()
-    client.indices.delete(index=f"{index}-v*")
-    client.close()
+def both(asking: Asking, search_client, own_index) -> World:
+    made = make_world(asking, search_client, own_index)
+    made.index("default")
+    made.index("elsewhere")
+    return made
 
 
 QUESTIONS = (
@@ -200,11 +161,7 @@ def test_what_is_closed_to_the_caller_is_not_found(world, name):
 def test_opensearch_shows_nobody_what_is_closed(both):
     assert set(both.found("os_bm25", "trip")) == {"trip", "vacuum"}
     ben = Scope("default", "ben")
-    assert set(both.found("os_bm25", "trip", scope=ben)) == {
-        "trip",
-        "vacuum",
-        "secret",
-    }
+    assert set(both.found("os_bm25", "trip", scope=ben)) == {"trip", "vacuum", "secret"}
     other = Scope("elsewhere", "anna")
     with pytest.raises(KeyError):
         both.found("os_bm25", "trip", scope=other)
@@ -222,7 +179,7 @@ def test_filters_and_the_callers_logbooks_narrow_every_branch(both, name):
 @pytest.mark.requirement("U01")
 @pytest.mark.parametrize("name", ["pg_fts", "os_bm25", "semantic"])
 def test_a_deleted_entry_is_gone_at_once_with_no_index_worker_running(both, name):
-    with connection(both.pool) as conn:
+    with connection(both.asking.pool) as conn:
         tombstone(conn, "default", both.ids["vacuum"], reason=None, stages=[])
     assert "vacuum" not in both.found(name, "tripped")
 
@@ -247,19 +204,19 @@ def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it
     assert only_one() == [best]
     kept = next(one for one in ENTRIES if one.external_id == best)
     closed = replace(kept, readers=("ben",))
-    with connection(both.pool) as conn:
+    with connection(both.asking.pool) as conn:
         # Its index work is due, and no worker of the index runs.
         save_drafts(conn, [closed], stages=["index"])
         conn.execute("UPDATE entry SET modified_at = now() - interval '1 h'")
         conn.execute("UPDATE work SET created_at = now() - interval '2 h'")
     assert only_one() == [other]
 
-    with connection(both.pool) as conn:
+    with connection(both.asking.pool) as conn:
         tombstone(conn, "default", both.ids[other], reason=None, stages=["index"])
     assert only_one() == []
 
     # What was quarantined on its way to the index does not hold the watermark back.
-    with connection(both.pool) as conn:
+    with connection(both.asking.pool) as conn:
         conn.execute("DELETE FROM work")
         conn.execute("UPDATE entry SET modified_at = now() - interval '1 h'")
         conn.execute(
@@ -304,17 +261,14 @@ def test_what_has_one_of_two_words_ranks_and_of_a_common_word_the_newest_are_ran
     monkeypatch.setattr(pg_fts, "RANKED_MATCHES", 2)
     drafts = [
         EntryDraft(
-            source="api",
-            external_id=f"common {hour}",
-            text="beam " * hour,
+            "api",
+            f"common {hour}",
+            "beam " * hour,
             entry_time=datetime(2030, 1, 1, hour, tzinfo=UTC),
         )
         for hour in (1, 3, 2)
     ]
-    with connection(world.pool) as conn:
-        saved = save_page(conn, "default", drafts, stages=[], editor="test")
-        world.ids.update({one.external_id: one.entry_id for one in saved})
-        enrich(conn, "default")
+    world.write(*drafts)
     assert set(world.found("pg_fts", "beam")) == {"common 2", "common 3"}
 
 
@@ -430,7 +384,7 @@ def test_a_highlight_is_the_same_whichever_engine_found_it(both, query, expected
 
 def hydrated(world: World, scope: Scope, names: Sequence[str]) -> set[str]:
     ids = [world.ids[name] for name in names]
-    with connection(world.pool) as conn:
+    with connection(world.asking.pool) as conn:
         rows = hydrate(conn, ids, scope, 1000)
     return {row.external_id for row in rows.values()}
 
@@ -469,12 +423,12 @@ def test_ten_equal_questions_have_equal_hashes(world):
 @pytest.mark.requirement("S4-80")
 def test_the_same_entries_loaded_anew_have_the_same_hash(world):
     before = answered(world, "cavity tripped")
-    with connection(world.pool) as conn:
+    ids = {*world.ids.values()}
+    with connection(world.asking.pool) as conn:
         conn.execute("TRUNCATE entry CASCADE")
-        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
-        enrich(conn, "default")
+    world.write(*ENTRIES)
     after = answered(world, "cavity tripped")
-    assert {one.entry_id for one in saved}.isdisjoint(world.ids.values())
+    assert ids.isdisjoint(world.ids.values())
     assert before["results"]
     assert after["stability_hash"] == before["stability_hash"]
 
@@ -487,33 +441,18 @@ def test_what_is_unrelated_and_comes_meanwhile_moves_no_order(world):
         return [one["external_id"] for one in found]
 
     before = order()
-    drafts = [
-        EntryDraft(source="api", external_id=f"new{n}", text=f"Coffee ran out, {n}")
-        for n in range(20)
-    ]
-    with connection(world.pool) as conn:
-        save_drafts(conn, drafts)
-        enrich(conn, "default")
+    drafts = [EntryDraft("api", f"new{n}", f"Coffee ran out, {n}") for n in range(20)]
+    world.write(*drafts)
     assert [name for name in order() if not name.startswith("new")] == before
 
 
 @pytest.mark.requirement("S1-04")
 def test_a_rare_word_outweighs_a_common_one_in_opensearch_alone(both):
     common = ["beam " * 4 + name for name in ("one", "two", "six", "ten", "all")]
-    drafts = [
-        EntryDraft(source="api", external_id=f"common{n}", text=text)
-        for n, text in enumerate(common)
-    ]
-    drafts.append(EntryDraft(source="api", external_id="rare", text="thyratron swap"))
-    with connection(both.pool) as conn:
-        saved = save_page(conn, "default", drafts, stages=[], editor="test")
-        both.ids.update((one.external_id, one.entry_id) for one in saved)
-        enrich(conn, "default")
-        loaded = documents.load(conn, "default", [one.entry_id for one in saved])
-    client = both.context.opensearch()
-    assert client is not None
-    assert not bulk.write(client, mapping.write_alias(both.context.index), loaded)
-    client.indices.refresh(index=mapping.read_alias(both.context.index))
+    drafts = [EntryDraft("api", f"common{n}", text) for n, text in enumerate(common)]
+    drafts.append(EntryDraft("api", "rare", "thyratron swap"))
+    both.write(*drafts)
+    both.index("default")
     asked = "beam OR thyratron"
     assert both.found("os_bm25", asked)[0] == "rare"
     assert both.found("pg_fts", asked)[0].startswith("common")

@@ -40,10 +40,7 @@ def asked(logbook: Logbook, engine: str, query: str, limit: int = 10) -> ModuleR
     plan = make_plan(
         SearchQuery(query, mode="keyword", limit=limit), ANYBODY, PlanLimits()
     )
-    result: ModuleResult = find_module(engine).execute(
-        Ask.lasting(plan, 10.0), logbook.context()
-    )
-    return result
+    return find_module(engine).execute(Ask.lasting(plan, 10.0), logbook.context())
 
 
 def measured(logbook: Logbook, seed: int = 5) -> dict[str, tuple[float, str]]:

@@ -111,10 +111,7 @@ class Noting:
 
 @pytest.mark.parametrize(
     ("texts", "filters"),
-    [
-        (TEXTS[:1], ENGLISH),
-        (TEXTS[3:], [{"terms": {"language": ["ja", "unknown"]}}]),
-    ],
+    [(TEXTS[:1], ENGLISH), (TEXTS[3:], [{"terms": {"language": ["ja", "unknown"]}}])],
     ids=["one", "none with a stemmer"],
 )
 def test_the_index_is_asked_in_the_languages_that_there_are(logbook, texts, filters):
