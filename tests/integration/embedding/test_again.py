@@ -21,7 +21,6 @@ from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
 from shared.messaging.stage_names import embed_stage
 from shared.work import due_work as due_rows
-from tests.support.fixtures.workers import MakeContext
 from workers.tasks.enhance import embed_entries
 
 TENANT, MODEL = "default", "hashing-384"
@@ -40,9 +39,7 @@ def conn(database: str) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def work(
-    conn: Connection, make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
-) -> Work:
+def work(conn, make_context, monkeypatch) -> Work:
     ctx = make_context(EMBEDDING_MODEL=MODEL)
     read: list[str] = []
     encode = HashingEncoder.encode

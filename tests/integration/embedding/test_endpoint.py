@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import psycopg
@@ -27,17 +26,11 @@ from shared.errors import (
 from shared.messaging.stage_names import embed_stage
 from shared.settings.sections import ProviderSettings
 from shared.work import stage_pauses
-from tests.support.stub_servers.embedding_server import Script, serving
+from tests.support.stub_servers.embedding_server import Script
 from workers.runtime.task import is_outage
 from workers.tasks.enhance import embed_entries
 
 MODEL = "here:tiny"
-
-
-@pytest.fixture
-def server() -> Iterator[Script]:
-    with serving() as script:
-        yield script
 
 
 @pytest.fixture
@@ -66,8 +59,7 @@ def test_vectors_come_in_the_order_of_their_texts_and_of_length_one(server, enco
 
 
 @pytest.mark.parametrize(
-    "does",
-    ["429", "500", "503", "hangs", "resets", "a page", "too few", "one twice"],
+    "does", ["429", "500", "503", "hangs", "resets", "a page", "too few", "one twice"]
 )
 @pytest.mark.requirement("B15", "S2-54")
 def test_what_every_text_would_meet_is_an_outage_and_no_texts_fault(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from psycopg import Connection
@@ -18,7 +18,7 @@ from shared.search.retrieval.branch.branch_run import Branch
 from shared.work import stage_pauses
 from tests.support.fixtures.workers import MakeContext
 from tests.support.saving import save_entry
-from tests.support.stub_servers.embedding_server import Script, serving
+from tests.support.stub_servers.embedding_server import Script
 from workers.runtime.context import Context
 from workers.tasks.enhance import embed_entries
 
@@ -27,10 +27,9 @@ Make = Callable[[int | None], Context]
 
 
 @pytest.fixture
-def server() -> Iterator[Script]:
-    with serving() as script:
-        script.dimension = LENGTH
-        yield script
+def server(server: Script) -> Script:
+    server.dimension = LENGTH
+    return server
 
 
 @pytest.fixture

@@ -60,8 +60,7 @@ def cache(model_cache: Path, tmp_path: Path) -> Path:
 def tokens_of(text: str) -> list[int]:
     tokenizer = Tokenizer.from_file(str(minilm_weights.installed().tokenizer))
     tokenizer.no_padding()
-    ids: list[int] = tokenizer.encode(text).ids
-    return ids
+    return tokenizer.encode(text).ids
 
 
 def plain_vector(tensors: Tensors, ids: list[int]) -> Tensor:

@@ -18,7 +18,7 @@ from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import exact_or_index, nearest
 from shared.embedding.vectors.nearest import Near, find_nearest
 from shared.entries.reading.filter_sql import ANYTHING
-from tests.support.fixtures.vectors import DIMENSION, NOON, MakeEntry, unit
+from tests.support.fixtures.vectors import DIMENSION, NOON, unit
 
 EVERYBODY = Scope(tenant="lab", subject="alice", groups=("shift",))
 SPREAD = 600
@@ -195,9 +195,7 @@ def test_a_size_is_asked_for_again_after_a_while(
 
 
 @pytest.fixture
-def make_spread(
-    conn: Connection, table: str, make_vector_entry: MakeEntry
-) -> MakeSpread:
+def make_spread(conn, table, make_vector_entry) -> MakeSpread:
     """Insert entries all around, one of so many a rare one; return these in order."""
 
     def make(one_of: int, **rare: Any) -> list[UUID]:
@@ -311,12 +309,7 @@ def test_a_page_that_the_index_fills_behind_a_filter_is_that_of_all(
 
 
 @pytest.fixture
-def unreached(
-    conn: Connection,
-    table: str,
-    make_vector_entry: MakeEntry,
-    monkeypatch: pytest.MonkeyPatch,
-) -> nearest._Search:
+def unreached(conn, table, make_vector_entry, monkeypatch) -> nearest._Search:
     """Insert what the index does not reach all of; return the search for its page."""
     monkeypatch.setattr(exact_or_index, "EXACT_ROWS", 0)
     random = np.random.default_rng(3)

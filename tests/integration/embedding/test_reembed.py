@@ -28,6 +28,7 @@ from shared.work.chore_records import REEMBED_MODEL
 from shared.work.quarantine import Which
 from shared.work.quarantine_budget import Budget
 from tests.support import watched_chores
+from tests.support.saving import save_drafts
 from tests.support.watched_chores import Watched, due_now, finish_though_killed
 from workers.tasks import chores
 from workers.tasks.enhance import embed_entries
@@ -51,10 +52,10 @@ def ctx(make_context) -> Watched:
 def save(committing):
     def save(*names: str, text: str = "RF trip", tenant: str = TENANT) -> list[UUID]:
         drafts = [EntryDraft("api", name, text) for name in names]
-        stages = [embed_stage(OLD)]
         with committing.transaction():
-            found = save_page(committing, tenant, drafts, stages=stages, editor="test")
-        return [one.entry_id for one in found]
+            return save_drafts(
+                committing, drafts, stages=[embed_stage(OLD)], tenant=tenant
+            )
 
     return save
 

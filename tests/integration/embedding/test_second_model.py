@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from uuid import UUID
@@ -35,7 +36,6 @@ from shared.work.chore_records import REEMBED_MODEL
 from tests.support import watched_chores
 from tests.support.ended_searches import DEADLINE_SECONDS, job_of
 from tests.support.fixtures.workers import MakeContext
-from tests.support.stub_servers.embedding_server import serving
 from tests.support.watched_chores import Watched, due_now
 from workers.runtime.context import Context
 from workers.tasks import chores
@@ -59,16 +59,9 @@ class Reembedding(Watched):
 
 
 @pytest.fixture
-def make(make_context: MakeContext) -> Iterator[Callable[..., Context]]:
+def make(make_english_context: MakeContext) -> Callable[..., Context]:
     """Workers whose model speaks English, and whatever else is as it ships."""
-    with serving() as server:
-        spoken = {
-            "EMBEDDING_MODEL": "tiny",
-            "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "here",
-            "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
-            "LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES": '["en"]',
-        }
-        yield lambda **given: make_context(Reembedding, **{**spoken, **given})
+    return partial(make_english_context, Reembedding)
 
 
 def save(conn: Connection, *names: str, tenant: str = "default") -> None:

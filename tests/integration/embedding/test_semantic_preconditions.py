@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -17,7 +16,7 @@ from shared.messaging.celery_app import make_app
 from shared.messaging.stage_names import embed_stage
 from shared.settings.settings import Settings
 from tests.support.fixtures.system import Factory, System
-from tests.support.stub_servers.embedding_server import Script, serving
+from tests.support.stub_servers.embedding_server import Script
 from tests.support.waiting import until
 from workers.runtime.context import Context, Resources
 from workers.tasks.enhance import embed_entries
@@ -32,20 +31,13 @@ CALLED = {
 
 
 @pytest.fixture
-def server() -> Iterator[Script]:
-    with serving() as script:
-        yield script
-
-
-@pytest.fixture
 def system(make_system: Factory, server: Script) -> System:
     made = make_system(
         EMBEDDING_MODEL="nomic-embed-text",
         LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER="ollama",
         LOGCHORD_API__PROVIDERS__OLLAMA__BASE_URL=server.url,
     )
-    made.start("api")
-    made.wait_ready()
+    made.bring_up("api")
     return made
 
 

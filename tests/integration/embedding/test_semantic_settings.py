@@ -99,10 +99,7 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
         assert (hashing.encode(["beam"]) == hashing.encode(["beam"])).all()
         assert [
             (one.model, one.dimension) for one in vector_tables.list_models(conn)
-        ] == [
-            (older, 768),
-            (ours.model, 384),
-        ]
+        ] == [(older, 768), (ours.model, 384)]
         table = vector_tables.list_models(conn)[0].table_name
         assert vectors.count_embedded_entries(conn, table, "default") == 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +24,6 @@ from shared.search.retrieval.module_contract import Ask
 from shared.work import chore_records, due_work
 from tests.support.fixtures.workers import MakeContext
 from tests.support.saving import save_entry
-from tests.support.stub_servers.embedding_server import serving
 from workers.runtime.context import Context
 from workers.tasks import chores
 from workers.tasks.enhance import embed_entries, extract_metadata
@@ -36,18 +35,10 @@ Make = Callable[..., Context]
 
 
 @pytest.fixture
-def make(make_context: MakeContext) -> Iterator[Make]:
-    """Workers whose model speaks English, unless settings say otherwise."""
-    with serving() as server:
-        spoken = {
-            "EMBEDDING_MODEL": "tiny",
-            "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "here",
-            "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
-            "LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES": '["en"]',
-            # What the second model does for these: test_second_model.
-            "LOGCHORD_EMBED_OTHER_LANGUAGES": "false",
-        }
-        yield lambda **given: make_context(**{**spoken, **given})
+def make(make_english_context: MakeContext) -> Make:
+    # What the second model does for other languages: test_second_model.
+    alone = {"LOGCHORD_EMBED_OTHER_LANGUAGES": "false"}
+    return lambda **given: make_english_context(**{**alone, **given})
 
 
 def save(conn: Connection, name: str, text: str, origin: Any) -> UUID:

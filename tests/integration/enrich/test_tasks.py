@@ -37,11 +37,8 @@ def ctx(make_context):
 
 
 @pytest.fixture
-def indexing(make_context, opensearch):
-    ctx = make_context(OPENSEARCH_URL=opensearch.url)
-    assert ctx.opensearch is not None
-    yield ctx
-    ctx.opensearch.indices.delete(index=f"{ctx.settings.opensearch_index}-v*")
+def indexing(make_indexing_context):
+    return make_indexing_context()
 
 
 @pytest.fixture

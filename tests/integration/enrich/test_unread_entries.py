@@ -105,9 +105,9 @@ def test_what_is_put_aside_unread_is_found_by_a_plain_split_and_flagged(
 
 @pytest.mark.requirement("O06")
 def test_after_an_edit_that_cannot_be_read_the_index_holds_that_and_nothing_older(
-    make_context, committing, opensearch, save, reading_fails
+    make_indexing_context, committing, save, reading_fails
 ):
-    ctx = make_context(OPENSEARCH_URL=opensearch.url)
+    ctx = make_indexing_context()
     client, alias = ctx.opensearch, mapping.read_alias(ctx.settings.opensearch_index)
     save("valves opened")
     extract_metadata(ctx)
@@ -119,7 +119,6 @@ def test_after_an_edit_that_cannot_be_read_the_index_holds_that_and_nothing_olde
 
     client.indices.refresh(index=alias)
     (hit,) = client.search(index=alias, body={})["hits"]["hits"]
-    client.indices.delete(index=f"{ctx.settings.opensearch_index}-v*")
     assert hit["_source"]["stream"] == ["valves closed"]
 
 

@@ -66,7 +66,6 @@ def with_field(tmp_path: Path) -> Path:
 
 
 def push(client: httpx2.Client, entry: dict[str, Any]) -> str:
-    """Push an entry and return what became of it."""
     answer = client.post("/v1/entries", json=entry)
     assert answer.status_code < 300, answer.text
     return str(answer.json()["status"])
@@ -111,8 +110,7 @@ def test_a_field_of_the_table_is_stored_hashed_shown_filtered_mapped_and_indexed
         return {one["external_id"]: one.get("example_field") for one in documents}
 
     # This release stores and indexes before the migration, and goes on after it.
-    system.start("api", "enhance")
-    system.wait_ready("enhance")
+    system.bring_up("api", "enhance")
     key = system.key()
     with system.client(key) as client:
         assert push(client, OLD) == "created"

@@ -186,11 +186,7 @@ def test_what_a_source_has_no_more_is_deleted_and_comes_back_as_a_revision(conn,
 
     (back,) = save(draft())
 
-    assert (back.entry_id, back.status, back.revision) == (
-        first.entry_id,
-        "updated",
-        2,
-    )
+    assert (back.entry_id, back.status, back.revision) == (first.entry_id, "updated", 2)
     assert row(conn, "deleted_at, delete_reason, change") == (None, None, "edited")
 
 

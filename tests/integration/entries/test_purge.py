@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import secrets
 import time
 from functools import partial
 from hashlib import sha256
@@ -28,11 +27,9 @@ from shared.entries.removal import purge
 from shared.entries.saving.entry_batch import NO_ENTRY
 from shared.entries.saving.save import save_page
 from shared.ids import uuid7
-from shared.opensearch import aliases, bulk, documents, erase, mapping
-from shared.opensearch.client import make_client
+from shared.opensearch import bulk, documents, erase, mapping
 from shared.search.jobs import job as jobs
 from shared.search.jobs import progress, redis_keys
-from shared.settings.settings import Settings
 from tests.support.older import nothing_older
 from tests.support.typed import typed
 
@@ -246,14 +243,11 @@ def test_an_entry_is_found_by_whatever_it_is_called(conn):
 
 @pytest.mark.timeout(240)
 def test_the_command_removes_document_and_file_too_and_prints_the_proof(
-    conn, database, entry_id, opensearch, tmp_path
+    conn, database, entry_id, opensearch, search_client, own_index, tmp_path
 ):
-    base = f"test_{secrets.token_hex(6)}"
-    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
-    assert client is not None
+    base, client = own_index, search_client
     store = FileStore(str(tmp_path / "attachments"))
     store.put(io.BytesIO(BYTES), CONTENT, len(BYTES))
-    aliases.ensure_index(client, base)
     alias = mapping.write_alias(base)
     (document,) = documents.load(conn, TENANT, [entry_id])
     conn.commit()
@@ -267,28 +261,24 @@ def test_the_command_removes_document_and_file_too_and_prints_the_proof(
 
     logchord = partial(typed, "purge", environ=environment, folder=tmp_path)
 
-    try:
-        unasked = logchord(str(entry_id))
-        assert unasked.returncode != 0
-        assert store.has(CONTENT, len(BYTES))
+    unasked = logchord(str(entry_id))
+    assert unasked.returncode != 0
+    assert store.has(CONTENT, len(BYTES))
 
-        done = logchord(str(entry_id), "--yes", "--json")
+    done = logchord(str(entry_id), "--yes", "--json")
 
-        assert done.returncode == 0, done.stderr
-        proof = json.loads(done.stdout)
-        assert proof["removed"]["entry"] == proof["removed"]["files"] == 1
-        assert set(proof["left"].values()) == {0}
-        assert {"index", "files", "revision", "raw_payload"} <= set(proof["left"])
-        assert not store.has(CONTENT, len(BYTES))
-        assert proof["removed"]["vocabulary"] > 0
-        learnt = "SELECT surface FROM lexeme UNION ALL SELECT ident FROM ident"
-        assert conn.execute(learnt).fetchall() == []
-        # A worker that read the entry before writes its document too late.
-        assert bulk.write(client, alias, [document]) == {}
-        client.indices.refresh(index=alias)
-        assert erase.count(client, base, entry_id) == 0
-        missing = logchord("nothing-of-this-name", "--yes")
-        assert missing.returncode == 3
-    finally:
-        client.indices.delete(index=f"{base}-v*")
-        client.close()
+    assert done.returncode == 0, done.stderr
+    proof = json.loads(done.stdout)
+    assert proof["removed"]["entry"] == proof["removed"]["files"] == 1
+    assert set(proof["left"].values()) == {0}
+    assert {"index", "files", "revision", "raw_payload"} <= set(proof["left"])
+    assert not store.has(CONTENT, len(BYTES))
+    assert proof["removed"]["vocabulary"] > 0
+    learnt = "SELECT surface FROM lexeme UNION ALL SELECT ident FROM ident"
+    assert conn.execute(learnt).fetchall() == []
+    # A worker that read the entry before writes its document too late.
+    assert bulk.write(client, alias, [document]) == {}
+    client.indices.refresh(index=alias)
+    assert erase.count(client, base, entry_id) == 0
+    missing = logchord("nothing-of-this-name", "--yes")
+    assert missing.returncode == 3

@@ -15,12 +15,10 @@ from shared.entries.reading import change_feed
 from shared.entries.reading.change_feed import FeedPosition
 from shared.entries.saving.save import save_page
 from tests.support.older import nothing_older
-from tests.support.waiting import until
+from tests.support.waiting import until_blocked
 
 TENANT = "default"
 OF_RF = Scope(tenant=TENANT, subject="key", logbooks=("RF",))
-WAITING = """SELECT count(*) FROM pg_stat_activity
-              WHERE datname = current_database() AND wait_event_type = 'Lock'"""
 
 
 def draft(external_id: str, *logbooks: str, **fields: Any) -> EntryDraft:
@@ -52,15 +50,6 @@ def heard(conn) -> Callable[[], list[tuple[str, str]]]:
     return heard
 
 
-def until_it_waits(conn) -> None:
-    def is_waiting() -> bool:
-        found = conn.execute(WAITING).fetchone()
-        conn.commit()
-        return found != (0,)
-
-    until(is_waiting, within_seconds=20, what="the write")
-
-
 def test_a_reply_is_told_again_when_its_parent_enters_a_logbook_and_by_no_later_edit(
     conn, heard
 ):
@@ -84,7 +73,7 @@ def test_a_reply_that_comes_while_its_parent_is_closed_is_told_again(conn, datab
         write(other, draft("reply", reply_to="parent"))
         with psycopg.connect(database) as mine:
             closing = pool.submit(save, mine, draft("parent", readers=("rf",)))
-            until_it_waits(conn)
+            until_blocked(database)
             other.commit()
             closing.result(timeout=30)
 
@@ -103,7 +92,7 @@ def test_replies_are_locked_with_the_entries_of_the_page_in_order_of_their_ids(
         with psycopg.connect(database) as mine:
             closed = (draft("z", tags=("t",)), draft("a", readers=("rf",)))
             closing = pool.submit(save, mine, *closed)
-            until_it_waits(conn)
+            until_blocked(database)
             # It waits for the reply before it has what comes behind.
             other.execute("SET lock_timeout = '2s'")
             other.execute(lock, ["z"])

@@ -15,14 +15,11 @@ from shared.entries import entry_links, threads
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
-from tests.support.waiting import until
+from tests.support.waiting import until_blocked
 
 TENANT = "default"
 STAGES = ["metadata", "embed:test"]
 ANYONE = Scope(tenant=TENANT, subject="operator", allowed=frozenset({"read"}))
-WAITING = """
-    SELECT count(*) FROM pg_stat_activity
-     WHERE wait_event_type = 'Lock' AND datname = current_database()"""
 
 
 def draft(external_id: str, **fields) -> EntryDraft:
@@ -171,17 +168,10 @@ def test_a_parent_and_its_reply_that_are_saved_at_once_find_each_other(conn, dat
             save_page(other, TENANT, [draft("1")], stages=STAGES, editor="test")
 
     save_page(conn, TENANT, [draft("2", reply_to="1")], stages=STAGES, editor="test")
-    with (
-        psycopg.connect(database, autocommit=True) as watching,
-        ThreadPoolExecutor() as pool,
-    ):
+    with ThreadPoolExecutor() as pool:
         parent = pool.submit(save_parent)
-
-        def waits() -> bool:
-            found = watching.execute(WAITING).fetchone()
-            return found is not None and found[0] > 0
-
-        until(waits, within_seconds=20, what="the parent to wait for the reply")
+        # The parent waits for the reply.
+        until_blocked(database)
         conn.commit()
         parent.result(timeout=20)
 
@@ -190,8 +180,7 @@ def test_a_parent_and_its_reply_that_are_saved_at_once_find_each_other(conn, dat
 
 NAMES = st.sampled_from("abcdef")
 ENTRIES = st.lists(
-    st.tuples(NAMES, st.none() | NAMES, st.none() | st.sampled_from("kl")),
-    max_size=8,
+    st.tuples(NAMES, st.none() | NAMES, st.none() | st.sampled_from("kl")), max_size=8
 )
 
 

@@ -14,12 +14,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from shared.errors import (
-    Category,
-    IngestionError,
-    Severity,
-    SourceUnreachableError,
-)
+from shared.errors import Category, IngestionError, Severity, SourceUnreachableError
 from shared.http import paced_client
 from shared.settings.source_sections import SourceSettings
 from shared.sources.adapter_io import RealIO, make_io
@@ -228,10 +223,7 @@ def test_three_redirects_are_followed_within_the_list():
 
 def test_a_question_with_a_body_is_not_turned_into_another():
     for status, follows in (("307 x", True), ("308 x", True), ("302 x", False)):
-        with (
-            raw_server(http(status, Location="/b"), OK) as server,
-            io_of(server) as io,
-        ):
+        with raw_server(http(status, Location="/b"), OK) as server, io_of(server) as io:
             if follows:
                 assert io.http.post(server.url, body=b"{}").status == 200
                 continue

@@ -50,10 +50,7 @@ def test_addresses_from_entries_never_reach_the_loopback():
             with pytest.raises(IngestionError) as caught:
                 io.http.get(url)
             assert caught.value.reason == "address_refused", url
-            with (
-                pytest.raises(IngestionError) as caught,
-                io.http.stream(url) as pieces,
-            ):
+            with pytest.raises(IngestionError) as caught, io.http.stream(url) as pieces:
                 list(pieces)
             assert caught.value.reason == "address_refused", url
         assert canary.connections == 0

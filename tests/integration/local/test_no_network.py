@@ -12,6 +12,7 @@ import pytest
 from local.server import Server
 from tests.support.fixtures.system import CORE, Factory, System
 from tests.support.waiting import until
+from tests.support.written import ok
 
 # Python runs it before anything else of a process, and no code can take it away.
 GUARD = """
@@ -81,10 +82,7 @@ def refused(guarded: Path) -> str:
 
 def searched(client: httpx2.Client, mode: str) -> dict[str, object]:
     asked = {"query": "was the klystron too warm", "mode": mode}
-    answer = client.post("/v1/search/query", json=asked)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, object] = answer.json()
-    return body
+    return ok(client.post("/v1/search/query", json=asked))
 
 
 @pytest.mark.slow

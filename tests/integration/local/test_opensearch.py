@@ -31,9 +31,7 @@ def cache_folder() -> Path:
 
 
 @pytest.fixture(scope="module")
-def opensearch(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[EmbeddedOpenSearch]:
+def opensearch(tmp_path_factory) -> Iterator[EmbeddedOpenSearch]:
     """Give a node that serves, its distribution fetched if the cache lacks it."""
     place = StackFolders(tmp_path_factory.mktemp("opensearch"), cache_folder())
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -27,11 +26,8 @@ TENANT = "default"
 
 
 @pytest.fixture
-def client(opensearch):
-    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
-    assert client is not None
-    with closing(client):
-        yield client
+def client(search_client):
+    return search_client
 
 
 @pytest.fixture

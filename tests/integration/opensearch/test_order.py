@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
-from contextlib import closing
 from itertools import permutations
-from typing import Any
 from uuid import UUID
 
 import pytest
 
 from shared.enrich import metadata
-from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
-from shared.entries.saving.save import save_page, tombstone
-from shared.opensearch import aliases, bulk, documents, mapping
-from shared.opensearch.client import make_client
+from shared.entries.saving.save import tombstone
+from shared.opensearch import bulk, documents, mapping
 from shared.opensearch.documents import Document
-from shared.settings.settings import Settings
+from tests.support.saving import save_many
 
 pytestmark = pytest.mark.timeout(180)
 TENANT = "default"
 ORDERS = list(permutations(range(3)))
 
 
-@pytest.fixture
-def client(opensearch) -> Iterator[Any]:
-    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
-    assert client is not None
-    with closing(client):
-        yield client
-
-
-@pytest.fixture
-def base(client) -> Iterator[str]:
-    base = f"test_{secrets.token_hex(6)}"
-    aliases.ensure_index(client, base)
-    yield base
-    client.indices.delete(index=f"{base}-v*")
-
-
 def saved(conn, text: str) -> dict[UUID, Document]:
     """Save an entry for each order, read it, and return the documents."""
-    drafts = [EntryDraft("api", str(n), text) for n in range(len(ORDERS))]
-    ids = [
-        one.entry_id
-        for one in save_page(conn, TENANT, drafts, stages=[], editor="test")
-    ]
+    ids = save_many(conn, len(ORDERS), text=text)
     for content in read_entries.load_contents(conn, TENANT, ids).values():
         metadata.store(conn, content, metadata.extract(content, None))
     return loaded(conn, ids)
@@ -71,7 +45,7 @@ def held(client, base: str) -> dict[str, tuple[int, bool]]:
 
 @pytest.mark.requirement("F17", "P2", "P6")
 def test_whatever_the_order_the_newest_document_stays_and_what_is_deleted_is_gone(
-    conn, client, base
+    conn, search_client, own_index
 ):
     first = saved(conn, "RF trip")
     edited = saved(conn, "RF trip, restarted")
@@ -82,27 +56,23 @@ def test_whatever_the_order_the_newest_document_stays_and_what_is_deleted_is_gon
     steps = (first, edited, read_again)
     versions = [step[ids[0]].version for step in steps]
     assert versions == sorted(set(versions))
-    write = mapping.write_alias(base)
+    write = mapping.write_alias(own_index)
 
     for entry_id, order in zip(ids, ORDERS, strict=True):
         for step in order:
             # What is older by then is told in the answer, and is no error.
-            assert bulk.write(client, write, [steps[step][entry_id]]) == {}
+            assert bulk.write(search_client, write, [steps[step][entry_id]]) == {}
     newest = {str(one): (read_again[one].version, False) for one in ids}
-    assert held(client, base) == newest
+    assert held(search_client, own_index) == newest
 
-    tombstone_all(conn, ids)
+    for entry_id in ids:
+        tombstone(conn, TENANT, entry_id, reason=None, stages=[])
     gone = loaded(conn, ids)
-    assert bulk.write(client, write, list(gone.values())) == {}
+    assert bulk.write(search_client, write, list(gone.values())) == {}
     # Late at once, and once a deletion by the index itself would be forgotten.
     buried = {str(one): (gone[one].version, True) for one in ids}
     for late in (read_again, edited, first):
-        assert bulk.write(client, write, list(late.values())) == {}
-        assert held(client, base) == buried
+        assert bulk.write(search_client, write, list(late.values())) == {}
+        assert held(search_client, own_index) == buried
         short = {"index": {"gc_deletes": "0s"}}
-        client.indices.put_settings(index=f"{base}-v*", body=short)
-
-
-def tombstone_all(conn, ids: list[UUID]) -> None:
-    for entry_id in ids:
-        tombstone(conn, TENANT, entry_id, reason=None, stages=[])
+        search_client.indices.put_settings(index=f"{own_index}-v*", body=short)

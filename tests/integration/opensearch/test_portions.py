@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -10,13 +9,12 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.errors import DatabaseQueryError, InternalError, LogchordError
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import bulk, documents, fill_index
 from shared.work import batches
 from tests.support.fixtures.workers import MakeContext
+from tests.support.saving import save_many
 from workers.runtime.context import Context
 from workers.tasks import index
 from workers.tasks.enhance import extract_metadata
@@ -27,22 +25,18 @@ TENANT = "default"
 
 
 @pytest.fixture
-def ctx(make_context: MakeContext, opensearch) -> Iterator[Context]:
-    made = make_context(OPENSEARCH_URL=opensearch.url)
-    yield made
-    name = f"{made.settings.opensearch_index}-v*"
-    made.opensearch.indices.delete(index=name, params={"request_timeout": 30})  # type: ignore[union-attr]
+def ctx(make_indexing_context: MakeContext) -> Context:
+    return make_indexing_context()
 
 
 @pytest.fixture
 def ids(conn: Connection, ctx: Context, monkeypatch) -> list[UUID]:
     """Five entries that are due, two a portion: in the order in which they are read."""
-    drafts = [EntryDraft("api", str(number), "RF trip") for number in range(5)]
-    found = save_page(conn, TENANT, drafts, stages=[METADATA_STAGE], editor="test")
+    found = save_many(conn, 5, stages=[METADATA_STAGE], text="RF trip")
     conn.commit()
     extract_metadata(ctx)
     monkeypatch.setattr(fill_index, "_LOADED_AT_ONCE", 2)
-    return sorted(one.entry_id for one in found)
+    return sorted(found)
 
 
 @pytest.fixture
@@ -61,10 +55,9 @@ def written(monkeypatch) -> list[list[UUID]]:
 
 def due(conn: Connection) -> list[tuple[UUID, int, UUID | None]]:
     conn.rollback()
-    found: list[tuple[UUID, int, UUID | None]] = conn.execute(
+    return conn.execute(
         "SELECT entry_id, attempts, claim FROM work WHERE stage = 'index' ORDER BY 1"
     ).fetchall()
-    return found
 
 
 def fails_at(monkeypatch, place: int, error: LogchordError) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.ids import uuid7
 from shared.messaging.stage_names import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import (
@@ -25,6 +24,7 @@ from shared.opensearch.compare_index import Sides
 from shared.work import chore_records
 from shared.work.chore_records import REBUILD_INDEX, RECONCILE_INDEX
 from tests.support import watched_chores
+from tests.support.saving import save_drafts
 from tests.support.watched_chores import Watched, due_now, finish_though_killed
 from workers.tasks import chores
 from workers.tasks.enhance import extract_metadata
@@ -40,12 +40,8 @@ class Rebuilding(Watched):
 
 
 @pytest.fixture
-def ctx(make_context, opensearch) -> Iterator[Watched]:
-    made = make_context(Rebuilding, OPENSEARCH_URL=opensearch.url)
-    yield made
-    made.opensearch.indices.delete(
-        index=f"{made.settings.opensearch_index}-v*", params={"request_timeout": 30}
-    )
+def ctx(make_indexing_context) -> Watched:
+    return make_indexing_context(Rebuilding)
 
 
 @pytest.fixture
@@ -53,10 +49,9 @@ def save(committing):
     def save(*names: str, text: str = "RF trip", tenant: str = TENANT) -> list[UUID]:
         drafts = [EntryDraft("api", name, text) for name in names]
         with committing.transaction():
-            found = save_page(
-                committing, tenant, drafts, stages=[METADATA_STAGE], editor="test"
+            return save_drafts(
+                committing, drafts, stages=[METADATA_STAGE], tenant=tenant
             )
-        return [one.entry_id for one in found]
 
     return save
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
@@ -21,8 +20,8 @@ TENANT = "default"
 
 
 @pytest.fixture
-def ctx(make_context: MakeContext, opensearch) -> Iterator[Context]:
-    made = make_context(OPENSEARCH_URL=opensearch.url)
+def ctx(make_indexing_context: MakeContext) -> Context:
+    made = make_indexing_context()
     body = mapping.make_index_body()
     # A number where entries have words: the server itself refuses those that have one.
     body["mappings"]["properties"]["shift"] = {"type": "integer"}
@@ -33,10 +32,7 @@ def ctx(make_context: MakeContext, opensearch) -> Iterator[Context]:
         body=body,
         params={"request_timeout": 30},
     )
-    yield made
-    made.opensearch.indices.delete(  # type: ignore[union-attr]
-        index=f"{base}-v*", params={"request_timeout": 30}
-    )
+    return made
 
 
 @pytest.fixture
@@ -63,18 +59,16 @@ def held(ctx: Context) -> set[str]:
 
 
 def due(conn) -> list[tuple[UUID, int, str | None]]:
-    found: list[tuple[UUID, int, str | None]] = conn.execute(
+    return conn.execute(
         "SELECT entry_id, attempts, last_error->>'code' FROM work"
         " WHERE stage = 'index' ORDER BY entry_id"
     ).fetchall()
-    return found
 
 
 def aside(conn) -> list[tuple[UUID, str]]:
-    found: list[tuple[UUID, str]] = conn.execute(
+    return conn.execute(
         "SELECT entry_id, error->>'code' FROM quarantine ORDER BY entry_id"
     ).fetchall()
-    return found
 
 
 def block(ctx: Context, name: str, *, on: bool) -> None:

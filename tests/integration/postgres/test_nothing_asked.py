@@ -41,8 +41,7 @@ class Watched:
         caller = CallerInfo(ANNA, {}, time.monotonic())
         told = asyncio.run(self.searches.ask(plan, caller, None))
         assert isinstance(told, str)
-        body: dict[str, Any] = json.loads(told)
-        return body
+        return json.loads(told)
 
     def refuses(self, **fields: Any) -> None:
         with pytest.raises(ModuleNotEnabledError) as caught:

@@ -23,8 +23,7 @@ def test_a_read_only_pool_reads_and_refuses_to_write(database):
 
 def test_an_api_that_is_read_only_answers_pushes_with_503(make_system):
     system = make_system(LOGCHORD_READ_ONLY="true")
-    system.start("api")
-    system.wait_ready()
+    system.bring_up("api")
 
     with system.client() as client:
         pushed = client.post("/v1/entries", json={"text": "Beam dump."})

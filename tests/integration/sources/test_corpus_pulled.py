@@ -10,7 +10,6 @@ import pytest
 
 from shared.postgres.pool import connection
 from shared.settings.source_sections import SourceSettings
-from shared.sources.runs import sync_config
 from tests.contract import corpus
 from tests.contract.corpus import Row
 from tests.support.fixtures.sources import Runtime
@@ -81,10 +80,7 @@ def configure(runtime: Runtime, path: Path) -> None:
             "args": {"map": {name: name for name in (*FIELDS, "metadata")}},
         }
     )
-    runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
-    with connection(runtime.pool) as conn:
-        arranged = sync_config.arrange(conn, runtime.settings)
-    assert not arranged.invalid, arranged.invalid
+    runtime.add_source(NAME, source)
 
 
 @pytest.mark.requirement("B1", "B2", "B3", "B4", "B9", "B10")

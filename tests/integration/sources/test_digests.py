@@ -11,7 +11,6 @@ import pytest
 from shared.postgres.pool import connection
 from shared.settings.source_sections import SourceSettings
 from shared.sources import run_records
-from shared.sources.runs import sync_config
 from shared.work import due_work as due
 from tests.support.fixtures.sources import Runtime
 
@@ -41,10 +40,7 @@ def configure(runtime: Runtime, file: Path, **changes: Any) -> None:
         require_initial_ingest=False,
         **changes,
     )
-    runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
-    with connection(runtime.pool) as conn:
-        arranged = sync_config.arrange(conn, runtime.settings)
-    assert not arranged.invalid, arranged.invalid
+    runtime.add_source(NAME, source)
 
 
 @pytest.fixture

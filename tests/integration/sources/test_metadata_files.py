@@ -15,7 +15,6 @@ from shared.sources import run_records
 from shared.sources.intake import metadata_sidecar
 from shared.sources.runs import run_steps
 from shared.sources.runs.run_steps import Means
-from shared.work import schedule
 from tests.contract.stubs.olog import OlogStub
 from tests.support.fixtures.sources import STAGES, TENANT, open_io
 from tests.support.waiting import until
@@ -167,11 +166,7 @@ def test_where_files_are_only_linked_none_is_asked_for(runtime, olog):
 
 def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, olog):
     ids = [olog.add(entry(number)) for number in range(1, 4)]
-    with connection(runtime.pool) as conn:
-        run_id = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
-        )
-        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
+    run_id = runtime.ask(NAME)
     means = Means(
         runtime.settings,
         runtime.pool,
@@ -188,8 +183,7 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
         if taken is not None:
             turns += 1
             taken.settle(_error(taken))
-        with connection(runtime.pool) as conn:
-            run = run_records.find_run(conn, TENANT, run_id)
+        run = runtime.found(run_id)
         return run is not None and run.ended_at is not None
 
     until(has_ended, within_seconds=20, what="the end of the run")
@@ -198,9 +192,7 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
     assert files_asked(olog) == len(ids)
     for own in ids:
         assert stored(runtime, own).metadata.items() >= AS_STORED.items()
-    with connection(runtime.pool) as conn:
-        run = run_records.find_run(conn, TENANT, run_id)
-    assert run is not None
+    run = runtime.found(run_id)
     assert (run.state, run.added) == ("done", len(ids))
 
 

@@ -13,9 +13,8 @@ from shared.postgres.pool import connection
 from shared.settings.source_sections import SourceSettings
 from shared.sources import adapter_memory, run_records
 from shared.sources.intake.store_page import Intake
-from shared.sources.runs import sync_config
 from shared.work import schedule
-from tests.support.fixtures.sources import TENANT, Runtime
+from tests.support.fixtures.sources import Runtime
 
 NAME, PAGE = "lines", 10
 
@@ -43,21 +42,14 @@ def folder(runtime: Runtime, tmp_path: Path) -> Path:
         page_size=PAGE,
         require_initial_ingest=False,
     )
-    runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
-    with connection(runtime.pool) as conn:
-        arranged = sync_config.arrange(conn, runtime.settings)
-    assert not arranged.invalid, arranged.invalid
+    runtime.add_source(NAME, source)
     return path
 
 
 def test_ended_after_every_page_nothing_is_lost_or_counted_twice(runtime, folder):
     write(folder / "a.jsonl", numbered(0, 25))
     write(folder / "b.jsonl", numbered(25, 20))
-    with connection(runtime.pool) as conn:
-        run_id = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
-        )
-        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
+    run_id = runtime.ask(NAME)
 
     found = []
     for _ in range(3):
@@ -65,8 +57,7 @@ def test_ended_after_every_page_nothing_is_lost_or_counted_twice(runtime, folder
         found.append(len(runtime.texts(NAME)))
     runtime.turn(NAME, run_records.TAIL)
 
-    with connection(runtime.pool) as conn:
-        run = run_records.find_run(conn, TENANT, run_id)
+    run = runtime.found(run_id)
     assert found == [PAGE, 2 * PAGE, 3 * PAGE]
     assert run is not None
     assert run.state == "done"

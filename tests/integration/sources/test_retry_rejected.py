@@ -9,7 +9,6 @@ from shared.settings.source_sections import SourceSettings
 from shared.sources import run_records
 from shared.sources.intake import rejected
 from shared.sources.intake.retry_rejected import read_again
-from shared.sources.runs import sync_config
 from shared.work.quarantine import Which
 from tests.support.fixtures.sources import TENANT, Runtime
 
@@ -26,10 +25,7 @@ def configure(runtime: Runtime, path: str, **changes: str) -> None:
         {"adapter": "generic_json", "path": path, "require_initial_ingest": False}
         | changes
     )
-    runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
-    with connection(runtime.pool) as conn:
-        arranged = sync_config.arrange(conn, runtime.settings)
-    assert not arranged.invalid, arranged.invalid
+    runtime.add_source(NAME, source)
 
 
 def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):

@@ -21,7 +21,7 @@ from shared.work.quarantine import Which
 from tests.contract.stubs.generic_json import JSONLinesStub
 from tests.contract.stubs.olog import OlogStub
 from tests.support.fixtures.sources import TENANT
-from tests.support.waiting import until
+from tests.support.waiting import until_blocked
 from workers.adapters.kit.stub import StubEntry
 
 NAME = "ring"
@@ -78,19 +78,13 @@ def test_the_tail_sees_what_is_new_and_a_second_run_writes_nothing(runtime, olog
 def test_killed_after_every_page_nothing_is_lost_or_doubled(runtime, olog):
     for n in range(1, 36):
         olog.add(entry(n, hours_ago=0.3))
-    with connection(runtime.pool) as conn:
-        run_id = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
-        )
-        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
+    run_id = runtime.ask(NAME)
 
     turns = 0
     while True:
         runtime.turn(NAME, run_records.TAIL, seconds=0)
         turns += 1
-        with connection(runtime.pool) as conn:
-            run = run_records.find_run(conn, TENANT, run_id)
-        assert run is not None
+        run = runtime.found(run_id)
         if run.ended_at is not None:
             break
 
@@ -365,14 +359,6 @@ def test_a_run_that_is_ended_while_another_begins_it_is_not_begun(runtime, olog)
         with connection(runtime.pool) as conn:
             return run_records.begin(conn, TENANT, NAME, run_records.RECONCILE, None)
 
-    def waits() -> bool:
-        with connection(runtime.pool) as conn:
-            found = conn.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-            ).fetchone()
-        return found is not None and found[0] > 0
-
     with ThreadPoolExecutor(1) as beside:
         with connection(runtime.pool) as conn:
             assert (
@@ -380,7 +366,7 @@ def test_a_run_that_is_ended_while_another_begins_it_is_not_begun(runtime, olog)
                 is not None
             )
             begun = beside.submit(begin)
-            until(waits, within_seconds=30)
+            until_blocked(runtime.pool.conninfo)
             ended = admin_actions.cancel(
                 conn, TENANT, run_id, facility_timezone="UTC", subject="tester"
             )

@@ -11,7 +11,6 @@ import pytest
 from shared.postgres.pool import connection
 from shared.sources import run_records, source_state
 from shared.sources.runs.kinds import snapshot
-from shared.work import schedule
 from tests.contract.stubs.als import AlsStub
 from tests.support.fixtures.sources import TENANT
 from tests.support.fixtures.system import System
@@ -111,11 +110,7 @@ def test_a_file_longer_than_a_turn_is_gone_on_with_in_the_next(runtime, als, tmp
     runtime.configure(NAME, als, **away)
     for _ in range(snapshot.FAILURES - 1):
         runtime.run(NAME)
-    with connection(runtime.pool) as conn:
-        run_id = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
-        )
-        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
+    run_id = runtime.ask(NAME)
 
     stored = []
     for _ in range(3):
@@ -127,9 +122,7 @@ def test_a_file_longer_than_a_turn_is_gone_on_with_in_the_next(runtime, als, tmp
     assert len(runtime.texts(NAME)) == len(ids)
     assert error is not None
     assert error.error_code == "source_unreachable"
-    with connection(runtime.pool) as conn:
-        run = run_records.find_run(conn, TENANT, run_id)
-    assert run is not None
+    run = runtime.found(run_id)
     assert (run.state, run.added, run.deleted) == ("partial", len(ids), 0)
 
 
@@ -155,8 +148,7 @@ def test_a_stopped_logbook_is_served_from_half_a_snapshot_and_says_so(
         "max_consecutive_failures": 1000,
     }
     system: System = make_system(LOGCHORD_SOURCES=json.dumps({NAME: source}))
-    system.start("api", "ingest", "upkeep")
-    system.wait_ready("ingest", "upkeep")
+    system.bring_up("api", "ingest", "upkeep")
     with system.client(system.key(scopes=("admin",))) as admin:
 
         def told() -> dict[str, Any]:

@@ -44,8 +44,6 @@ def configured(runtime):
 
 @pytest.fixture
 def due(runtime):
-    """What is due, in order."""
-
     def due() -> list[tuple[str, str, bool]]:
         with connection(runtime.pool) as conn:
             found = schedule.list_due_runs(conn)

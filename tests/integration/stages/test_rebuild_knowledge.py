@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -37,10 +36,8 @@ class Rebuilding(Watched):
 
 
 @pytest.fixture
-def ctx(make_context, opensearch) -> Iterator[Watched]:
-    made = make_context(Rebuilding, OPENSEARCH_URL=opensearch.url)
-    yield made
-    made.opensearch.indices.delete(index=f"{made.settings.opensearch_index}-v*")
+def ctx(make_indexing_context) -> Watched:
+    return make_indexing_context(Rebuilding)
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import secrets
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page, tombstone
+from shared.entries.saving.save import tombstone
 from shared.errors import OpenSearchError
 from shared.ids import uuid7
 from shared.messaging.celery_app import make_app
@@ -30,6 +30,7 @@ from shared.search.retrieval import score_scale
 from shared.settings.settings import Settings
 from shared.work import batches, chore_records, expiry
 from shared.work.chore_records import EXPIRE, RECONCILE_INDEX, Progress
+from tests.support.saving import save_drafts, save_many
 from workers.runtime.context import Context, Resources
 from workers.tasks import chores
 from workers.tasks.duplicates import place_entries
@@ -39,22 +40,11 @@ from workers.tasks.index import index_entries
 TENANT, OTHER = "default", "other"
 
 
-def environment(database: str, broker: str, opensearch: str) -> dict[str, str]:
-    return {
-        "DATABASE_URL": database,
-        "BROKER_URL": broker,
-        "OPENSEARCH_URL": opensearch,
-        "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
-        "EMBEDDING_MODEL": "hashing-384",
-    }
-
-
 class Recorded(Context):
     """Counts the steps, and does at each what the test asks for."""
 
-    def __init__(self, given: dict[str, str]) -> None:
-        settings = Settings.load(given)
-        super().__init__(Resources(settings, make_app(settings), "test"), {})
+    def __init__(self, resources: Resources, headers: Mapping[str, Any]) -> None:
+        super().__init__(resources, headers)
         self.seen: list[str] = []
         self.at: dict[str, Callable[[int], object]] = {}
 
@@ -69,40 +59,26 @@ class Recorded(Context):
 
 
 @pytest.fixture
-def make_context():
-    made: list[Recorded] = []
-
-    def make(*given: str) -> Recorded:
-        made.append(Recorded(environment(*given)))
-        return made[-1]
-
-    yield make
-    for ctx in made:
-        if ctx.opensearch is not None:
-            name = f"{ctx.settings.opensearch_index}-v*"
-            ctx.opensearch.indices.delete(index=name)
-        ctx._resources.close()
+def ctx(make_context):
+    return make_context(Recorded)
 
 
 @pytest.fixture
-def ctx(make_context, database, valkey):
-    return make_context(database, valkey.url, "off")
-
-
-@pytest.fixture
-def indexing(make_context, database, valkey, opensearch):
-    return make_context(database, valkey.url, opensearch.url)
+def indexing(make_indexing_context):
+    return make_indexing_context(Recorded)
 
 
 @pytest.fixture
 def save(committing):
     def save(count: int, tenant: str = TENANT) -> list[UUID]:
-        drafts = [EntryDraft("api", str(number), "RF trip") for number in range(count)]
         with committing.transaction():
-            found = save_page(
-                committing, tenant, drafts, stages=[METADATA_STAGE], editor="test"
+            return save_many(
+                committing,
+                count,
+                stages=[METADATA_STAGE],
+                tenant=tenant,
+                text="RF trip",
             )
-        return [one.entry_id for one in found]
 
     return save
 
@@ -181,7 +157,8 @@ def test_a_chore_in_the_hands_of_another_or_ended_is_left_alone(ctx, committing)
 
 
 def _expire_and_die(given: dict[str, str], name: str, number: int) -> None:
-    ctx = Recorded(given)
+    settings = Settings.load(given)
+    ctx = Recorded(Resources(settings, make_app(settings), "test"), {})
 
     def die(times: int) -> None:
         if times == number:
@@ -198,7 +175,11 @@ def test_killed_at_a_step_the_next_taker_goes_on_from_the_last_commit(
 ):
     keys(committing, "25 h", times=3 * expiry.STEP_ROWS)
     chore = opened(committing, EXPIRE)
-    given = environment(database, valkey.url, "off")
+    given = {
+        "DATABASE_URL": database,
+        "BROKER_URL": valkey.url,
+        "OPENSEARCH_URL": "off",
+    }
 
     dying = multiprocessing.get_context("spawn").Process(
         target=_expire_and_die, args=(given, name, 2)
@@ -243,9 +224,9 @@ def test_a_worker_that_is_to_end_gives_the_chore_back_between_two_steps(
 
 
 def test_after_its_time_a_task_sends_the_nudge_for_the_rest(
-    celery_setup_app, make_context, database, committing, monkeypatch
+    celery_setup_app, make_context, committing, monkeypatch
 ):
-    ctx = make_context(database, celery_setup_app.conf.broker_url, "off")
+    ctx = make_context(Recorded, BROKER_URL=celery_setup_app.conf.broker_url)
     keys(committing, "25 h", times=2 * expiry.STEP_ROWS)
     chore = opened(committing, EXPIRE)
     monkeypatch.setattr(batches, "TASK_SECONDS", 0.0)
@@ -410,12 +391,7 @@ def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     assert classes == [(1,)]
     ended = chore_records.find(committing, chore)
     assert (ended.state, ended.done, ended.total) == ("done", 50, 50)
-    assert ended.result == {
-        "entries": 50,
-        "differing": 9,
-        "removed": 0,
-        "purged": 0,
-    }
+    assert ended.result == {"entries": 50, "differing": 9, "removed": 0, "purged": 0}
     # The days, eight pages of the one that differs, and that there is no other.
     assert indexing.steps == 10
     drain(indexing)
@@ -444,12 +420,7 @@ def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, committing, sav
     chores.reconcile_index(indexing, chore)
 
     ended = chore_records.find(committing, chore)
-    assert ended.result == {
-        "entries": 4,
-        "differing": 0,
-        "removed": 2,
-        "purged": 0,
-    }
+    assert ended.result == {"entries": 4, "differing": 0, "removed": 2, "purged": 0}
     assert set(written(indexing)) == set(map(str, ids))
     assert due_for_index(committing) == set()
 
@@ -520,7 +491,7 @@ def test_a_reconcile_measures_what_scores_of_words_are_worth(indexing, committin
     names = [f"{first}{second}ron tripped" for first in "klmnop" for second in "aeiou"]
     drafts = [EntryDraft("api", name, name) for name in names]
     with committing.transaction():
-        save_page(committing, TENANT, drafts, stages=[METADATA_STAGE], editor="test")
+        save_drafts(committing, drafts, stages=[METADATA_STAGE])
     drain(indexing)
     indexing.opensearch.indices.refresh(
         index=f"{indexing.settings.opensearch_index}-v*"

@@ -13,10 +13,7 @@ from workers.upkeep import main
 
 # Many enough that whoever is told to end is still amid them.
 STEPS, MANY = times(75, 150), times(150, 600)
-LEASE = {
-    "LOGCHORD_WORK__LEASE_SECONDS": "3",
-    "LOGCHORD_WORK__LEASE_RENEW_SECONDS": "1",
-}
+LEASE = {"LOGCHORD_WORK__LEASE_SECONDS": "3", "LOGCHORD_WORK__LEASE_RENEW_SECONDS": "1"}
 
 
 @pytest.fixture
@@ -110,8 +107,7 @@ def test_killed_again_and_again_a_chore_ends_with_each_step_done_once(
 @pytest.mark.timeout(180)
 def test_a_worker_and_upkeep_carry_chores_through_a_flush_of_redis(system, committing):
     expired_keys(committing, 20)
-    system.start("upkeep", "chores")
-    system.wait_ready("upkeep", "chores")
+    system.bring_up("upkeep", "chores")
     until(
         lambda: (
             committing.execute("SELECT count(*) FROM source_schedule").fetchone()[0]

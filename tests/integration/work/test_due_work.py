@@ -13,7 +13,8 @@ from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
 from shared.work import due_work, quarantine
 from shared.work.quarantine_budget import BUDGET
-from tests.support.waiting import until
+from tests.support.saving import save_entry, save_many
+from tests.support.waiting import until_blocked
 
 TENANT = "default"
 STAGES = ["metadata"]
@@ -21,10 +22,9 @@ STAGES = ["metadata"]
 
 @pytest.fixture
 def entry_id(conn: Connection):
-    draft = EntryDraft(source="api", external_id="A-1", text="RF cavity 3 tripped")
-    saved = save_page(conn, TENANT, [draft], stages=STAGES, editor="test")
+    saved = save_entry(conn, "A-1", "RF cavity 3 tripped", stages=STAGES)
     conn.commit()
-    return saved[0].entry_id
+    return saved
 
 
 def claim(conn, entry_ids=None):
@@ -110,11 +110,7 @@ def test_an_edited_entry_is_not_put_aside_for_its_old_text(conn, entry_id):
 
 
 def test_two_sessions_claim_disjoint_rows(conn, database):
-    drafts = [
-        EntryDraft(source="api", external_id=str(number), text="x")
-        for number in range(20)
-    ]
-    save_page(conn, TENANT, drafts, stages=STAGES, editor="test")
+    save_many(conn, 20, stages=STAGES)
     conn.commit()
 
     with psycopg.connect(database) as other:
@@ -130,26 +126,12 @@ def test_live_work_is_claimed_before_bulk_work(conn):
     for number, work_class in enumerate((due_work.BULK, due_work.LIVE)):
         draft = EntryDraft(source="api", external_id=str(number), text="x")
         save_page(
-            conn,
-            TENANT,
-            [draft],
-            stages=STAGES,
-            editor="test",
-            work_class=work_class,
+            conn, TENANT, [draft], stages=STAGES, editor="test", work_class=work_class
         )
 
     (first,) = due_work.claim(conn, "metadata", limit=1)
 
     assert first.work_class == due_work.LIVE
-
-
-def blocked(conn: Connection) -> bool:
-    """Tell whether a session of this database waits for a lock."""
-    row = conn.execute(
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    ).fetchone()
-    return row is not None and row[0] > 0
 
 
 @pytest.mark.requirement("P1")
@@ -161,7 +143,6 @@ def test_an_edit_beside_a_failure_that_is_put_aside_is_no_deadlock(
     with (
         psycopg.connect(database) as failing,
         psycopg.connect(database) as editing,
-        psycopg.connect(database, autocommit=True) as looking,
         ThreadPoolExecutor(1) as threads,
     ):
         # The failure has its row in hand when the edit locks the entry.
@@ -169,7 +150,7 @@ def test_an_edit_beside_a_failure_that_is_put_aside_is_no_deadlock(
         saving = threads.submit(
             save_page, editing, TENANT, [edit], stages=STAGES, editor="test"
         )
-        until(lambda: blocked(looking), within_seconds=10)
+        until_blocked(database)
         assert quarantine.add(failing, taken, InternalError(), BUDGET)
         failing.commit()
         assert saving.result()[0].status == "updated"
@@ -180,14 +161,7 @@ def test_an_edit_beside_a_failure_that_is_put_aside_is_no_deadlock(
 
 @pytest.mark.requirement("P2")
 def test_renewing_a_lease_beside_the_end_of_its_batch_is_no_deadlock(conn, database):
-    drafts = [
-        EntryDraft(source="api", external_id=str(number), text="x")
-        for number in range(2)
-    ]
-    first, last = sorted(
-        saved.entry_id
-        for saved in save_page(conn, TENANT, drafts, stages=STAGES, editor="test")
-    )
+    first, last = sorted(save_many(conn, 2, stages=STAGES))
     # In the table the last one lies before the first.
     conn.execute("DELETE FROM work WHERE entry_id = %s", (first,))
     due_work.add(conn, TENANT, [first], STAGES)
@@ -195,12 +169,11 @@ def test_renewing_a_lease_beside_the_end_of_its_batch_is_no_deadlock(conn, datab
     with (
         psycopg.connect(database) as ending,
         psycopg.connect(database) as renewing,
-        psycopg.connect(database, autocommit=True) as looking,
         ThreadPoolExecutor(1) as threads,
     ):
         assert due_work.finish(ending, taken[first])
         renewal = threads.submit(due_work.renew, renewing, taken[first].claim)
-        until(lambda: blocked(looking), within_seconds=10)
+        until_blocked(database)
         assert due_work.finish(ending, taken[last])
         ending.commit()
         assert renewal.result() == 0

@@ -7,14 +7,13 @@ import threading
 import psycopg
 import pytest
 
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
 from shared.work import due_work, quarantine, quarantine_budget, stage_pauses
 from shared.work.due_work import MAX_STRIKES
 from shared.work.quarantine import Released, Which
 from shared.work.quarantine_budget import BUDGET, Budget
-from tests.support.waiting import until
+from tests.support.saving import save_many
+from tests.support.waiting import until_blocked
 
 STAGE = "metadata"
 TENANT = "default"
@@ -22,11 +21,10 @@ TENANT = "default"
 
 @pytest.fixture
 def make_due(conn):
-    def make(count: int, *, tenant: str = TENANT, source: str = "api"):
-        drafts = [EntryDraft(source, f"{tenant}-{n}", "x") for n in range(count)]
-        saved = save_page(conn, tenant, drafts, stages=[STAGE], editor="test")
+    def make(count: int, *, tenant: str = TENANT):
+        saved = save_many(conn, count, stages=[STAGE], tenant=tenant)
         conn.commit()
-        return [one.entry_id for one in saved]
+        return saved
 
     return make
 
@@ -278,22 +276,13 @@ def test_an_edit_committed_while_the_end_waits_for_its_lock_is_seen(
 
         thread = threading.Thread(target=end)
         thread.start()
-        until(lambda: _blocked(conn), within_seconds=10)
+        until_blocked(database)
         editing.commit()
         thread.join(10)
 
     assert ended == [0]
     (again,) = claim()
     assert (again.entry_id, again.attempts) == (entry_id, 1)
-
-
-def _blocked(conn) -> bool:
-    row = conn.execute(
-        "SELECT count(*) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    ).fetchone()
-    conn.rollback()
-    return row[0] > 0
 
 
 def test_of_each_stage_the_latest_outcomes_stay_however_old_they_are(conn):

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import psycopg
@@ -14,12 +15,11 @@ from psycopg import Connection
 
 from local.server import free_port
 from shared.access import keys
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.settings.settings import Settings
 from shared.stages import entry_stages
 from shared.work import lag, upkeep_loops, work_overview
 from tests.support.fixtures.system import System
+from tests.support.saving import save_many
 from tests.support.typed import typed
 from tests.support.waiting import until
 
@@ -34,10 +34,8 @@ GAUGES = {
 }
 
 
-def make_due(conn: Connection, tenant: str, count: int) -> list[Any]:
-    drafts = [EntryDraft("api", f"{tenant}-{n}", "x") for n in range(count)]
-    saved = save_page(conn, tenant, drafts, stages=[STAGE], editor="test")
-    return [one.entry_id for one in saved]
+def make_due(conn: Connection, tenant: str, count: int) -> list[UUID]:
+    return save_many(conn, count, stages=[STAGE], tenant=tenant)
 
 
 def make_busy(conn: Connection, tenant: str = "default") -> None:
@@ -81,8 +79,7 @@ def alone(make_system: Callable[..., System]) -> System:
             " (uuidv7(), 'reconcile_index', 'done', now() - interval '1 h',"
             '  \'{"differing": 9, "removed": 9}\')'
         )
-    system.start("api")
-    system.wait_ready()
+    system.bring_up("api")
     return system
 
 
@@ -94,8 +91,7 @@ def typed_in(system: System, *words: str) -> str:
 
 
 def status_of(system: System) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(typed_in(system, "status", "--json"))
-    return found
+    return json.loads(typed_in(system, "status", "--json"))
 
 
 def metrics_of(system: System) -> dict[str, dict[str, float]]:
@@ -167,8 +163,7 @@ def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(alo
 
 def test_an_opensearch_that_is_away_is_told_of_with_no_work_for_it(make_system):
     system = make_system(opensearch=f"http://127.0.0.1:{free_port()}")
-    system.start("api", "upkeep")
-    system.wait_ready("upkeep")
+    system.bring_up("api", "upkeep")
 
     def told() -> list[str]:
         with system.client() as client:
@@ -189,8 +184,7 @@ def test_an_opensearch_that_is_away_is_told_of_with_no_work_for_it(make_system):
 
 def test_metrics_of_the_process_stay_when_postgres_goes(make_system):
     system = make_system(database=f"postgresql://u:p@127.0.0.1:{free_port()}/x")
-    system.start("api")
-    system.wait_ready()
+    system.bring_up("api")
 
     text = httpx2.get(f"{system.url}/metrics", timeout=20).text
 
@@ -305,8 +299,7 @@ def test_a_watermark_is_the_oldest_row_or_the_oldest_transaction(conn, database)
 
 def test_the_locks_of_a_real_upkeep_name_its_process(make_system):
     system = make_system()
-    system.start("api", "upkeep")
-    system.wait_ready("upkeep")
+    system.bring_up("api", "upkeep")
     ours = system.processes["upkeep"].pid
 
     with system.client() as client:

@@ -11,13 +11,12 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.errors import OpenSearchError
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.work import due_work
 from shared.work.batches import Timing, claim_batches
 from shared.work.due_work import Claim
+from tests.support.saving import save_many
 from tests.support.waiting import until
 
 TENANT, STAGE = "default", "metadata"
@@ -90,9 +89,7 @@ def left(conn: Connection) -> int:
 
 @pytest.mark.requirement("P1", "P2")
 def test_a_storm_of_edits_beside_four_workers_loses_and_doubles_nothing(conn, database):
-    drafts = [EntryDraft("api", str(number), "x") for number in range(ENTRIES)]
-    saved = save_page(conn, TENANT, drafts, stages=[STAGE], editor="test")
-    ids = sorted(one.entry_id for one in saved)
+    ids = sorted(save_many(conn, ENTRIES, stages=[STAGE]))
     conn.execute(_EFFECTS)
     conn.execute("INSERT INTO edited SELECT id, 1 FROM entry")
     conn.commit()

@@ -7,14 +7,13 @@ import time
 
 import pytest
 
-from shared.entries.draft import EntryDraft
 from shared.errors import CapacityError
 from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import connection, make_pool
 from shared.work import batches, due_work, stage_pauses
 from shared.work.batches import GivesWay, Lease, Timing
 from shared.work.bulk_turn import RESTS
-from tests.support.saving import save_drafts
+from tests.support.saving import save_many
 from tests.support.waiting import until
 
 LEASE_SECONDS = 1.0
@@ -36,8 +35,7 @@ def bulk_rests() -> float:
 @pytest.fixture
 def make_due(conn):
     def make(count: int = 1):
-        drafts = [EntryDraft("api", str(number), "x") for number in range(count)]
-        saved = save_drafts(conn, drafts, stages=[METADATA_STAGE])
+        saved = save_many(conn, count, stages=[METADATA_STAGE])
         conn.commit()
         return saved
 

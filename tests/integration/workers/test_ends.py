@@ -17,6 +17,7 @@ from shared.messaging.celery_app import make_app
 from shared.messaging.nudges import send_nudge
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
 from shared.settings.settings import Settings
+from tests.support.saving import save_many
 from tests.support.waiting import until
 
 ENTRIES = 40
@@ -52,8 +53,7 @@ def test_sigterm_ends_a_worker_after_its_batch_with_no_run_too_many(
             for number in range(ENTRIES)
         ]
         save_page(conn, "default", drafts, stages=[stage], editor="test")
-        system.start("embed")
-        system.wait_ready("embed")
+        system.bring_up("embed")
         # Both threads get one to work on, and one that waits behind it.
         for _ in range(4):
             send_nudge(app, stage)
@@ -91,11 +91,10 @@ def test_the_figures_of_all_children_are_served_until_the_worker_ends(
     celery_setup, conn
 ):
     assert celery_setup.ready()
-    drafts = [EntryDraft("api", str(number), "RF trip") for number in range(3)]
-    saved = save_page(conn, "default", drafts, stages=[METADATA_STAGE], editor="test")
+    saved = save_many(conn, 3, stages=[METADATA_STAGE], text="RF trip")
     conn.commit()
-    for one in saved:
-        send_nudge(celery_setup.app, METADATA_STAGE, [one.entry_id])
+    for entry_id in saved:
+        send_nudge(celery_setup.app, METADATA_STAGE, [entry_id])
     port = port_of(celery_setup.worker.logs())
 
     counted = 'logchord_tasks_total{outcome="ok",task="enhance.extract_metadata"} 3.0'

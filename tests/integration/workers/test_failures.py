@@ -6,8 +6,6 @@ import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from structlog.testing import capture_logs
 
-from shared.entries.draft import EntryDraft
-from shared.entries.saving.save import save_page
 from shared.errors import (
     DatabaseConnectionError,
     EmbeddingGenerationError,
@@ -19,6 +17,7 @@ from shared.messaging.stage_names import METADATA_STAGE
 from shared.postgres.pool import connection
 from shared.work import due_work
 from shared.work.due_work import MAX_STRIKES
+from tests.support.saving import save_many
 from workers.runtime import task
 from workers.runtime.task import each
 
@@ -33,8 +32,7 @@ def take(ctx, conn):
     """Claim entries that have failed some times before."""
 
     def take(count: int = 1, attempts: int = 0, strikes: int = 0):
-        drafts = [EntryDraft("api", str(number), "x") for number in range(count)]
-        save_page(conn, "default", drafts, stages=[METADATA_STAGE], editor="test")
+        save_many(conn, count, stages=[METADATA_STAGE])
         conn.execute("UPDATE work SET attempts = %s, strikes = %s", (attempts, strikes))
         conn.commit()
         with connection(ctx.pool) as mine:

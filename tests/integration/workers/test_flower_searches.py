@@ -18,8 +18,7 @@ MODEL = "hashing-384"
 @pytest.mark.requirement("U15")
 def test_a_submitted_job_is_followed_in_flower_and_a_direct_one_is_not(make_system):
     system = make_system(EMBEDDING_MODEL=MODEL)
-    system.start("api", "search")
-    system.wait_ready("search")
+    system.bring_up("api", "search")
     with flower_of(system) as flower, system.client() as client:
         direct = client.post("/v1/search/query", json=QUESTION).json()["job_id"]
         answer = client.post("/v1/search/jobs", json=QUESTION)
@@ -45,8 +44,7 @@ def test_a_submitted_job_is_followed_in_flower_and_a_direct_one_is_not(make_syst
 @pytest.mark.timeout(240)
 def test_direct_searches_are_shown_where_a_setting_says_so(make_system):
     system = make_system(EMBEDDING_MODEL=MODEL, LOGCHORD_FLOWER__DIRECT_SEARCHES="true")
-    system.start("api", "search")
-    system.wait_ready("search")
+    system.bring_up("api", "search")
     with flower_of(system) as flower, system.client() as client:
         direct = client.post("/v1/search/query", json=QUESTION).json()["job_id"]
 

@@ -123,8 +123,7 @@ def test_threads_that_have_grown_too_large_end_with_what_they_have_in_hand(make_
         left = conn.execute(LEFT).fetchall()
         log = system.tail("embed", 100)
 
-        system.start("embed")
-        system.wait_ready("embed")
+        system.bring_up("embed")
         conn.execute("UPDATE work SET due_at = now()")
         send_nudge(app, STAGE, [hog])
         until(lambda: not conn.execute(LEFT).fetchall(), within_seconds=30, what=log)

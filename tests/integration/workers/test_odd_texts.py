@@ -71,8 +71,7 @@ def test_stages_cope_with_whatever_can_be_stored(make_system):
         for name, metadata in METADATA.items():
             conn.execute(OF_ALL, {"id": ids[name], "metadata": metadata})
         conn.commit()
-    system.start("enhance", "embed", "upkeep")
-    system.wait_ready("enhance", "embed", "upkeep")
+    system.bring_up("enhance", "embed", "upkeep")
     with psycopg.connect(system.database, autocommit=True) as conn:
 
         def drained() -> bool:

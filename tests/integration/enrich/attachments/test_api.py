@@ -200,9 +200,7 @@ def test_a_body_that_is_no_form_with_a_file_is_refused(
     caller, entry, body, kind, status, code
 ):
     answer = caller.post(
-        f"/v1/entries/{entry}/attachments",
-        content=body,
-        headers={"Content-Type": kind},
+        f"/v1/entries/{entry}/attachments", content=body, headers={"Content-Type": kind}
     )
 
     assert (answer.status_code, code_of(answer)) == (status, code)
@@ -237,8 +235,7 @@ def test_limits_hold_at_the_limit_and_one_beyond(make_system, tenant):
         LOGCHORD_MAX_ARCHIVE_MEMBERS="2",
         LOGCHORD_SOURCES=json.dumps({"api": {}, "lab": LAB}),
     )
-    system.start("api")
-    system.wait_ready()
+    system.bring_up("api")
     with psycopg.connect(system.database) as conn:
         draft = EntryDraft("lab", "1", "x")
         (pulled,) = save_page(conn, tenant, [draft], stages=[], editor="test")

@@ -126,10 +126,20 @@ def save(conn, *refs: AttachmentRef, text: str = "see file"):
     return saved.entry_id
 
 
+def save_and_fetch(ctx: Context, conn, *refs: AttachmentRef, text: str = "see file"):
+    entry_id = save(conn, *refs, text=text)
+    attachments.extract_attachment(ctx, [entry_id])
+    return entry_id
+
+
 def found(conn, entry_id) -> dict[str, Attached]:
     conn.rollback()
     listed = load_attachments(conn, TENANT, [entry_id])[entry_id]
     return {one.filename: one for one in listed}
+
+
+def states(conn, entry_id) -> dict[str, str]:
+    return {name: one.state for name, one in found(conn, entry_id).items()}
 
 
 def due_stages(conn) -> list[str]:
@@ -151,8 +161,9 @@ def files_of(home: Path) -> list[Path]:
 
 
 def test_what_a_file_says_is_searched_with_its_entry(conn, ctx, server):
-    entry_id = save(conn, ref(server, "scan.txt", b"the wiggler whistled at noon"))
-    attachments.extract_attachment(ctx, [entry_id])
+    entry_id = save_and_fetch(
+        ctx, conn, ref(server, "scan.txt", b"the wiggler whistled at noon")
+    )
     conn.rollback()
     assert conn.execute("SELECT stage FROM work").fetchall() == [(METADATA_STAGE,)]
 
@@ -234,7 +245,7 @@ def test_files_are_fetched_by_the_login_that_their_source_has_by_now(
     ctx = make_context(auth=login)
     before = save(conn, ref(server, "a.txt", b"whistled"))
     attachments.extract_attachment(ctx, [before])
-    assert found(conn, before)["a.txt"].state == "stored"
+    assert states(conn, before) == {"a.txt": "stored"}
 
     wanted = "second"
     lab = ctx.settings.sources["lab"].model_dump()
@@ -243,27 +254,25 @@ def test_files_are_fetched_by_the_login_that_their_source_has_by_now(
     after = save(conn, ref(server, "b.txt", b"hummed"))
     attachments.extract_attachment(ctx, [after])
 
-    assert found(conn, after)["b.txt"].state == "stored"
+    assert states(conn, after) == {"b.txt": "stored"}
 
 
 def test_a_page_is_not_kept_for_a_file_that_by_its_name_is_none(conn, ctx, server):
     page = b"<html><head><title>404 Not Found</title></head><body>gone</body></html>"
-    entry_id = save(
+    entry_id = save_and_fetch(
+        ctx,
         conn,
         ref(server, "trip_report.pdf", page),
         ref(server, "notes.txt", page),
         ref(server, "saved.html", page),
     )
-    attachments.extract_attachment(ctx, [entry_id])
 
-    kept = found(conn, entry_id)
-    states = {name: one.state for name, one in kept.items()}
-    assert states == {
+    assert states(conn, entry_id) == {
         "trip_report.pdf": "failed",
         "notes.txt": "stored",
         "saved.html": "stored",
     }
-    error = kept["trip_report.pdf"].error
+    error = found(conn, entry_id)["trip_report.pdf"].error
     assert error is not None
     assert error["details"]["reason"] == "page_instead"
 
@@ -271,12 +280,12 @@ def test_a_page_is_not_kept_for_a_file_that_by_its_name_is_none(conn, ctx, serve
 def test_what_was_only_linked_is_fetched_once_its_source_is_known(conn, ctx, server):
     settings = ctx.settings
     sync_config.arrange(conn, Settings(sources={}))
-    entry_id = save(
+    entry_id = save_and_fetch(
+        ctx,
         conn,
         ref(server, "a.txt", b"whistled"),
         ref(server, "large.bin", b"x", bytes=20_000),
     )
-    attachments.extract_attachment(ctx, [entry_id])
     assert {one.state for one in found(conn, entry_id).values()} == {"linked"}
 
     sync_config.arrange(conn, settings)
@@ -284,8 +293,7 @@ def test_what_was_only_linked_is_fetched_once_its_source_is_known(conn, ctx, ser
 
     assert due_stages(conn) == [ATTACHMENTS_STAGE]
     attachments.extract_attachment(ctx, [entry_id])
-    states = {name: one.state for name, one in found(conn, entry_id).items()}
-    assert states == {"a.txt": "stored", "large.bin": "linked"}
+    assert states(conn, entry_id) == {"a.txt": "stored", "large.bin": "linked"}
     sync_config.arrange(conn, settings)
     assert due_stages(conn) == []
 
@@ -322,9 +330,7 @@ def test_what_was_too_large_or_too_many_is_fetched_once_it_may_be(conn, ctx, ser
 def test_the_task_twice_asks_once_and_the_same_content_lies_once(
     conn, ctx, server, tmp_path
 ):
-    entry_id = save(conn, ref(server, "a", PNG), ref(server, "b", PNG))
-
-    attachments.extract_attachment(ctx, [entry_id])
+    entry_id = save_and_fetch(ctx, conn, ref(server, "a", PNG), ref(server, "b", PNG))
     attachments.extract_attachment(ctx, [entry_id])
 
     assert len(server.requests()) == 2
@@ -338,7 +344,8 @@ def test_the_task_twice_asks_once_and_the_same_content_lies_once(
 def test_each_file_comes_to_its_own_end(conn, ctx, server, elsewhere):
     name = 'x/../"q"\r\nÖl.txt'
     large = ref(server, "large.bin", b"x" * 10_001)
-    entry_id = save(
+    save_and_fetch(
+        ctx,
         conn,
         ref(server, "same.txt", b"one"),
         AttachmentRef("second", "same.txt", ref(server, "", b"two").url),
@@ -350,8 +357,6 @@ def test_each_file_comes_to_its_own_end(conn, ctx, server, elsewhere):
         ref(elsewhere, "foreign.txt", b"four"),
         AttachmentRef("nowhere", "nowhere.jpg"),
     )
-
-    attachments.extract_attachment(ctx, [entry_id])
 
     assert due_stages(conn) == []
     conn.rollback()
@@ -375,14 +380,13 @@ def test_each_file_comes_to_its_own_end(conn, ctx, server, elsewhere):
 @pytest.mark.requirement("B12", "B13")
 def test_an_unsafe_archive_fails_alone_and_is_not_kept(conn, make_context, server):
     ctx = make_context(max_attachment_bytes=5_000_000)
-    entry_id = save(
+    entry_id = save_and_fetch(
+        ctx,
         conn,
         ref(server, "bomb.zip", attached.bomb(50)),
         ref(server, "out.zip", attached.one_member(b"../../etc/x", b"x", 1)),
         ref(server, "good.txt", b"good"),
     )
-
-    attachments.extract_attachment(ctx, [entry_id])
 
     kept = found(conn, entry_id)
     assert [one.state for one in kept.values()] == ["failed", "failed", "stored"]
@@ -443,7 +447,7 @@ def test_one_child_at_a_time_waits_for_files(conn, ctx, server):
     assert conn.execute("SELECT attempts FROM work").fetchone() == (0,)
 
     attachments.extract_attachment(ctx, [entry_id])
-    assert found(conn, entry_id)["a.txt"].state == "stored"
+    assert states(conn, entry_id) == {"a.txt": "stored"}
     assert due_stages(conn) == []
 
 
@@ -453,8 +457,7 @@ def test_one_broken_file_does_not_hold_up_the_next(conn, ctx, server):
 
     attachments.extract_attachment(ctx, [entry_id])
 
-    states = [one.state for one in found(conn, entry_id).values()]
-    assert states == ["due", "stored"]
+    assert states(conn, entry_id) == {"a.txt": "due", "b.txt": "stored"}
     assert due_stages(conn) == [ATTACHMENTS_STAGE]
 
 
@@ -474,9 +477,7 @@ def test_what_is_asked_for_often_enough_is_given_up(conn, ctx, server):
 
 
 def test_a_login_page_is_not_taken_for_the_file(conn, ctx, server):
-    entry_id = save(conn, ref(server, "a.png", LOGIN_PAGE))
-
-    attachments.extract_attachment(ctx, [entry_id])
+    entry_id = save_and_fetch(ctx, conn, ref(server, "a.png", LOGIN_PAGE))
 
     one = found(conn, entry_id)["a.png"]
     assert one.state == "due"
@@ -489,9 +490,8 @@ def test_nothing_is_fetched_where_links_are_enough_or_the_entry_is_gone(
     conn, make_context, server
 ):
     ctx = make_context(attachments="link")
-    entry_id = save(conn, ref(server, "a.txt", b"a"))
-    attachments.extract_attachment(ctx, [entry_id])
-    assert found(conn, entry_id)["a.txt"].state == "linked"
+    entry_id = save_and_fetch(ctx, conn, ref(server, "a.txt", b"a"))
+    assert states(conn, entry_id) == {"a.txt": "linked"}
 
     entry_id = save(conn, ref(server, "b.txt", b"b"), text="edited")
     tombstone(conn, TENANT, entry_id, reason=None, stages=[])
@@ -505,9 +505,8 @@ def test_nothing_is_fetched_where_links_are_enough_or_the_entry_is_gone(
 def test_a_file_elsewhere_is_fetched_once_its_origin_is_allowed(
     conn, ctx, make_context, elsewhere
 ):
-    entry_id = save(conn, ref(elsewhere, "far.txt", b"far"))
-    attachments.extract_attachment(ctx, [entry_id])
-    assert found(conn, entry_id)["far.txt"].state == "linked"
+    entry_id = save_and_fetch(ctx, conn, ref(elsewhere, "far.txt", b"far"))
+    assert states(conn, entry_id) == {"far.txt": "linked"}
     # Another start with the same settings asks for nothing.
     make_context()
     assert ATTACHMENTS_STAGE not in due_stages(conn)
@@ -515,7 +514,7 @@ def test_a_file_elsewhere_is_fetched_once_its_origin_is_allowed(
     allowed = make_context(allowed_origins=[elsewhere.base_url])
     assert ATTACHMENTS_STAGE in due_stages(conn)
     attachments.extract_attachment(allowed, [entry_id])
-    assert found(conn, entry_id)["far.txt"].state == "stored"
+    assert states(conn, entry_id) == {"far.txt": "stored"}
 
 
 def test_a_file_elsewhere_is_fetched_whose_origin_is_allowed_while_its_entry_is_read(
@@ -538,14 +537,12 @@ def test_a_store_that_is_full_pauses_the_stage_and_loses_nothing(
 ):
     (tmp_path / "attachments").write_text("a file where the folder should be")
     ctx = make_context()
-    entry_id = save(conn, ref(server, "a.txt", b"a"))
-
-    attachments.extract_attachment(ctx, [entry_id])
+    entry_id = save_and_fetch(ctx, conn, ref(server, "a.txt", b"a"))
 
     assert due_stages(conn) == [ATTACHMENTS_STAGE]
     paused = conn.execute("SELECT stage FROM stage_pause").fetchone()
     assert paused == (ATTACHMENTS_STAGE,)
-    assert found(conn, entry_id)["a.txt"].state == "due"
+    assert states(conn, entry_id) == {"a.txt": "due"}
 
 
 def test_what_was_killed_in_between_is_done_again_and_leaves_no_half(
@@ -564,7 +561,7 @@ def test_what_was_killed_in_between_is_done_again_and_leaves_no_half(
     monkeypatch.setattr(ctx, "checkpoint", die, raising=False)
     with pytest.raises(Killed):
         attachments.extract_attachment(ctx, [entry_id])
-    assert found(conn, entry_id)["a.txt"].state == "stored"
+    assert states(conn, entry_id) == {"a.txt": "stored"}
     assert due_stages(conn) == [ATTACHMENTS_STAGE]
 
     monkeypatch.undo()
@@ -592,7 +589,7 @@ def test_an_edit_while_the_file_is_fetched_makes_it_due_anew(conn, ctx, server):
     conn.commit()
 
     assert due_stages(conn) == [ATTACHMENTS_STAGE]
-    assert found(conn, entry_id)["a.txt"].state == "due"
+    assert states(conn, entry_id) == {"a.txt": "due"}
 
 
 def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
@@ -655,8 +652,7 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
 
 
 def test_a_content_is_removed_once_nobody_names_it(conn, ctx, server):
-    entry_id = save(conn, ref(server, "a", PNG), ref(server, "b", PNG))
-    attachments.extract_attachment(ctx, [entry_id])
+    save_and_fetch(ctx, conn, ref(server, "a", PNG), ref(server, "b", PNG))
     store = open_store(ctx.settings)
     sha256 = hashlib.sha256(PNG).digest()
 
@@ -673,8 +669,7 @@ def test_a_content_is_removed_once_nobody_names_it(conn, ctx, server):
 
 
 def test_the_chore_removes_what_nobody_names_and_nothing_else(conn, ctx, server):
-    entry_id = save(conn, ref(server, "a", PNG), ref(server, "b", b"b"))
-    attachments.extract_attachment(ctx, [entry_id])
+    save_and_fetch(ctx, conn, ref(server, "a", PNG), ref(server, "b", b"b"))
     assert len(files_of(ctx.settings.home)) == 2
     conn.execute("DELETE FROM attachment WHERE filename = 'a'")
     chore_records.open_chore(conn, chore_records.REMOVE_FILES)

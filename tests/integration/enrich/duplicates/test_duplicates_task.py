@@ -87,23 +87,18 @@ def test_who_dies_before_the_others_are_shown_shows_them_the_next_time(
     assert DUPLICATES_STAGE not in [stage for stage, _ in due(conn)]
 
 
-def test_the_index_shows_the_group(make_context, opensearch, conn, save):
-    ctx = make_context(OPENSEARCH_URL=opensearch.url)
+def test_the_index_shows_the_group(make_indexing_context, conn, save):
+    ctx = make_indexing_context()
     ids = [save("1"), save("2"), save("3", "Quiet night")]
     extract_metadata(ctx)
     place_entries(ctx)
     index_entries(ctx)
 
-    client, base = ctx.opensearch, ctx.settings.opensearch_index
-    assert client is not None
-    try:
-        index = mapping.write_alias(base)
-        found = [client.get(index=index, id=str(one)) for one in ids]
-        groups = [one["_source"].get("group_id") for one in found]
-        group = group_membership.load_memberships(conn, TENANT, ids)[ids[0]].group_id
-        assert groups == [str(group), str(group), None]
-    finally:
-        client.indices.delete(index=f"{base}-v*")
+    index = mapping.write_alias(ctx.settings.opensearch_index)
+    found = [ctx.opensearch.get(index=index, id=str(one)) for one in ids]
+    groups = [one["_source"].get("group_id") for one in found]
+    group = group_membership.load_memberships(conn, TENANT, ids)[ids[0]].group_id
+    assert groups == [str(group), str(group), None]
 
 
 def test_what_gave_way_comes_back_behind_all_else_unless_it_was_named(ctx, save):
