@@ -36,6 +36,7 @@ from tests.support.fixtures.own_servers import own_home
 from tests.support.fixtures.servers import Reap
 from tests.support.fixtures.system import ROOT, Factory, System
 from tests.support.waiting import until
+from tests.support.written import ok
 
 ENTRIES = int(os.environ.get("SHOWN_ENTRIES") or "100000")
 # Of the real texts at hand, at most.
@@ -203,9 +204,7 @@ def _made_anew(system: System) -> dict[str, Any]:
 
 
 def _chore(admin: httpx2.Client, path: str) -> dict[str, Any]:
-    asked = admin.post(path, json={})
-    assert asked.status_code == 202, asked.text
-    chore = asked.json()["maintenance_id"]
+    chore = ok(admin.post(path, json={}), 202)["maintenance_id"]
     return until(
         lambda: has_ended(admin, chore), within_seconds=MOST_SECONDS, what=path
     )

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
 import pytest
 
 from bench import search_corpus, search_load
@@ -24,6 +23,7 @@ from shared.postgres.pool import make_pool
 from shared.settings.settings import Settings
 from tests.support.fixtures.fault_proxy import Proxy
 from tests.support.fixtures.system import BIN, SOURCES, Factory, System
+from tests.support.statements import fetch_value
 from tests.support.waiting import until
 
 ENTRIES = int(os.environ.get("SHOWN_ENTRIES") or "100000")
@@ -62,11 +62,9 @@ class Terminal:
 
     def asked(self, *words: str) -> dict[str, Any]:
         """Return the answer to a search as JSON."""
-        answer: dict[str, Any] = json.loads(self.prints("search", *words, "--json"))
-        return answer
+        return json.loads(self.prints("search", *words, "--json"))
 
     def prints(self, *words: str) -> str:
-        """Return what a command prints."""
         environment = {**self.system.environment, "LOGCHORD_API_KEY": self.key}
         return subprocess.run(
             [str(BIN / "logchord"), *words],
@@ -258,7 +256,4 @@ def _begin_backfill(system: System) -> None:
 
 
 def _due(system: System) -> int:
-    with psycopg.connect(system.database) as conn:
-        row = conn.execute("SELECT count(*) FROM work").fetchone()
-    assert row is not None
-    return int(row[0])
+    return fetch_value(system.database, "SELECT count(*) FROM work")

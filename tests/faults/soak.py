@@ -167,10 +167,7 @@ def site(make_system, make_proxy, own_postgres, own_valkey, opensearch) -> Site:
         make_proxy(server.url) for server in (own_valkey, own_postgres, opensearch)
     )
     system = make_system(
-        database=database.url,
-        opensearch=engine.url,
-        afresh=True,
-        BROKER_URL=broker.url,
+        database=database.url, opensearch=engine.url, afresh=True, BROKER_URL=broker.url
     )
     made = Site(
         system, own_postgres, own_valkey, broker, database, engine, WORKERS, UPKEEPS

@@ -15,17 +15,18 @@ from tests.support.faults.fan_outs import (
     AT_ONCE,
     FAMILIES,
     LATE_SECONDS,
-    MISSING,
     MODULES,
     SEARCHES,
     WORKERS,
     End,
     asking,
     assert_lacks,
+    assert_missing_are_told,
     drop_one_of_each,
     fill,
+    hold_answers,
+    kill_workers,
     nobody_pops,
-    reached,
     rounds,
     start_search,
     summed_up,
@@ -78,31 +79,9 @@ def system(made: System) -> Iterator[System]:
 def test_searches_end_partial_when_a_worker_dies_that_runs_one_of_the_header(
     system, mode
 ):
-    ends: list[End] = []
     with asking(system, mode) as asker:
-        system.start("answer")
-        system.wait_ready("answer")
-        for turn in rounds(SEARCHES // AT_ONCE):
-            lost = turn % 2
-            start_search(system, asker, *WORKERS)
-            fault = f"branch={FAMILIES[lost]};delay_ms=60000"
-            asker.ask(AT_ONCE, deadline_s=12, fault=fault)
-            others = [{1 - lost}] * AT_ONCE
-            is_set_up = reached(
-                lambda others=others: list(asker.in_flight().values()) == others,
-                within_seconds=10,
-            )
-            for name in WORKERS:
-                system.kill(name)
-            some = asker.ends()
-            assert max(end.late_s for end in some) < LATE_SECONDS
-            if not is_set_up or not were_sent(some):
-                continue
-            for end in some:
-                assert_lacks(end, FAMILIES[lost])
-            ends += some
-            if len(ends) == SEARCHES:
-                break
+        system.bring_up("answer")
+        ends = kill_workers(system, asker, deadline_s=12, set_up_s=10)
 
     summed_up(f"F26 worker killed, {mode}", ends)
 
@@ -163,16 +142,7 @@ def test_searches_end_when_the_body_dies_before_it_answers(system, mode, tmp_pat
         start_search(system, asker, "search", "answer", **options)
         for _ in rounds(SEARCHES // BODIES):
             asker.ask(BODIES, deadline_s=12, fault="branch=semantic;delay_ms=3000")
-            are_asked = reached(
-                lambda: len(asker.in_flight()) == BODIES, within_seconds=2.8
-            )
-            jobs = list(asker.in_flight())
-            for job in jobs:
-                orders.hold("before_answer", job)
-            is_set_up = are_asked and reached(
-                lambda jobs=jobs: all(orders.taken("before_answer", j) for j in jobs),
-                within_seconds=8,
-            )
+            is_set_up = hold_answers(asker, orders, BODIES, asked_s=2.8, held_s=8)
             system.kill("answer")
             some = asker.ends()
             assert max(end.late_s for end in some) < LATE_SECONDS
@@ -207,7 +177,4 @@ def test_searches_end_when_the_counts_of_the_chord_are_flushed(system, mode):
                 break
 
     summed_up(f"F27, {mode}", ends)
-    for end in ends:
-        gone = [name for name, said in end.branches.items() if said != "ok"]
-        assert (end.state == "done") == (not gone), end
-        assert all(end.branches[name] in MISSING for name in gone), end
+    assert_missing_are_told(ends)

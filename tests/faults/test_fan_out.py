@@ -20,8 +20,11 @@ from tests.support.faults.fan_outs import (
     End,
     asking,
     assert_lacks,
+    assert_missing_are_told,
     drop_one_of_each,
     fill,
+    hold_answers,
+    kill_workers,
     nobody_pops,
     reached,
     rounds,
@@ -50,29 +53,8 @@ def system(make_system: Callable[..., System]) -> System:
 
 @pytest.mark.requirement("F26", "P8", "U05")
 def test_searches_end_partial_when_the_worker_dies_that_runs_one_branch(system):
-    ends: list[End] = []
     with asking(system) as asker:
-        for turn in rounds(SEARCHES // AT_ONCE):
-            lost = turn % 2
-            start_search(system, asker, *WORKERS)
-            fault = f"branch={FAMILIES[lost]};delay_ms=60000"
-            asker.ask(AT_ONCE, deadline_s=4, fault=fault)
-            others = [{1 - lost}] * AT_ONCE
-            is_set_up = reached(
-                lambda others=others: list(asker.in_flight().values()) == others,
-                within_seconds=3,
-            )
-            for name in WORKERS:
-                system.kill(name)
-            some = asker.ends()
-            assert max(end.late_s for end in some) < LATE_SECONDS
-            if not is_set_up or not were_sent(some):
-                continue
-            for end in some:
-                assert_lacks(end, FAMILIES[lost])
-            ends += some
-            if len(ends) == SEARCHES:
-                break
+        ends = kill_workers(system, asker, deadline_s=4, set_up_s=3)
 
     summed_up("F26 worker killed", ends)
 
@@ -141,16 +123,7 @@ def test_searches_end_when_the_last_branch_dies_before_it_answers(system, tmp_pa
         for _ in rounds(SEARCHES // AT_ONCE):
             start_search(system, asker, *WORKERS, faulty={"checkpoints": str(tmp_path)})
             asker.ask(AT_ONCE, deadline_s=5, fault="branch=semantic;delay_ms=1500")
-            are_asked = reached(
-                lambda: len(asker.in_flight()) == AT_ONCE, within_seconds=1.4
-            )
-            jobs = list(asker.in_flight())
-            for job in jobs:
-                orders.hold("before_answer", job)
-            is_set_up = are_asked and reached(
-                lambda jobs=jobs: all(orders.taken("before_answer", j) for j in jobs),
-                within_seconds=3,
-            )
+            is_set_up = hold_answers(asker, orders, AT_ONCE, asked_s=1.4, held_s=3)
             for name in WORKERS:
                 system.kill(name)
             some = asker.ends()
@@ -182,7 +155,4 @@ def test_searches_end_when_the_state_of_the_fan_out_is_flushed(system):
             ends += asker.ends()
 
     summed_up("F27", ends)
-    for end in ends:
-        gone = [name for name, said in end.branches.items() if said != "ok"]
-        assert (end.state == "done") == (not gone), end
-        assert all(end.branches[name] in MISSING for name in gone), end
+    assert_missing_are_told(ends)

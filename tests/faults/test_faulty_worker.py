@@ -38,8 +38,7 @@ def test_an_ordered_death_happens_once_and_the_work_is_done_after_it(
 ):
     orders = Orders(tmp_path)
     system = make_system(**QUICK_VECTORS, **SHORT_LEASE)
-    system.start("api")
-    system.wait_ready()
+    system.bring_up("api")
     with system.client() as client:
         made = client.post("/v1/entries", json={"source": "api", "text": "Beam dump"})
     entry_id = made.json()["entry_id"]
@@ -113,11 +112,7 @@ def test_a_wrong_clock_is_wrong_for_everything_that_reads_it():
 
 def test_a_clock_that_jumps_is_right_before():
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            CLOCK.replace("7200)", "7200, after_seconds=3600)"),
-        ],
+        [sys.executable, "-c", CLOCK.replace("7200)", "7200, after_seconds=3600)")],
         cwd=ROOT,
         check=True,
         capture_output=True,

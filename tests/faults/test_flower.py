@@ -33,8 +33,7 @@ def test_the_ledger_is_the_same_with_flower_killed_flooded_and_without(make_syst
 
 def start(make_system) -> System:
     system = make_system(**QUICK_VECTORS)
-    system.start("api", "upkeep", "enhance", "embed")
-    system.wait_ready("upkeep", "enhance", "embed")
+    system.bring_up("api", "upkeep", "enhance", "embed")
     return system
 
 

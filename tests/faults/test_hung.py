@@ -6,7 +6,6 @@ import json
 from datetime import datetime
 from typing import Any, LiteralString
 
-import psycopg
 import pytest
 
 from shared.messaging.task_names import task_of
@@ -20,6 +19,7 @@ from tests.support.faults.measures.size import (
     N,
 )
 from tests.support.fixtures.system import System
+from tests.support.statements import fetch_rows, fetch_value
 from tests.support.waiting import until
 
 LATE_SECONDS = 2.0
@@ -164,20 +164,17 @@ def post_beside(
 
 def still_due(ledger: Ledger, ids: list[str]) -> int:
     """Return how many rows of these are still due."""
-    with psycopg.connect(ledger.system.database) as conn:
-        found = conn.execute(
-            "SELECT count(*) FROM work WHERE entry_id = ANY (%(ids)s::uuid[])"
-            " AND (%(vectors)s OR stage NOT LIKE 'embed:%%')",
-            {"ids": ids, "vectors": ledger.vectors},
-        ).fetchone()
-    assert found is not None
-    return int(found[0])
+    return fetch_value(
+        ledger.system.database,
+        "SELECT count(*) FROM work WHERE entry_id = ANY (%(ids)s::uuid[])"
+        " AND (%(vectors)s OR stage NOT LIKE 'embed:%%')",
+        {"ids": ids, "vectors": ledger.vectors},
+    )
 
 
 def put_aside(system: System) -> list[tuple[Any, ...]]:
     """Return what was quarantined, and why."""
-    with psycopg.connect(system.database) as conn:
-        return conn.execute(_ASIDE).fetchall()
+    return fetch_rows(system.database, _ASIDE)
 
 
 def logged(system: System, names: tuple[str, ...], *words: str) -> list[float]:
@@ -192,9 +189,8 @@ def since_claims(
     system: System, entry_id: str, stage: str, fired: list[float]
 ) -> list[float]:
     """Return the seconds from each claim of an entry to what was logged next."""
-    with psycopg.connect(system.database) as conn:
-        values = {"id": entry_id, "stage": stage}
-        claims = [row[0] for row in conn.execute(_CLAIMS, values).fetchall()]
+    values = {"id": entry_id, "stage": stage}
+    claims = [row[0] for row in fetch_rows(system.database, _CLAIMS, values)]
     after = [
         min((at - claim for at in fired if at > claim), default=0.0) for claim in claims
     ]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import httpx2
-import psycopg
 import pytest
 
-from local.server import Server
 from tests.support import injections
 from tests.support.fixtures.system import System
 from tests.support.fixtures.watched import WatchedPostgres
 from tests.support.injections import BY_POSTGRES, FILTERS, STRINGS, found
+from tests.support.statements import fetch_value
 from tests.support.waiting import until
 
 # It measures nothing: it may take minutes beside what waits for minutes.
@@ -31,19 +30,14 @@ HARMLESS = (
 
 
 @pytest.fixture
-def system(
-    make_system: Callable[..., System],
-    watched_postgres: WatchedPostgres,
-    opensearch: Server,
-) -> Iterator[System]:
+def system(make_system, watched_postgres, opensearch) -> Iterator[System]:
     """A system whose statements are counted."""
     made = make_system(
         opensearch=opensearch.url,
         database=watched_postgres.url,
         LOGCHORD_FAULT_INJECTION="true",
     )
-    made.start("api", "search", "enhance")
-    made.wait_ready("search", "enhance")
+    made.bring_up("api", "search", "enhance")
     yield made
     made.kill_all()
 
@@ -96,7 +90,5 @@ def test_every_parameter_takes_every_text_for_a_text_and_runs_known_statements(
 
 
 def _due(system: System) -> int:
-    with psycopg.connect(system.database) as conn:
-        statement = "SELECT count(*) FROM work WHERE stage IN ('metadata', 'index')"
-        row = conn.execute(statement).fetchone()
-    return int(row[0]) if row else 0
+    statement = "SELECT count(*) FROM work WHERE stage IN ('metadata', 'index')"
+    return fetch_value(system.database, statement)

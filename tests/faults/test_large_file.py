@@ -40,8 +40,7 @@ def test_a_dry_run_of_a_gigabyte_takes_less_than_300_mb(make_system, tmp_path):
         "poll_interval_seconds": 3600,
     }
     system = make_system(afresh=True, LOGCHORD_SOURCES=json.dumps({NAME: source}))
-    system.start("api", "ingest", "upkeep")
-    system.wait_ready("ingest", "upkeep")
+    system.bring_up("api", "ingest", "upkeep")
     environment = {
         **system.environment,
         "LOGCHORD_URL": system.url,
@@ -51,8 +50,7 @@ def test_a_dry_run_of_a_gigabyte_takes_less_than_300_mb(make_system, tmp_path):
     with system.client(environment["LOGCHORD_API_KEY"]) as admin:
 
         def shown() -> dict[str, Any]:
-            answer: dict[str, Any] = admin.get(f"/v1/sources/{NAME}").json()
-            return answer
+            return admin.get(f"/v1/sources/{NAME}").json()
 
         def has_polled() -> bool:
             asked = {"source": NAME, "state": "done"}
@@ -137,7 +135,6 @@ def up_to(size: int) -> Iterator[bytes]:
 
 
 def write(path: Path, records: Iterator[bytes]) -> int:
-    """Write them and return how many they were."""
     count = 0
     with path.open("wb") as file:
         for count, record in enumerate(records, 1):  # noqa: B007 - its last value

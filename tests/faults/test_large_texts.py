@@ -59,8 +59,7 @@ def system(make_lasting_system: Factory, opensearch: Any, stub: RestStub) -> Sys
         LOGCHORD_MAX_BATCH_BYTES=str(LARGE),
         LOGCHORD_SOURCES=json.dumps({PUSHED: {}, PULLED: dict(stub.settings())}),
     )
-    made.start("api", "search", "enhance", "embed", "ingest", "upkeep")
-    made.wait_ready("search", "enhance", "embed", "ingest", "upkeep")
+    made.bring_up("api", "search", "enhance", "embed", "ingest", "upkeep")
     with made.client() as client:
         for name, text in TEXTS.items():
             body = {"entries": [{"external_id": IDS[name], "text": text}]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 
 import pytest
@@ -11,11 +10,10 @@ from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
-from shared.opensearch import aliases, bulk, documents, mapping
-from shared.opensearch.client import make_client
-from shared.settings.settings import Settings
+from shared.opensearch import bulk, documents, mapping
 from shared.work import due_work
 from tests.support.faults.measures import counting
+from tests.support.saving import save_many
 
 STAGES = ("metadata",)
 # Rows are made and counted: no process is at work.
@@ -26,9 +24,7 @@ pytestmark = pytest.mark.patient
 def ids(conn):
     """Three entries whose texts are analysed, with nothing due any more."""
     conn.execute(counting.WATCH)
-    drafts = [EntryDraft("api", str(number), "Beam dump") for number in range(3)]
-    saved = save_page(conn, "default", drafts, stages=STAGES, editor="test")
-    found = [one.entry_id for one in saved]
+    found = save_many(conn, 3, stages=STAGES, text="Beam dump")
     for content in read_entries.load_contents(conn, "default", found).values():
         metadata.store(conn, content, metadata.extract(content, None))
     conn.execute("DELETE FROM work")
@@ -103,19 +99,14 @@ def test_a_row_claimed_twice_for_one_due_time_is_an_extra_run(conn, ids):
 
 @pytest.mark.timeout(300)
 def test_the_index_drifts_by_each_document_that_is_not_as_postgres_has_it(
-    conn, ids, opensearch
+    conn, ids, opensearch, search_client, own_index
 ):
-    base = f"t{secrets.token_hex(5)}"
-    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
-    assert client is not None
-    aliases.ensure_index(client, base)
-
     def drift():
-        return counting.drift(conn, opensearch.url, base)
+        return counting.drift(conn, opensearch.url, own_index)
 
     def write(entry_ids):
         found = documents.load(conn, "default", entry_ids)
-        assert bulk.write(client, mapping.write_alias(base), found) == {}
+        assert bulk.write(search_client, mapping.write_alias(own_index), found) == {}
 
     assert drift() == 3
     write(ids)
@@ -129,5 +120,3 @@ def test_the_index_drifts_by_each_document_that_is_not_as_postgres_has_it(
     assert drift() == 0
     conn.execute("DELETE FROM entry WHERE id = %s", (ids[2],))
     assert drift() == 1
-    client.indices.delete(index=f"{base}-v*")
-    client.close()

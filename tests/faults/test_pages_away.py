@@ -58,8 +58,7 @@ def test_each_part_that_is_away_has_a_page_that_says_what_to_do(
         database=own_postgres.url,
         EMBEDDING_MODEL="hashing-384",
     )
-    system.start(*CORE)
-    system.wait_ready("search", "enhance", "embed", "upkeep")
+    system.bring_up(*CORE)
     with system.client(system.key(scopes=("admin",)), timeout=30) as client:
         entry = {"external_id": "OPS-1", "text": "Gate valve 8 closed."}
         sent = client.post("/v1/entries?wait_for=index&wait_ms=30000", json=entry)

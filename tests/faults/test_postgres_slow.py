@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from typing import Any, LiteralString, Self
+from typing import Any, LiteralString
 
 import httpx2
 import psycopg
 import pytest
 
+from tests.support.faults.background_thread import BackgroundThread
 from tests.support.faults.measures.ledger import Ledger
 from tests.support.faults.measures.size import QUICK_VECTORS
 from tests.support.faults.posters import Posters, Request
@@ -43,8 +44,7 @@ def test_a_commit_whose_answer_is_lost_is_made_once(make_system, postgres, make_
     direct = system.database
     proxy = make_proxy(direct)
     system.environment["DATABASE_URL"] = proxy.url
-    system.start("api")
-    system.wait_ready()
+    system.bring_up("api")
     same = 0
     told: set[int] = set()
 
@@ -127,7 +127,7 @@ def test_a_slow_or_locked_postgres_is_told_within_six_seconds(make_system, make_
     assert max(one.ended - one.began for one in posters.requests) < ANSWERED_SECONDS
     assert connections.most <= POOL_SIZE
     assert max(backs.values()) < BACK_SECONDS
-    assert (line.lost, line.duplicate_effects, line.quarantined) == (0, 0, 0)
+    assert line.harm == {}
 
 
 def _during(wait: tuple[float, float], request: Request) -> bool:
@@ -143,22 +143,13 @@ def _back_to_normal(posters: Posters, released: float) -> None:
     until(back, within_seconds=20, what="a post accepted again")
 
 
-class _Connections:
+class _Connections(BackgroundThread):
     """Counts again and again how many connections the API has to Postgres."""
 
     def __init__(self, url: str) -> None:
         self.most = 0
         self._url = url
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join(timeout=10)
+        super().__init__()
 
     def _run(self) -> None:
         with psycopg.connect(self._url, autocommit=True) as conn:

@@ -22,7 +22,7 @@ from shared.messaging import redis_clients
 from shared.settings.settings import Settings
 from tests.support.faults.injected.checkpoints import ANY, Orders
 from tests.support.faults.measures.size import QUICK_VECTORS, times
-from tests.support.fixtures.system import Factory, System
+from tests.support.fixtures.system import System
 from tests.support.model_world import CAUSE, QUESTION, words_it
 from tests.support.stub_servers.chat_server import ChatScript, chatting, goes_on
 from tests.support.waiting import ended_job, until
@@ -116,9 +116,7 @@ def start(system: System, orders: Orders, *names: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def world(
-    make_lasting_system: Factory, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[World]:
+def world(make_lasting_system, tmp_path_factory) -> Iterator[World]:
     with chatting(words_it) as script:
         system = make_lasting_system(
             LOGCHORD_API__PROVIDERS=json.dumps({"here": {"base_url": script.url}}),

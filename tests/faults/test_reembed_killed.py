@@ -53,11 +53,8 @@ def test_no_vector_is_lost_or_doubled_and_no_search_fails_while_a_model_is_repla
     assert ended["result"]["missing"] == ended["result"]["put_aside"] == 0
     assert searching.failed == []
     assert searching.answered > 0
-    assert (line.lost, line.duplicate_effects, line.quarantined) == (0, 0, 0)
-    assert standing(system, ledger.accepted) == {
-        OLD: (False, 0, 0),
-        NEW: (True, 0, 0),
-    }
+    assert line.harm == {}
+    assert standing(system, ledger.accepted) == {OLD: (False, 0, 0), NEW: (True, 0, 0)}
 
 
 def replaced(

@@ -68,15 +68,11 @@ def test_what_is_stored_is_what_the_elog_holds_after_fifty_kills(
     make_system, make_elog, messages
 ):
     with closing(make_elog(SEED, messages)) as elog:
-        system = make_system(
-            **SHORT,
-            LOGCHORD_SOURCES=json.dumps({NAME: source(elog)}),
-        )
+        system = make_system(**SHORT, LOGCHORD_SOURCES=json.dumps({NAME: source(elog)}))
         log = SourceLog(system.database, NAME)
         began = time.monotonic()
         # Deletions are found by a chore.
-        system.start("api", "ingest", "chores", "upkeep")
-        system.wait_ready("ingest", "chores", "upkeep")
+        system.bring_up("api", "ingest", "chores", "upkeep")
 
         killed = kill_again_and_again(system, elog, log)
         seconds = time.monotonic()

@@ -26,6 +26,7 @@ from tests.support.faults.previous import Release
 from tests.support.fixtures.servers import create_database, drop_database, of_database
 from tests.support.fixtures.system import System
 from tests.support.refused import count_refused
+from tests.support.statements import fetch_rows, fetch_value
 from tests.support.waiting import until
 
 WORKERS = ("search", "enhance", "embed", "chores", "upkeep")
@@ -53,7 +54,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory) -> Release:
-    """The release before this one."""
     name = previous.find()
     if name is None:
         pytest.skip("the history here does not reach back to the previous release")
@@ -90,8 +90,7 @@ class Upgrade:
         if "api" in names:
             told = httpx2.get(f"{self.system.url}/openapi.json", timeout=30).json()
             assert told["info"]["version"] == version
-        with psycopg.connect(self.system.database) as conn:
-            said = conn.execute(VERSIONS).fetchall()
+        said = fetch_rows(self.system.database, VERSIONS)
         assert [one for one in said if one[0] in kinds and one[1] != version] == []
 
     def stop(self, *names: str) -> None:
@@ -287,8 +286,7 @@ def drained(ledger: Ledger) -> None:
 
 def applied(system: System) -> set[str]:
     """Return the migrations that the database has."""
-    with psycopg.connect(system.database) as conn:
-        return {name for (name,) in conn.execute(APPLIED)}
+    return {name for (name,) in fetch_rows(system.database, APPLIED)}
 
 
 def schema_of(folder: Path) -> list[Path]:
@@ -298,7 +296,4 @@ def schema_of(folder: Path) -> list[Path]:
 
 def entries_put_aside(system: System) -> int:
     """Return how many entries did not end as they should."""
-    with psycopg.connect(system.database) as conn:
-        row = conn.execute(PUT_ASIDE).fetchone()
-    assert row is not None
-    return int(row[0])
+    return fetch_value(system.database, PUT_ASIDE)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any, Self
+from typing import Any
 
 import httpx2
 
+from tests.support.faults.background_thread import BackgroundThread
 
-class Searching:
+
+class Searching(BackgroundThread):
     """Searches without a pause in one mode, and what became of each."""
 
     def __init__(
@@ -16,23 +17,12 @@ class Searching:
     ) -> None:
         self._client = client
         self._body = {"query": "beam dump vacuum", "mode": mode, "limit": 5, **more}
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        super().__init__()
         self.answered = 0
         self.failed: list[Any] = []
 
-    def __enter__(self) -> Self:
-        """Begin to ask."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Ask no more."""
-        self._ends.set()
-        self._thread.join(timeout=30)
-
     def _run(self) -> None:
-        while not self._ends.is_set():
+        while not self._ended.is_set():
             answer = self._client.post("/v1/search/query", json=self._body)
             found = answer.json()
             branches = {one["status"] for one in found.get("branches", ())}

@@ -19,6 +19,7 @@ import redis
 
 from shared.messaging import redis_clients
 from shared.settings.settings import Settings
+from tests.support.faults.injected.checkpoints import Orders
 from tests.support.faults.measures.queues import Queues
 from tests.support.faults.measures.size import SEED, times
 from tests.support.fixtures.system import System
@@ -215,8 +216,7 @@ def rounds(count: int) -> Iterator[int]:
 
 def fill(system: System) -> None:
     """Write a logbook that both branches of a search find something in."""
-    system.start("api", "enhance", "embed", "upkeep")
-    system.wait_ready("enhance", "embed", "upkeep")
+    system.bring_up("api", "enhance", "embed", "upkeep")
     with system.client() as client:
         entries = [
             {"source": "api", "external_id": str(n), "text": f"Beam dump number {n}"}
@@ -232,6 +232,57 @@ def fill(system: System) -> None:
     until(drained, within_seconds=60, what="five entries in both branches")
     system.kill("enhance")
     system.kill("embed")
+
+
+def kill_workers(
+    system: System, asker: Asker, *, deadline_s: float, set_up_s: float
+) -> list[End]:
+    """Kill the workers that run one branch of each search; return how these ended."""
+    ends: list[End] = []
+    for turn in rounds(SEARCHES // AT_ONCE):
+        lost = turn % 2
+        start_search(system, asker, *WORKERS)
+        fault = f"branch={FAMILIES[lost]};delay_ms=60000"
+        asker.ask(AT_ONCE, deadline_s=deadline_s, fault=fault)
+        others = [{1 - lost}] * AT_ONCE
+        is_set_up = reached(
+            lambda others=others: list(asker.in_flight().values()) == others,
+            within_seconds=set_up_s,
+        )
+        for name in WORKERS:
+            system.kill(name)
+        some = asker.ends()
+        assert max(end.late_s for end in some) < LATE_SECONDS
+        if not is_set_up or not were_sent(some):
+            continue
+        for end in some:
+            assert_lacks(end, FAMILIES[lost])
+        ends += some
+        if len(ends) == SEARCHES:
+            break
+    return ends
+
+
+def hold_answers(
+    asker: Asker, orders: Orders, count: int, *, asked_s: float, held_s: float
+) -> bool:
+    """Hold so many searches before their answer; tell whether all are, in time."""
+    are_asked = reached(lambda: len(asker.in_flight()) == count, within_seconds=asked_s)
+    jobs = list(asker.in_flight())
+    for job in jobs:
+        orders.hold("before_answer", job)
+    return are_asked and reached(
+        lambda: all(orders.taken("before_answer", job) for job in jobs),
+        within_seconds=held_s,
+    )
+
+
+def assert_missing_are_told(ends: list[End]) -> None:
+    """Assert that each search is done, or says which of its branches it lacks."""
+    for end in ends:
+        gone = [name for name, said in end.branches.items() if said != "ok"]
+        assert (end.state == "done") == (not gone), end
+        assert all(end.branches[name] in MISSING for name in gone), end
 
 
 def nobody_pops(queues: Queues) -> bool:

@@ -8,6 +8,7 @@ from typing import LiteralString
 import psycopg
 
 from tests.support.fixtures.system import System
+from tests.support.statements import fetch_row, run_statement
 from tests.support.waiting import until
 
 # What a release arranges anew at each start of upkeep stays as fast as it is here.
@@ -64,8 +65,7 @@ class Polls:
 
     def __init__(self, system: System) -> None:
         self._database = system.database
-        with psycopg.connect(self._database) as conn:
-            conn.execute(_WATCH)
+        run_statement(self._database, _WATCH)
 
         def arranged() -> bool:
             with psycopg.connect(self._database) as conn:
@@ -75,7 +75,5 @@ class Polls:
 
     def runs(self) -> Runs:
         """Return what has run since."""
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(_RUNS).fetchone()
-        assert row is not None
+        row = fetch_row(self._database, _RUNS)
         return Runs(int(row[0]), int(row[1]), int(row[2]), float(row[3]))

@@ -67,7 +67,6 @@ class Load:
     submitted: list[str] = field(default_factory=list)
 
     def __enter__(self) -> Self:
-        """Begin."""
         self._key = self.system.key()
         self._stop = threading.Event()
         self._threads = [

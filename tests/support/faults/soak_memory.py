@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Self
 
 import psutil
 
+from tests.support.faults.background_thread import BackgroundThread
 from tests.support.fixtures.system import System
 
 _EVERY_SECONDS = 5.0
@@ -23,25 +22,14 @@ _MIB = 1024 * 1024
 Samples = list[tuple[float, float]]
 
 
-class Memory:
+class Memory(BackgroundThread):
     """Looks at every process of a system again and again, from a thread."""
 
     def __init__(self, system: System) -> None:
         self._system = system
         self._lives: dict[tuple[str, int, float], Samples] = defaultdict(list)
         self._most_rss: dict[str, float] = defaultdict(float)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        """Begin to look."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Look no more."""
-        self._stop.set()
-        self._thread.join(timeout=30)
+        super().__init__()
 
     @property
     def most_rss_mib(self) -> dict[str, float]:
@@ -60,7 +48,7 @@ class Memory:
         return {kind: slope(lives) for kind, lives in sorted(pooled.items())}
 
     def _run(self) -> None:
-        while not self._stop.wait(_EVERY_SECONDS):
+        while not self._ended.wait(_EVERY_SECONDS):
             for name, process in list(self._system.processes.items()):
                 self._look(name.rstrip("0123456789").rstrip("-"), process.pid)
 

@@ -9,6 +9,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from tests.support.fixtures.system import System
+from tests.support.statements import fetch_rows, fetch_value, run_statement
 
 _WATCH: LiteralString = """
     CREATE TABLE source_poll_log (
@@ -75,8 +76,7 @@ class SourcePolls:
 
     def __init__(self, system: System) -> None:
         self._database = system.database
-        with psycopg.connect(self._database) as conn:
-            conn.execute(_WATCH)
+        run_statement(self._database, _WATCH)
 
     def found(self) -> Found:
         """Return what has run since, and the rows of all runs there are."""
@@ -90,20 +90,13 @@ class SourcePolls:
 
     def begun(self) -> int:
         """Return how many runs were begun."""
-        return int(self._number(_BEGUN))
+        return fetch_value(self._database, _BEGUN)
 
     def quiet_seconds(self) -> float:
         """Return how long ago a run was begun or ended."""
-        return self._number(_QUIET)
+        return fetch_value(self._database, _QUIET)
 
     def waits(self, sources: list[str], *, failures: int) -> list[float]:
         """Return how long sources were left alone after so many failures or more."""
         values = {"sources": sources, "failures": failures}
-        with psycopg.connect(self._database) as conn:
-            return [float(wait) for (wait,) in conn.execute(_WAITS, values)]
-
-    def _number(self, statement: LiteralString) -> float:
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(statement).fetchone()
-        assert row is not None
-        return float(row[0])
+        return [float(wait) for (wait,) in fetch_rows(self._database, _WAITS, values)]

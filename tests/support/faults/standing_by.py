@@ -6,9 +6,8 @@ import time
 from itertools import count
 from typing import LiteralString
 
-import psycopg
-
 from tests.support.fixtures.system import System
+from tests.support.statements import Values, fetch_value
 from tests.support.waiting import until
 
 # The locks of upkeep; the index has none where there is no OpenSearch.
@@ -42,28 +41,19 @@ class TwoOfUpkeep:
         return self._standing[0]
 
     def kill(self) -> float:
-        """Kill the one at work; return when that was."""
         self._system.kill(self._standing.pop(0))
         return time.time()
 
     def wait_turned(self) -> float:
         """Return once every duty was done by the one at work; say when that was."""
-        holder = f"% {self._pid}"
-        until(
-            lambda: self._number(_TURNED_BY, holder=holder) == DUTIES,
-            within_seconds=30,
-            what="a turn of every duty",
-        )
+        holder = {"holder": f"% {self._pid}"}
+        self._wait(DUTIES, _TURNED_BY, holder, "a turn of every duty")
         return time.time()
 
     def refill(self) -> None:
         """Wait until the one at work has every duty, then put another behind it."""
-        process = f"logchord upkeep% {self._pid}"
-        until(
-            lambda: self._number(_HELD_BY, process=process) == DUTIES,
-            within_seconds=30,
-            what="every duty of upkeep",
-        )
+        process = {"process": f"logchord upkeep% {self._pid}"}
+        self._wait(DUTIES, _HELD_BY, process, "every duty of upkeep")
         self._stand_by()
 
     def stop(self) -> None:
@@ -80,14 +70,13 @@ class TwoOfUpkeep:
         self._standing.append(name)
         self._system.start(name, command="upkeep")
         pid = self._system.processes[name].pid
-        until(
-            lambda: self._number(_LISTED, pid=pid) == 1,
-            within_seconds=30,
-            what="a standby",
-        )
+        self._wait(1, _LISTED, {"pid": pid}, "a standby")
 
-    def _number(self, statement: LiteralString, **values: object) -> int:
-        with psycopg.connect(self._system.database) as conn:
-            row = conn.execute(statement, values).fetchone()
-        assert row is not None
-        return int(row[0])
+    def _wait(
+        self, number: int, statement: LiteralString, values: Values, what: str
+    ) -> None:
+        def counted() -> bool:
+            found = fetch_value(self._system.database, statement, values)
+            return bool(found == number)
+
+        until(counted, within_seconds=30, what=what)

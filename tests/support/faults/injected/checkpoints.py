@@ -90,7 +90,6 @@ class Orders:
         self.give(name, entry_id, "hold", **more)
 
     def let_go(self, name: str, entry_id: str) -> None:
-        """Let what is held there go on."""
         (self.folder / name / f"{entry_id}.go").touch()
 
     def taken(self, name: str, entry_id: str = ANY) -> bool:

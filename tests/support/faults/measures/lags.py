@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
-import psycopg
-
 from tests.support.faults.measures.ledger import Ledger, p95
 from tests.support.faults.upstreams import Logbook
 from tests.support.fixtures.system import ROOT, System
+from tests.support.statements import fetch_rows
 
 _STORED: LiteralString = """
     SELECT e.source, e.external_id, e.id::text,
@@ -47,14 +46,12 @@ class Lag:
         return cls(len(seconds), mean, p95(seconds), max(seconds))
 
     def __str__(self) -> str:
-        """Return it as columns."""
         return f"{self.entries:7} {self.mean:6.2f} {self.p95:6.2f} {self.most:6.2f}"
 
 
 def stored(system: System) -> dict[tuple[str, str], Stored]:
     """Return every entry that is stored, by source and name."""
-    with psycopg.connect(system.database) as conn:
-        found: list[tuple[Any, ...]] = conn.execute(_STORED).fetchall()
+    found: list[tuple[Any, ...]] = fetch_rows(system.database, _STORED)
     return {(row[0], row[1]): Stored(*row[2:]) for row in found}
 
 

@@ -81,10 +81,7 @@ class Ledger:
         return self.keep(found.json())
 
     def post_many(
-        self,
-        client: httpx2.Client,
-        numbers: Iterable[int],
-        text: str | None = None,
+        self, client: httpx2.Client, numbers: Iterable[int], text: str | None = None
     ) -> list[str]:
         """Post entries, many in a request; return the ids of those accepted."""
         asked = list(numbers)
@@ -215,7 +212,6 @@ class Ledger:
 
 
 def words(rng: random.Random, least: int = 20, most: int = 40) -> str:
-    """Return a text of so many words."""
     return " ".join(rng.choices(_WORDS, k=rng.randint(least, most)))
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 
 def peak_mib(pid: int) -> int:
-    """Return it in whole MiB."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     (line,) = (one for one in status.splitlines() if one.startswith("VmHWM:"))
     return int(line.split()[1]) >> 10

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-import threading
 from pathlib import Path
-from typing import Self
 
 import psutil
+
+from tests.support.faults.background_thread import BackgroundThread
 
 # Kept by the kernel: nothing is missed between two looks.
 _PEAK = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
 
 
-class Peaks:
+class Peaks(BackgroundThread):
     """Looks at a process and its children, those that come and go too."""
 
     def __init__(self, pid: int) -> None:
@@ -21,21 +21,10 @@ class Peaks:
         self.parent = 0
         self.child = 0
         self.children: set[int] = set()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        """Begin to look, twenty times a second."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Look no longer."""
-        self._stop.set()
-        self._thread.join(5)
+        super().__init__()
 
     def _run(self) -> None:
-        while not self._stop.wait(0.05):
+        while not self._ended.wait(0.05):
             self.parent = max(self.parent, _peak_bytes(self._parent.pid))
             try:
                 children = self._parent.children()

@@ -8,6 +8,8 @@ from typing import LiteralString
 
 import psycopg
 
+from tests.support.statements import fetch_row, fetch_rows, fetch_value, run_statement
+
 # A step ends in a commit that moves the cursor; a claim that follows another one
 # without a word between was taken from somebody dead.
 _WATCH: LiteralString = """
@@ -86,8 +88,7 @@ class SourceLog:
     def __init__(self, database: str, source: str) -> None:
         self._database = database
         self._source = source
-        with psycopg.connect(database) as conn:
-            conn.execute(_WATCH)
+        run_statement(database, _WATCH)
         self._killed: list[tuple[object, Sequence[object]]] = []
 
     def note_kill_of_all(self) -> None:
@@ -113,55 +114,41 @@ class SourceLog:
 
     def steps(self) -> tuple[int, int]:
         """Return how many steps were committed, and how many of them twice."""
-        return self._pair(_STEPS)
+        done, twice = fetch_row(self._database, _STEPS)
+        return done, twice
 
     def taken_over(self) -> int:
         """Return how often a run was taken from somebody dead."""
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(_TAKEN_OVER).fetchone()
-        return int(row[0]) if row else 0
+        return fetch_value(self._database, _TAKEN_OVER)
 
     def begun(self) -> int:
         """Return how often somebody has begun to read."""
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(_BEGUN).fetchone()
-        return int(row[0]) if row else 0
+        return fetch_value(self._database, _BEGUN)
 
     def now(self) -> object:
         """Return the time, by the database's clock."""
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(_NOW).fetchone()
-        assert row is not None
-        return row[0]
+        return fetch_value(self._database, _NOW)
 
     def still_open(self, until: object) -> list[tuple[object, ...]]:
         """Return the runs of before that have not ended."""
-        with psycopg.connect(self._database) as conn:
-            return conn.execute(_OPEN, {"until": until}).fetchall()
+        return fetch_rows(self._database, _OPEN, {"until": until})
 
     def errors(self) -> list[tuple[object, ...]]:
         """Return what runs have failed of."""
-        with psycopg.connect(self._database) as conn:
-            return conn.execute(_ERRORS).fetchall()
+        return fetch_rows(self._database, _ERRORS)
 
     def counted(self) -> tuple[Counted, int]:
         """Return what the runs have counted together, and how many there were."""
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(_COUNTED).fetchone()
-        assert row is not None
+        row = fetch_row(self._database, _COUNTED)
         return Counted(*row[:3]), row[3]
 
     def written(self) -> Counted:
         """Return how many entries, later revisions and tombstones there are."""
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(_WRITTEN).fetchone()
-        assert row is not None
-        return Counted(*row)
+        return Counted(*fetch_row(self._database, _WRITTEN))
 
     def difference(self, wanted: Mapping[str, str]) -> dict[str, tuple[object, object]]:
         """Return by id what is not here as it is there, deletions included."""
-        with psycopg.connect(self._database) as conn:
-            rows = conn.execute(_LIVE, {"source": self._source}).fetchall()
+        rows = fetch_rows(self._database, _LIVE, {"source": self._source})
         found: dict[str, str] = dict(rows)
         if found == wanted:
             return {}
@@ -173,8 +160,7 @@ class SourceLog:
 
     def out_of_turn(self, said: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         """Return the entries whose revisions are not what was said, each once."""
-        with psycopg.connect(self._database) as conn:
-            rows = conn.execute(_REVISIONS, {"source": self._source}).fetchall()
+        rows = fetch_rows(self._database, _REVISIONS, {"source": self._source})
         return {
             external_id: revisions
             for external_id, revisions in rows
@@ -183,15 +169,7 @@ class SourceLog:
 
     def put_aside(self) -> int:
         """Return how much could not be read."""
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(_ASIDE).fetchone()
-        return int(row[0]) if row else 0
-
-    def _pair(self, statement: LiteralString) -> tuple[int, int]:
-        with psycopg.connect(self._database) as conn:
-            row = conn.execute(statement).fetchone()
-        assert row is not None
-        return int(row[0]), int(row[1])
+        return fetch_value(self._database, _ASIDE)
 
 
 def _comes_in_order(some: Sequence[str], every: Sequence[str]) -> bool:
