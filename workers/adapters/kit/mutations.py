@@ -75,7 +75,8 @@ def _drop(_: st.DrawFn, made: Any, place: Path) -> None:
 
 def _retype(draw: st.DrawFn, made: Any, place: Path) -> None:
     holder, key = _inside(made, place)
-    holder[key] = draw(st.sampled_from(_ODD_VALUES))
+    # A copy, for a later change may be one within it.
+    holder[key] = copy.deepcopy(draw(st.sampled_from(_ODD_VALUES)))
 
 
 def _truncate(draw: st.DrawFn, made: Any, place: Path) -> None:
