@@ -142,7 +142,7 @@ def cite_sentences(
                 title=row.title,
                 quote=one.text,
                 entry_time=timestamp(row.entry_time),
-                author=", ".join(row.authors) or None,
+                author=row.author,
             ),
         )
     return list(found.values())

@@ -65,17 +65,15 @@ def _by_model(
     Cosines of the first to a text in a language that it does not speak are noise.
     """
     spoken = context.speaks(first)
-    is_strange = [
-        bool(spoken) and one.entry.row.language not in spoken for one in candidates
-    ]
-    second = context.models.find_second() if any(is_strange) else None
-    known = context.speaks(second.model) if second else ()
+    strange = {one.entry.row.language for one in candidates} - {*spoken}
+    # Without languages a model speaks all of them.
+    second = context.models.find_second() if spoken and strange else None
+    models = {}
+    if second is not None:
+        models = dict.fromkeys(strange & {*context.speaks(second.model)}, second.model)
     found: dict[str, list[Candidate]] = {}
-    for one, strange in zip(candidates, is_strange, strict=True):
-        by_second = second and strange and one.entry.row.language in known
-        found.setdefault(second.model if second and by_second else first, []).append(
-            one
-        )
+    for one in candidates:
+        found.setdefault(models.get(one.entry.row.language, first), []).append(one)
     return found
 
 

@@ -93,8 +93,9 @@ class SentenceScores:
         # What is called by a number is in every thread that is left.
         self._numbered = len(question.things) * _rarity(len(entries), 1)
         self._people = frozenset[str]().union(*(one.people for one in entries))
-        self._held_by = {one: self._find_share(one) for one in self._threads}
-        most = max((self._held_by[one.thread] for one in self._entries), default=0.0)
+        threads = {one.thread for one in self._entries}
+        self._held_by = {one: self._find_share(one) for one in threads}
+        most = max(self._held_by.values(), default=0.0)
         least = _LEAST_SHARE_BY_WORDS if question.kind == "why" else _LEAST_SHARE
         self._entries = [
             one for one in self._entries if self._held_by[one.thread] >= least * most

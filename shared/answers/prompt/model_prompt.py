@@ -131,7 +131,7 @@ def _entry(
         label=label,
         source_uri=source_uri(tenant, row.source, row.external_id),
         time=row.entry_time.astimezone(zone).isoformat(),
-        author=as_data(" ".join(", ".join(row.authors).split())),
+        author=as_data(" ".join((row.author or "").split())),
         title=as_data(" ".join(row.title.split())),
         content=as_data(row.text),
     )

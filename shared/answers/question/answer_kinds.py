@@ -7,6 +7,7 @@ from typing import Literal
 
 from shared.answers.question.counts import NUMERALS, find_counted
 from shared.text.reading.quantities import find_quantities
+from shared.text.words import question_words
 from shared.text.words.folding import fold_surface
 
 AnswerKind = Literal[
@@ -116,40 +117,22 @@ _PLACE = re.compile(
 # How something is now is told by what was written last, in whatever words: who asks
 # whether it is repaired is answered by `replaced the O ring` as well.
 _ASKS_STATE = re.compile(
-    r"\W*(?:is|are|has|have|does|do|ist|sind|hat|haben|funktioniert|l\u00e4uft|geht)\b",
+    rf"\W*(?:{'|'.join(sorted(question_words.WHETHER_NOW))}"
+    r"|do|funktioniert|l\u00e4uft|geht)\b",
     re.IGNORECASE,
 )
-_STATES = {
-    "en": """
+_STATES = """
     again already back cured done fine finished fixed mended ok okay online operational
     ready repaired resolved running runs solved still works working yet
-    """,
-    "de": """
-    behoben beseitigt erledigt fertig funktioniert gelöst geht immer läuft noch
-    ordnung repariert schon wieder
-    """,
-}
-_CHANGES = {
-    "en": """
+    behoben beseitigt erledigt fertig funktioniert gel\u00f6st geht immer l\u00e4uft
+    noch ordnung repariert schon wieder
+"""
+_CHANGES = """
     cleared exchanged fastened installed recovered reset restarted restored replaced
-    swapped
-    """,
-    "de": """
-    ausgetauscht eingebaut ersetzt getauscht gewechselt zurückgesetzt
-    """,
-}
-
-
-def _fold_all(words: dict[str, str]) -> frozenset[str]:
-    return frozenset(
-        fold_surface(word, language)
-        for language, listed in words.items()
-        for word in listed.split()
-    )
-
-
-_STATE_WORDS = _fold_all(_STATES)
-_TELLING = _STATE_WORDS | _fold_all(_CHANGES)
+    swapped ausgetauscht eingebaut ersetzt getauscht gewechselt zur\u00fcckgesetzt
+"""
+_STATE_WORDS = frozenset(fold_surface(word, "en") for word in _STATES.split())
+_TELLING = _STATE_WORDS | {fold_surface(word, "en") for word in _CHANGES.split()}
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
@@ -205,9 +188,9 @@ def asks_state(question: str) -> bool:
     return bool(_ASKS_STATE.match(question))
 
 
-def is_state_word(word: str, language: str = "en") -> bool:
+def is_state_word(word: str) -> bool:
     """Tell whether a word names a state for which an entry may have other words."""
-    return fold_surface(word, language) in _STATE_WORDS
+    return fold_surface(word, "en") in _STATE_WORDS
 
 
 def tells_state(sentence: str, language: str) -> bool:

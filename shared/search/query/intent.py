@@ -12,6 +12,7 @@ from typing import Literal
 from shared.search.query.decomposition import decompose
 from shared.search.query.language.tree import And, Node, Pattern, Phrase, Words
 from shared.text.words.question_words import ENGLISH_AND_GERMAN as ASKING
+from shared.text.words.question_words import WHETHER_NOW
 
 # Words that may stand before the word that asks: `since when`, `in welchem Sektor`.
 _BEFORE = frozenset(
@@ -23,12 +24,7 @@ _BEFORE = frozenset(
 )
 # What begins with one of these asks for yes or no. `Do not operate` stands on a tag,
 # and `can` is a bus.
-_YES_OR_NO = frozenset(
-    (
-        *("is", "are", "were", "does", "did", "has", "have"),
-        *("ist", "sind", "war", "waren", "hat", "haben", "wurde", "wurden", "gibt"),
-    )
-)
+_YES_OR_NO = WHETHER_NOW | {"were", "did", "war", "waren", "wurde", "wurden", "gibt"}
 # A comparison has two sides of at least one word each.
 _COMPARES = (
     rf"\S{decompose.AGAINST.pattern}\S"
@@ -74,13 +70,12 @@ _FOR: dict[Intent, re.Pattern[str]] = {
 }
 _ENDS = "?\uff1f"
 _SIGNS = ",.:;\u00bf"
-_ALL = r"(?:all|everything|anything|alles?|alle)"
+_ALL = r"(?:all|everything|anything|alles?)"
 # A bare `list` or `find` may be a word of what is looked for: `list of spares`.
 _REQUEST = re.compile(
     r"(?:(?:please|bitte)\s+)?"
-    rf"(?:(?:tell|show|give|find|list)\s+(?:me|us)(?:\s+{_ALL})?"
-    r"|(?:zeige?|sage?|gib|suche?|finde|erz\u00e4hle?)\s+(?:mir|uns)"
-    rf"(?:\s+{_ALL})?"
+    r"(?:(?:(?:tell|show|give|find|list)\s+(?:me|us)"
+    rf"|(?:zeige?|sage?|gib|suche?|finde|erz\u00e4hle?)\s+(?:mir|uns))(?:\s+{_ALL})?"
     rf"|(?:list|find|show|search\s+for|look\s+for)\s+{_ALL}"
     r"|what\s+do\s+(?:we|you)\s+know|was\s+wei\u00dft\s+du|was\s+wissen\s+wir)"
     r"(?:\s+(?:the\s+|die\s+)?(?:entries|entry|reports?|eintr\u00e4ge))?"

@@ -131,7 +131,7 @@ def make_hit(
         source_uri=source_uri(tenant, row.source, row.external_id),
         url=row.url,
         permalink=permalink(row.source, row.external_id),
-        author=", ".join(row.authors) or None,
+        author=row.author,
         authors=row.authors,
         entry_time=row.entry_time,
         event_time=row.event_time,

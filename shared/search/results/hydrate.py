@@ -45,6 +45,11 @@ class HitRow:
     # Whether the entry states a value of a device.
     states_values: bool = False
 
+    @property
+    def author(self) -> str | None:
+        """Return who wrote it, in one line; None: it names nobody."""
+        return ", ".join(self.authors) or None
+
 
 _SHOWN: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.category,

@@ -11,5 +11,9 @@ _BEGINNINGS = {
     "es": "cuando donde cuales quien",
 }
 WORDS = {name: frozenset(words.split()) for name, words in _BEGINNINGS.items()}
+# What asks for yes or no, of how something is now, begins with one of these.
+WHETHER_NOW = frozenset(
+    ["is", "are", "has", "have", "does", "ist", "sind", "hat", "haben"]
+)
 # In the other languages such a word only tells which language a question is in.
 ENGLISH_AND_GERMAN = WORDS["en"] | WORDS["de"]
