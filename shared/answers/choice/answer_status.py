@@ -1,4 +1,4 @@
-"""Whether an answer is grounded: the one function that answers, chips and cards ask."""
+"""Whether an answer is grounded: the one function that all answers in sentences ask."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def _judge(
         return Judgement("insufficient", "unknown_name", "D", unsupported)
     if not chosen:
         return Judgement("insufficient", "no_results", "D", unsupported)
-    is_of_kind = any(one.fills_slot for one in scored[:BEST_OF_KIND])
-    if support.is_echo or (needs_kind and not is_of_kind):
-        return Judgement("insufficient", "missing_kind", "D", unsupported)
     if support.unsaid:
         unsupported = tuple(dict.fromkeys((*unsupported, *support.unsaid)))
         return Judgement(
             "clarify", "unsupported_words", "D", unsupported, support.unsaid
         )
+    is_of_kind = any(one.fills_slot for one in scored[:BEST_OF_KIND])
+    if support.is_echo or (needs_kind and not is_of_kind):
+        return Judgement("insufficient", "missing_kind", "D", unsupported)
     covers = support.coverage >= thresholds.sure_coverage
     is_near = support.best_sentence >= thresholds.whole_coverage
     is_told = not unsupported or support.coverage >= thresholds.whole_coverage

@@ -16,11 +16,17 @@ _DENIAL = (
     r"(?:\b(?:not|never|no longer|cannot|unable to|failed to|fails to|refused to"
     r"|refuses to|nicht|nie|nie mehr|kein\w{0,2})\b|n['\u2019]t\b)"
 )
-# The verb that is denied stands behind the word, or at the end: `didn't it trip`.
+# The verb that is denied stands behind the word, or ends the clause: `didn't the beam
+# come back after the trip`.
 _NEXT = re.compile(r"(?i)\b(?:not|never|no longer|nicht|nie)(?: mehr)? (\w+)")
-_LAST = re.compile(rf"(?i){_DENIAL}.*?(\w+)\W*$")
-# So near the verb a denial is its own; so many letters of it are alike in its forms.
-_NEAR, _LETTERS = 40, 4
+_BEHIND = re.compile(rf"(?i){_DENIAL}(?P<rest>.*)\Z", re.DOTALL)
+_NEXT_CLAUSE = re.compile(
+    r"(?i)\b(?:after|as|at|because|before|by|during|for|from|if|in|on|since|than|to|under"
+    r"|until|when|while|with|bei|nach|nachdem|vor|w\u00e4hrend|weil|wenn)\b"
+)
+_WORD = re.compile(r"\w+")
+# So many letters of a verb are alike in its forms.
+_LETTERS = 4
 
 # What is measured in a dimension.
 _MEASURES = {
@@ -38,7 +44,7 @@ _NUMERAL = re.compile(r"[\d.,]*\d")
 # What is reckoned from two others is stated by neither: `by 5 mA`, `3 hours`, `30 %`.
 _RECKONED = frozenset({"time", "fraction", "ratio"})
 _DIFFERENCE = re.compile(r"(?i)\b(?:by|um)\W*\Z")
-# What lies between the name of a measure and its size, within a sentence.
+# What lies between the name of a measure and its size, or a verb and what denies it.
 _BESIDE = r"[^.!?\n]{0,40}"
 # Who asks may round.
 _ROUNDED = 0.1
@@ -47,26 +53,25 @@ _ROUNDED = 0.1
 def list_unsaid(question: Question, cited: Sequence[EvidenceEntry]) -> tuple[str, ...]:
     """List what of a question stands in none of the cited entries."""
     unsaid = (
-        find_unsaid_denial(question.text, cited),
+        find_unsaid_denial(question, cited),
         find_unsaid_unit(question, cited),
         find_unsaid_number(question, cited),
     )
     return tuple(one for one in unsaid if one is not None)
 
 
-def find_unsaid_denial(question: str, entries: Sequence[EvidenceEntry]) -> str | None:
+def find_unsaid_denial(
+    question: Question, entries: Sequence[EvidenceEntry]
+) -> str | None:
     """Return the denied verb of a question, where no entry denies it, too.
 
     None where it denies nothing, or an entry does as well.
     """
-    denied = _NEXT.search(question) or _LAST.search(question)
-    if denied is None:
+    verb = _find_denied(question)
+    if verb is None:
         return None
-    verb = denied[1]
     stem = re.escape(verb[: max(_LETTERS, len(verb) - 2)])
-    said = re.compile(
-        rf"(?i){_DENIAL}.{{0,{_NEAR}}}\b{stem}|\b{stem}\w*.{{0,{_NEAR}}}{_DENIAL}"
-    )
+    said = re.compile(rf"(?i){_DENIAL}{_BESIDE}\b{stem}|\b{stem}\w*{_BESIDE}{_DENIAL}")
     texts = (text for one in entries for text in (one.row.title, one.text))
     return None if any(map(said.search, texts)) else f"not {verb}"
 
@@ -116,6 +121,22 @@ def find_unsaid_number(
         (one for one in question.numbers if not told.issuperset(find_numbers(one))),
         None,
     )
+
+
+def _find_denied(question: Question) -> str | None:
+    """Return the verb that a question denies; None: it denies nothing."""
+    if following := _NEXT.search(question.text):
+        return str(following[1])
+    behind = _BEHIND.search(question.text)
+    if behind is None:
+        return None
+    clause = _NEXT_CLAUSE.split(behind["rest"])[0]
+    for part in (clause, behind["rest"]):
+        # What is no content word is a time, or says nothing.
+        words = [one for one in _WORD.findall(part) if one in question.words]
+        if words:
+            return str(words[-1])
+    return None
 
 
 def _find_dimensions(question: Question) -> Iterator[tuple[str, str]]:

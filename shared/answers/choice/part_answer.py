@@ -64,7 +64,13 @@ def answer_part(
     led = _led(scored) if question.kind == "why" else scored
     is_typed = question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
-    missing = [word for word in question.words if not scores.is_written(word)]
+    # Whether one of several is meant was judged with the names.
+    offered = {one.written for choice in question.choices for one in choice}
+    missing = [
+        word
+        for word in question.words
+        if word not in offered and not scores.is_written(word)
+    ]
     cited = [one.candidate.entry for one in chosen]
 
     def compare() -> float | None:

@@ -82,8 +82,9 @@ class SentenceScores:
         }
         # What of the question each thread calls by its name.
         self._called = {one: self._find_called(one) for one in self._threads}
-        every = frozenset(question.called)
-        self._entries = [one for one in entries if self._called[one.thread] == every]
+        self._entries = [
+            one for one in entries if question.is_called_by(self._called[one.thread])
+        ]
         self._held = {word: self._count_holders(word) for word in question.words}
         self._rarity = {
             # A word that none of them has is no rarer than one that one of them has.
@@ -111,6 +112,8 @@ class SentenceScores:
     def unnamed(self) -> tuple[QuestionName | NumberedThing, ...]:
         """Return the names of the question that no thread at hand has."""
         known = frozenset[QuestionName | NumberedThing]().union(*self._called.values())
+        if self._question.is_called_by(known):
+            return ()
         return tuple(one for one in self._question.called if one not in known)
 
     def is_written(self, word: str) -> bool:
@@ -185,11 +188,18 @@ class SentenceScores:
     def _find_called(self, thread: str) -> frozenset[QuestionName | NumberedThing]:
         """Return the names and numbered things of the question that a thread has."""
         question, names = self._question, self._names[thread]
+        members = self._threads[thread]
         found: set[QuestionName | NumberedThing] = {
-            one for one in question.names if one.term in names
+            one
+            for one in question.names
+            # A word in capitals may be the name of nothing: `the Klystrons`.
+            if one.term in names
+            or any(
+                question.terms_in(each.language).get(one.written) in each.terms
+                for each in members
+            )
         }
         if question.things:
-            members = self._threads[thread]
             text = "\n".join(f"{one.row.title}\n{one.row.text}" for one in members)
             found.update(
                 one

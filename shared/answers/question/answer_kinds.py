@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from shared.answers.question.counts import NUMERALS, find_counted
+from shared.answers.question.numbered_things import tells_value
 from shared.text.reading.quantities import find_quantities
 from shared.text.words import question_words
 from shared.text.words.folding import fold_surface
@@ -19,7 +20,8 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
         r"\b(?:why|how come|warum|wieso|weshalb|weswegen|wodurch|pourquoi|perch\u00e9"
         r"|por qu\u00e9)\b|\b(?:what|which|who) (?:\w+ ){0,2}?caused?\b"
         r"|\bcauses? (?:of|for)\b|\breasons? (?:for|of|why)\b|\bdamaged\b"
-        r"|\bursachen?\b|\bverursacht|\bgrund f\u00fcr\b",
+        r"|\bursachen?\b|\bverursacht|\bgrund f\u00fcr\b"
+        r"|\bcaus(?:\u00e9|ato|\u00f3)\b",
         re.IGNORECASE,
     ),
     "how_long": re.compile(
@@ -42,12 +44,20 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "when": re.compile(
-        r"\b(?:when|since when|wann|seit wann|quand|quando|cu\u00e1ndo)\b"
+        # Between other words each but the German one joins: `what did it do when`.
+        r"(?:\A|[.?!;:]|\b(?:since|until|till|from|by|about|and|or|out|know|say|tell|me"
+        r"|depuis|\u00e0|de|et|ou|savoir|dire|da|di|a|e|o|sapere|desde|y|saber))\W*"
+        r"\b(?:when|quand|quando|cuando)\b(?![^?]*,\s*(?:what|which|who|how|where|why"
+        r"|is|was|were|do|did|does|can|must|should)\b)"
+        r"|\bwhen (?:is|are|was|were|did|do|does|has|have|had|will)\b"
+        r"|\b(?:when|quand|quando)\W*\Z|\b(?:wann|cu\u00e1ndo)\b"
         r"|\b(?:at )?what (?:time|date|day)\b|\bon which day\b",
         re.IGNORECASE,
     ),
     "who": re.compile(
-        r"\b(?:who|whom|whose|wer|wem|wen|wessen|qui|chi|qui\u00e9n)\b"
+        r"\b(?:who|whom|whose|wer|wem|wen|wessen|chi|qui\u00e9n)\b"
+        # What stands before it else is what it tells more of: `la pompe qui fuyait`.
+        r"|(?:\A|\b(?:\u00e0|par|avec|de|pour|chez|et|savoir|dire))\W*\bqui\b"
         r"|\bwhich (?:company|operator|person|group|team|firm|vendor)\b"
         r"|\bwelche (?:firma|person|gruppe)\b|\bwie hei\u00dft der\b",
         re.IGNORECASE,
@@ -75,12 +85,11 @@ _CLOCK = re.compile(
     r"\s+(?:[01]\d|2[0-3])|0\d)[0-5]\d(?:\s*(?:-|to|and)\s*\d{4})?\s*h(?:(?:ou)?rs?)?\b",
     re.IGNORECASE,
 )
-_DIGIT = re.compile(r"\d")
 # What calls something a cause in so many words.
 _CAUSES = (
     r"because|due to|caus(?:e|ed|es|ing)|reason|culprit|turned out|owing to|thanks to"
     r"|blam\w+|weil|wegen|ursach\w+|grund|verursach\w+|ausgel\u00f6st|aufgrund"
-    r"|lag (?:an|am)"
+    r"|lag (?:an|am)|caus\u00e9\w*|causat\w+|causad\w+|dovut\w+"
 )
 _CAUSE = re.compile(rf"\b(?:{_CAUSES}|reasons|traced (?:to|back))\b", re.IGNORECASE)
 # What says why, in no logbook's own words.
@@ -165,13 +174,14 @@ def is_of_kind(
         case "why":
             return bool(_REASON.search(sentence))
         case "how_long":
-            return bool(_DURATION.search(_CLOCK.sub("", sentence)))
+            # `How long is the cable` asks for metres.
+            return bool(_DURATION.search(_CLOCK.sub("", sentence))) or any(
+                one.dimension == "length" for one in find_quantities(sentence, language)
+            )
         case "how_many":
             return bool(re.search(counted, sentence, re.IGNORECASE))
         case "how_much":
-            return bool(_DIGIT.search(sentence)) or any(
-                find_quantities(sentence, language)
-            )
+            return tells_value(sentence, language)
         case "when":
             return bool(_MOMENT.search(sentence))
         case "who":

@@ -8,26 +8,38 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from shared.answers.question.empty_words import is_empty
+from shared.text.analysis.tokens import scan
 from shared.text.facts import make_comparable
 from shared.text.reading.quantities import find_quantities
 from shared.text.words.folding import fold_surface
 
 _NUMBERED = re.compile(
     r"(?P<words>(?:[^\W\d_][\w'-]*\s+){0,2}?(?P<head>[^\W\d_][^\W_]+))"
-    r"\s+#?(?P<number>\d{1,4})(?![\w:%\u00b0/]|[.,]\d)"
+    r"\s+#?(?P<number>\d{1,4})(?![\w:%\u00b0/]|[.,]\d"
+    r"|\s+(?:times?|mal|fois|volte|veces)\b)"
 )
 _MONTHS = (
     r"\s*\.?\s*(?:jan|feb|m[a\u00e4]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\w*"
 )
 _DATED = re.compile(_MONTHS, re.IGNORECASE)
+_MONTH_LAST = re.compile(rf"\b{_MONTHS[4:]}\s*\Z", re.IGNORECASE)
 # Behind these stands how many, how much or when, not which one.
 _OTHER_HEADS = """
     about after around at before below above since until than over under only every last
     next first limit day days jan feb mar apr may jun jul aug sep oct nov dec january
     february march april june july august september october november december januar
-    februar marz mai juni juli oktober dezember read to by exceeded reached
+    februar marz mai juni juli oktober dezember read to by exceeded reached need needs
+    show find lost lose took take used cost costs
 """
 _NO_HEADS = frozenset(_OTHER_HEADS.split())
+# A number behind one of these is its value.
+_MEASURED = """
+    availability budget cost current dose emittance energy fraction gap length level
+    lifetime limit noise number percentage power pressure price rate share size
+    temperature threshold value voltage
+"""
+_MEASURES = frozenset(_MEASURED.split())
+_DONE = re.compile(r"\w{3,}[^e]ed")
 # `compresor de helio 2`: what it is for stands before the number.
 _OF = r"(?:de|du|des|a|di|da|del|della|dell|d)(?:\s+|')"
 _NAME = re.compile(r"(?P<letters>[a-z]{1,8})(?P<number>\d{1,4})")
@@ -44,23 +56,53 @@ class NumberedThing:
 
 def find_things(text: str, names: AbstractSet[str]) -> Iterator[NumberedThing]:
     """Yield the numbered things of a question; what is a name or a size is none."""
+    for match, _ in _match_things(text):
+        if any(match["number"] in name and match["head"] in name for name in names):
+            continue
+        words = [fold_surface(word, "en") for word in match["words"].split()]
+        kept = [word for word in words if not is_empty(word)]
+        written = f"{match['head']} {text[match.start('number') : match.end()]}"
+        yield NumberedThing(tuple(kept), match["number"].lstrip("0") or "0", written)
+
+
+def tells_value(sentence: str, language: str) -> bool:
+    """Tell whether a sentence has a size, or a number of no time, date, name or thing.
+
+    `Low in hall 2 after 10:30` says of nothing how much it was.
+    """
+    if any(find_quantities(sentence, language)):
+        return True
+    others = {
+        match.start("number")
+        for match, head in _match_things(sentence)
+        if head not in _MEASURES
+    }
+    return any(
+        token.kind is None
+        and not token.surface
+        and sentence[token.start].isdigit()
+        and token.start not in others
+        and not _DATED.match(sentence, token.end)
+        and not _MONTH_LAST.search(sentence, 0, token.start)
+        for token in scan(sentence, language)
+    )
+
+
+def _match_things(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield where a thing stands with its number, and the folded word for it."""
     sizes = [(one.start, one.end) for one in find_quantities(text)]
     for match in _NUMBERED.finditer(text):
         at = match.start("number")
         head = fold_surface(match["head"], "en")
-        if (
+        if not (
             head in _NO_HEADS
+            # `replaced 2 pumps`
+            or _DONE.fullmatch(head)
             or is_empty(head)
             or _DATED.match(text, match.end())
             or any(start <= at < end for start, end in sizes)
-            or any(match["number"] in name and match["head"] in name for name in names)
         ):
-            continue
-        words = [fold_surface(word, "en") for word in match["words"].split()]
-        kept = [word for word in words if not is_empty(word)]
-        start = match.end("number") - len(match["number"])
-        written = f"{match['head']} {text[start : match.end('number')]}"
-        yield NumberedThing(tuple(kept), match["number"].lstrip("0") or "0", written)
+            yield match, head
 
 
 def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 
 from shared.answers.question import answer_kinds, numbered_things
 from shared.answers.question.answer_kinds import AnswerKind
@@ -46,6 +48,8 @@ _GERMAN = re.compile(
     r"|wer|im|am|zu|auf|von)\b",
     re.IGNORECASE,
 )
+# `didn't` is asked of as `did not` is.
+_DENIED_VERB = re.compile(r"n['\u2019]t\Z")
 _MONTH = re.compile(
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri"
     r"|Satur|Sun)[a-z]*"
@@ -74,6 +78,8 @@ class Question:
     numbers: tuple[str, ...] = ()
     # The pattern of what is counted, where that is asked for.
     counted: str = ""
+    # One of those that it offers is enough: `V3 or V4`.
+    choices: tuple[frozenset[QuestionName | NumberedThing], ...] = ()
     # How something is now is asked: is it repaired, does it still trip?
     is_of_state: bool = False
 
@@ -91,6 +97,13 @@ class Question:
     def called(self) -> tuple[QuestionName | NumberedThing, ...]:
         """Return all that it calls by a name or a number."""
         return (*self.names, *self.things)
+
+    def is_called_by(self, found: AbstractSet[QuestionName | NumberedThing]) -> bool:
+        """Tell whether a text with these names has all that are meant."""
+        free = frozenset[QuestionName | NumberedThing]().union(*self.choices)
+        return found >= set(self.called) - free and all(
+            found & choice for choice in self.choices
+        )
 
     def terms_in(self, language: str) -> dict[str, str]:
         """Return the content words, as texts of a language have them."""
@@ -132,7 +145,8 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
         for one in tokens
         if one.is_name or _is_proper(text, one, tokens[0])
     ]
-    things = numbered_things.find_things(text, {one.written for one in names})
+    names = list(dict.fromkeys(names))
+    things = [*numbered_things.find_things(text, {one.written for one in names})]
     kind = answer_kinds.find_kind(asked)
     terms = _content_words(text, facility)
     is_of_state = kind == "what" and answer_kinds.asks_state(asked)
@@ -141,12 +155,23 @@ def read_part(asked: str, text: str, facility: Facility) -> Question:
     return Question(
         text=asked,
         kind=kind,
-        names=tuple(dict.fromkeys(names)),
+        names=tuple(names),
         things=tuple(things),
         terms=terms,
         counted=find_counted(asked),
+        choices=tuple(_find_choices(text, [*names, *things])),
         is_of_state=is_of_state,
     )
+
+
+def _find_choices(
+    text: str, called: Sequence[QuestionName | NumberedThing]
+) -> Iterator[frozenset[QuestionName | NumberedThing]]:
+    """Yield what a question offers to choose between."""
+    for one, other in permutations(called, 2):
+        either = rf"\b{re.escape(one.written)},?\s+(?:or|oder|ou|o)\s+"
+        if re.search(rf"{either}{re.escape(other.written)}\b", text):
+            yield frozenset({one, other})
 
 
 def _list_numbers(text: str, question: Question, facility: Facility) -> Iterator[str]:
@@ -216,4 +241,4 @@ def is_content_word(word: str) -> bool:
     if len(word) < 2 or not re.search(r"[^\W\d_]", word):  # noqa: PLR2004 - a letter
         return False
     folded = fold_surface(word, "en")
-    return folded not in _ASKING and not is_empty(folded)
+    return not (folded in _ASKING or is_empty(folded) or _DENIED_VERB.search(folded))

@@ -45,6 +45,19 @@ def test_all_that_a_question_says_and_no_entry_does_is_listed() -> None:
             "TSP-03 wurde seit Monaten nicht mehr gefeuert.",
             None,
         ),
+        # What stands behind the verb is not denied, and what another sentence denies
+        # is no denial of this one.
+        ("Why didn't the beam come back at noon?", "It didn't come back by six.", None),
+        (
+            "Why can\u2019t it be opened after a search?",
+            "It can\u2019t be opened.",
+            None,
+        ),
+        (
+            "Why wasn't it restarted?",
+            "It was restarted. It is not new.",
+            "not restarted",
+        ),
         # Where no verb stands behind it, nothing is looked for.
         ("Warum schloss das Ventil nicht?", "Das Ventil ist zu.", None),
     ],
@@ -52,7 +65,8 @@ def test_all_that_a_question_says_and_no_entry_does_is_listed() -> None:
 def test_a_denial_is_looked_for_beside_its_verb(
     question: str, text: str, unsaid: str | None
 ) -> None:
-    assert find_unsaid_denial(question, [entry(text)]) == unsaid
+    asked = read_part(question, question, PLAIN)
+    assert find_unsaid_denial(asked, [entry(text)]) == unsaid
 
 
 def test_a_denial_that_no_entry_makes_refuses_whatever_is_alike() -> None:

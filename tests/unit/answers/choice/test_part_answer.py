@@ -104,6 +104,61 @@ def test_what_has_few_of_the_words_and_the_meaning_is_a_b() -> None:
     assert part.judgement.unsupported == ("swapped",)
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What was the beam current?", "Beam current was low after the dump at 10:30."),
+        ("What was the beam lifetime?", "Beam lifetime was poor in run 7."),
+        ("How high was the dose rate?", "Dose rate was high behind V3 in hall 2."),
+        ("What is the limit of the alarm?", "The limit of the alarm changed on 3 May."),
+        ("What is the limit of the alarm?", "The limit of the alarm changed on May 3."),
+    ],
+)
+def test_a_time_a_date_and_the_number_of_a_thing_are_no_value(
+    question: str, text: str
+) -> None:
+    part = answer(question, made(text))
+    assert part.judgement.code == "missing_kind"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What was the beam current?", "Beam current 200 in the evening."),
+        ("What is the limit of the alarm?", "The limit of the alarm is 5.40 now."),
+        ("How high was the dose rate?", "Dose rate in hall 2 was 3 at 10:30."),
+        ("How long is the new cable?", "The new cable is 12 m long."),
+    ],
+)
+def test_a_number_of_nothing_else_is_a_value_and_a_length_is_long(
+    question: str, text: str
+) -> None:
+    assert answer(question, made(text)).judgement.grade == "A"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Was it klystron 2 or klystron 3 that tripped?", "Klystron 3 tripped on arc."),
+        ("Did QF1 or QF2 trip?", "QF2 tripped at ten on a water fault."),
+        # A word in capitals need not be a name.
+        ("Why did the Klystrons trip?", "A klystron tripped because of an arc."),
+        ("Why Did The Pumps Trip?", "The pump tripped because of heat."),
+        ("Why didn't the shutter open?", "The shutter did not open, due to low air."),
+    ],
+)
+def test_one_of_two_that_are_offered_is_enough_and_a_word_is_no_name(
+    question: str, text: str
+) -> None:
+    assert answer(question, made(text)).judgement.grade == "A"
+
+
+def test_none_of_what_is_offered_is_no_answer() -> None:
+    part = answer("Did QF1 or QF2 trip?", made("QF3 tripped on a water fault."))
+    assert part.judgement.code == "unknown_name"
+    assert [one.written for one in part.unnamed] == ["QF1", "QF2"]
+
+
 def test_none_of_the_kind_is_no_answer() -> None:
     part = answer("When was the dryer replaced?", made("The dryer was replaced."))
     assert (part.judgement.status, part.judgement.code) == (
