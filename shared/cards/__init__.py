@@ -1,1 +1,1 @@
-"""What is shown of one thing: a device, a thread, an incident."""
+"""What is shown of one thing: a device, a thread with its incident."""

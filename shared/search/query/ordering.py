@@ -41,7 +41,7 @@ class Ordering:
     temperature: float = 1.0
     # The least score of a hit where a cross-encoder ran and the request gives none.
     least_by_model: float = 0.5
-    # By name of a search module; 1 where none is given.
+    # By name of a search module; where none is given 1, for one of evidence 0.5.
     branch_weights: Mapping[str, float] = field(default_factory=dict)
     # Whether a list's weight is multiplied by the worth of its best hit, from 0 to 1,
     # so that a weak list counts less.
