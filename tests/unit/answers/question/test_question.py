@@ -117,6 +117,10 @@ def test_names_are_what_the_analyser_knows_and_what_is_written_as_one() -> None:
     ("text", "words"),
     [
         ("pourquoi la vanne GV17 s'est ferm\u00e9e", ("vanne", "GV17", "ferm\u00e9e")),
+        ("Combien de pompes sont vides ?", ("pompes", "vides")),
+        ("Comment la vanne a \u00e9t\u00e9 ferm\u00e9e ?", ("vanne", "ferm\u00e9e")),
+        ("Quante pompe sono state sostituite?", ("pompe", "state", "sostituite")),
+        ("\u00bfCu\u00e1ntas bombas se cambiaron?", ("bombas", "cambiaron")),
         ("por qu\u00e9 se cerr\u00f3 la valvula", ("cerr\u00f3", "valvula")),
         ("anything about mice", ("mice",)),
         # A single word tells no language.
