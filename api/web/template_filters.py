@@ -11,6 +11,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from shared.search.absence import gates
+from shared.text.reading.quantities import say_quantity
 
 _TAG = re.compile(r"(</?b>)")
 _MARKED = {"<b>": Markup("<mark>"), "</b>": Markup("</mark>")}
@@ -57,11 +58,17 @@ def amount(body: Mapping[str, Any]) -> str:
     return f"of {total['lower_bound']} or more"
 
 
+def say_in_units(value: float, dimension: str) -> str:
+    """Return a value in a usual unit of its dimension."""
+    return say_quantity(dimension, value)
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "marks": marks,
     "short": short,
     "words": words,
     "say_gate": gates.say_gate,
+    "in_units": say_in_units,
     "segment": segment,
     "by_id": by_id,
     "amount": amount,

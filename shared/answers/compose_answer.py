@@ -22,7 +22,7 @@ from shared.entries.identity import permalink, source_uri
 from shared.search.response.answer import Citation, Evidence
 from shared.search.results import citation_labels
 from shared.search.results.superseded import Other
-from shared.text.reading.quantities import UNIT_OF, find_quantities
+from shared.text.reading.quantities import find_quantities, say_quantity
 from shared.times.rfc3339 import on_clock, timestamp
 
 CitationStyle = Literal["id", "numeric"]
@@ -191,11 +191,12 @@ def _newer_value(
     )
 
 
-def _stated_values(sentence: str, language: str) -> list[tuple[str, float]]:
-    return [
-        (found.dimension, round(float(found.value), 9))
+def _stated_values(sentence: str, language: str) -> dict[tuple[str, float], str]:
+    """Return the values that a sentence states, each with its unit there."""
+    return {
+        (found.dimension, round(float(found.value), 9)): found.unit
         for found in find_quantities(sentence, language)
-    ]
+    }
 
 
 def say_replaced(
@@ -208,9 +209,11 @@ def say_replaced(
     newer = _newer_value(sentence, entry, values)
     if newer is None:
         return ""
-    unit = UNIT_OF.get(newer.dimension, "")
+    said = _stated_values(sentence, entry.row.language)
+    unit = said[newer.dimension, round(float(newer.stated), 9)]
     when = on_clock(newer.said_at, ZoneInfo(zone))
-    return f" (replaced on {when}: {newer.value:g} {unit})".replace(" )", ")")
+    value = say_quantity(newer.dimension, newer.value, unit)
+    return f" (replaced on {when}: {value})"
 
 
 def _plain(one: ScoredSentence) -> str:

@@ -17,7 +17,7 @@ from shared.search.response.card import Card, CardLine, LineKind
 from shared.text.facility.incident_words import Own, State
 from shared.text.reading.incidents import quoted
 from shared.text.reading.locks import find_locks
-from shared.text.reading.quantities import UNIT_OF
+from shared.text.reading.quantities import say_quantity
 from shared.times.rfc3339 import timestamp
 
 MOST_ALIASES, MOST_IDS, MOST_OPEN, MOST_LOCKS = 10, 20, 3, 3
@@ -154,8 +154,7 @@ def _per_month(newest: CardEntry) -> float | None:
 
 
 def _value_line(one: CardValue) -> CardLine:
-    unit = UNIT_OF.get(one.dimension, "")
-    said = f"{one.parameter} {one.value:g} {unit}".rstrip()
+    said = f"{one.parameter} {say_quantity(one.dimension, one.value)}"
     return card_statements.make_line(one, "value", said, one.said_at, None)
 
 

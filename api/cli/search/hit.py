@@ -13,6 +13,7 @@ import click
 
 from api.cli.render.terminal import facility_zone, fact_width, local, plain, text_width
 from api.cli.render.text_layout import cells, joined, labelled, spans, wrapped
+from shared.text.reading.quantities import say_quantity
 
 _INDENT = "    "
 _MAX_CHARACTERS = 400
@@ -77,9 +78,11 @@ def _head(result: dict[str, Any], width: int) -> list[str]:
 def _newer(one: dict[str, Any], zone: ZoneInfo) -> list[str]:
     """Return the newer value of a value in the hit, with the entry that states it."""
     what = f"superseded: {one['parameter']} of {one['device']}"
-    value = f"{one['stated']:g} is {one['value']:g} {one['unit']}".rstrip()
+    stated, newer = (
+        say_quantity(one["dimension"], one[n]) for n in ("stated", "value")
+    )
     place = f"{one['source']}/{one['external_id']}"
-    return [what, value, f"since {local(one['time'], zone)}", place]
+    return [what, f"{stated} is {newer}", f"since {local(one['time'], zone)}", place]
 
 
 def _why(result: dict[str, Any], width: int) -> Iterator[str]:

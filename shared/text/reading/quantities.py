@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
@@ -128,6 +128,14 @@ UNIT_OF = {"fraction": ""}
 for _dimension, _unit, _, _size in _UNITS:
     if _size == "1":
         UNIT_OF.setdefault(_dimension, _unit)
+# So is said what has no unit written: what is warm in degrees, a vacuum in mbar.
+_WARM_KELVIN, _BAR, _LEAST_BAR = 200, 1e5, 0.5
+_SIZES = {
+    dimension: [(float(_PREFIXES[p.strip()]), p.strip() + unit) for p in prefixes]
+    for dimension, unit, prefixes, size in reversed(_UNITS)
+    if size == "1"
+}
+_DIGITS = 10
 _SENTENCE_END = re.compile(r"[.;!?]\s|\n\n|\n(?=[^\n]*(?:\||\S\t))")
 _LEADS = frozenset({"a", "an", "at", "about", "approximately", "by", "for", "from"})
 _LEADS |= {"is", "of", "the", "to", "was", "were", "with", "only", "than", "over"}
@@ -150,6 +158,8 @@ class Quantity:
     said_at: datetime | None = None
     # One of `5-10 mA`: what is between them is no value of a device.
     is_end: bool = False
+    # As it is written, `mbar`; empty where the text has none.
+    unit: str = field(default="", compare=False)
 
 
 def find_quantities(
@@ -171,13 +181,16 @@ def _found(text: str, language: str, mark: DecimalMark | None) -> Iterator[Quant
         if first is None:
             continue
         name = _name(text[max(0, number.start - _NAME_REACH) : number.start])
+        written = unit["unit"] or f"\u00b0{unit['scale'].upper()}"
         if other is None:
-            yield Quantity(*first, name, number.start, unit.end())
+            yield Quantity(*first, name, number.start, unit.end(), unit=written)
             continue
         last = convert_quantity(other.value, said)
         # What is no more than the first is no end of it: `10-7 Torr`.
         if last is not None and first[1] < last[1]:
-            whole = Quantity(*first, name, number.start, number.end, is_end=True)
+            whole = Quantity(
+                *first, name, number.start, number.end, is_end=True, unit=written
+            )
             yield whole
             yield replace(whole, value=last[1], start=other.start, end=unit.end())
 
@@ -197,6 +210,33 @@ def convert_quantity(number: Decimal, unit: str) -> tuple[str, float] | None:
     value = float(number * factor)
     # More than a double holds is no size of anything.
     return (dimension, value) if math.isfinite(value) else None
+
+
+def say_quantity(dimension: str, value: float, unit: str = "") -> str:
+    """Return a value as one writes it: in a unit of its dimension, or in a usual one.
+
+    It has as many digits as a newer value may differ in: `499.65409 MHz`.
+    """
+    unit = unit or _usual_unit(dimension, value)
+    zero = convert_quantity(Decimal(0), unit)
+    one = convert_quantity(Decimal(1), unit)
+    if zero is None or one is None:
+        return f"{value:.{_DIGITS}g} {unit}".rstrip()
+    return f"{(value - zero[1]) / (one[1] - zero[1]):.{_DIGITS}g} {unit}"
+
+
+def _usual_unit(dimension: str, value: float) -> str:
+    """Return the largest unit of which a value is at least one."""
+    size = abs(value)
+    match dimension:
+        case "temperature":
+            return "\u00b0C" if size >= _WARM_KELVIN else "K"
+        case "pressure":
+            return "bar" if size >= _LEAST_BAR * _BAR else "mbar"
+        case "fraction":
+            return "%"
+    fitting = [unit for least, unit in _SIZES.get(dimension, ()) if least <= size]
+    return fitting[-1] if fitting else UNIT_OF.get(dimension, "")
 
 
 def _is_none(number: Numeral, unit: re.Match[str], said: str) -> bool:

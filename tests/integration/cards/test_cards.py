@@ -161,7 +161,7 @@ def test_latest_values_and_locks_are_told_with_who_says_so(asking: Asking) -> No
     )
     card = cards(asking, "RFC2")["entity:device:rfc2"]
     (value,) = [one for one in card.lines if one.kind == "value"]
-    assert "38" in value.text
+    assert value.text == "forward power 38 kW"
     assert value.entry_id == str(ids["V-2"])
     locks = [(one.kind, one.entry_id) for one in card.lines if "lock" in one.kind]
     assert locks == [

@@ -146,7 +146,7 @@ def test_a_value_that_was_changed_since_says_what_it_is_now(
 
     # Where it cannot be looked up in time, a page goes without it.
     (warned,) = until(warnings, within_seconds=30, what="the newer value")
-    assert warned.text.startswith("current of qf 1: 3.2 is 3.5 A since")
+    assert warned.text.startswith("current of qf 1: 3.2 A is 3.5 A since")
     assert warned.one("a")["href"] == "/e/api/V-2"
 
 

@@ -93,6 +93,31 @@ def test_a_value_that_replaces_another_one_leads() -> None:
     assert [is_replaced(one, values) for one in chosen] == [True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("text", "dimension", "stated", "value", "said"),
+    [
+        ("RF at 499.654010 MHz.", "frequency", 499654010, 499654090, "499.65409 MHz"),
+        ("Hall at 23 \u00b0C.", "temperature", 296.15, 298.65, "25.5 \u00b0C"),
+        ("IP4 at 2.0e-9 mbar.", "pressure", 2e-7, 3e-7, "3e-09 mbar"),
+        ("QF1 is at 900 mA.", "current", 0.9, 1.1, "1100 mA"),
+    ],
+)
+def test_a_newer_value_is_told_in_the_unit_of_the_older_one(
+    text: str, dimension: str, stated: float, value: float, said: str
+) -> None:
+    old = entry(text, 1, title="", entry_time=BEGIN)
+    newer = replace(
+        NEWER,
+        entry_id=old.row.entry_id,
+        dimension=dimension,
+        stated=stated,
+        value=value,
+    )
+    values = {old.row.entry_id: (newer,)}
+    told = write_sentences(scored(old), Marks(make_labels([old])), values, "UTC")
+    assert told.endswith(f"(replaced on 2026-03-02 03:00 UTC: {said})")
+
+
 @pytest.mark.parametrize("stated", [3.2, 3.3])
 def test_where_the_newer_value_is_not_told_the_order_is_that_of_time(
     stated: float,

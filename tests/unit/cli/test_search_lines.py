@@ -56,7 +56,7 @@ def test_a_value_that_is_not_the_newest_is_told_with_the_newest() -> None:
     (told,) = [one for one in lines(200, superseded_by=[other]) if "superseded" in one]
     assert [part.strip() for part in told.split("\u00b7")] == [
         "superseded: current of qf 1",
-        "3.2 is 3.5 A",
+        "3.2 A is 3.5 A",
         "since 2026-03-04 06:31 CET (05:31 UTC)",
         "operations/2",
     ]

@@ -458,3 +458,29 @@ def test_what_needs_no_taking_apart_is_compared_as_beside_what_does(text: str) -
     beside = facts.make_comparable(f"{text} é")
 
     assert f"{facts.make_comparable(text)} e".strip() == beside
+
+
+@pytest.mark.parametrize(
+    ("dimension", "value", "unit", "said"),
+    [
+        ("frequency", 499654090.0, "MHz", "499.65409 MHz"),
+        ("temperature", 298.65, "\u00b0C", "25.5 \u00b0C"),
+        ("pressure", 3e-7, "mbar", "3e-09 mbar"),
+        ("fraction", 0.05, "percent", "5 percent"),
+        # Where none is written, one of which it is at least one.
+        ("energy", 1.71925e9, "", "1.71925 GeV"),
+        ("current", -0.2, "", "-200 mA"),
+        ("current", 0, "", "0 A"),
+        ("temperature", 4.5, "", "4.5 K"),
+        ("temperature", 296.15, "", "23 \u00b0C"),
+        ("pressure", 6e5, "", "6 bar"),
+        ("pressure", 3e-7, "", "3e-09 mbar"),
+        ("fraction", 0.05, "", "5 %"),
+        ("flow", 0.001, "", "0.001 m3/s"),
+        ("run", 5, "", "5"),
+    ],
+)
+def test_a_value_is_said_in_the_unit_of_its_text_or_in_a_usual_one(
+    dimension: str, value: float, unit: str, said: str
+) -> None:
+    assert quantities.say_quantity(dimension, value, unit) == said

@@ -159,7 +159,7 @@ def test_a_value_that_was_replaced_is_said_to_be(text: str) -> None:
     assert told is not None
     assert told.text is not None
     assert "(replaced on 2026-03-04" in told.text
-    assert ": 500000 Pa)" in told.text
+    assert ": 5 bar)" in told.text
     other = replace(newer, stated=700_000.0)
     told = word(replace(GROUNDED, values={ENTRY.row.entry_id: (other,)}), text).answer
     assert told is not None
