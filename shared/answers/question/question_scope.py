@@ -31,9 +31,21 @@ _LOGBOOK = re.compile(
     r"|schicht|eintr(?:a|ä)ge?)\b",
     re.IGNORECASE,
 )
+# What has to be written down to be known, whatever is asked of it.
+_WRITTEN = re.compile(
+    r"\b(?:fail\w*|faults?|investigations?|issues?|known|problems?|reasons?|repairs?"
+    r"|replacements?|trips?|upgrades?|workarounds?|reparatur\w*|ersatz\w*"
+    r"|st(?:\u00f6|oe)rung\w*)\b",
+    re.IGNORECASE,
+)
+# `Drive motor current rose to 12 A` tells what happened.
+_TOLD = (
+    r"(?!.{0,80}\b(?:rose|fell|sank|went|climbed|dropped|drifted|jumped|tripped|changed"
+    r"|increased|decreased|moved|is|are|was|were|has|had)\b)"
+)
 _RULES: dict[Outside, re.Pattern[str]] = {
     "control_action": re.compile(
-        rf"{_POLITE}(?:set|ramp|increase|decrease|raise|lower|change|move|drive)\s"
+        rf"{_POLITE}{_TOLD}(?:set|ramp|increase|decrease|raise|lower|change|move|drive)\s"
         r"(?:the |all |both )?\w.{0,80}?\s(?:to|by)\s[-+]?\d"
         rf"|{_POLITE}(?:turn|switch) (?:on|off) (?:the|all|both)\b"
         rf"|{_POLITE}(?:turn|switch) (?:the|all|both) .{{1,60}} (?:on|off)[.!?]?$"
@@ -70,6 +82,8 @@ _RULES: dict[Outside, re.Pattern[str]] = {
     "other_task": re.compile(
         rf"{_POLITE}(?:write|compose|draft|translate|calculate|compute|convert|plot"
         r"|simulate|optimi[sz]e|schedule|book|remind|tell me a joke|send|e-?mail) "
+        # These are things: `schedule for the shutdown`, `email server down`.
+        r"(?!(?:of|for|from|server|system|cluster|nodes?|list)\b)"
         r"|\bweather forecast\b",
         re.IGNORECASE,
     ),
@@ -80,4 +94,7 @@ def find_outside(question: str) -> Outside | None:
     """Return why a question is none for a logbook; None: it may be one."""
     text = " ".join(question.split())
     found = next((name for name, rule in _RULES.items() if rule.search(text)), None)
-    return None if found == "other_task" and _LOGBOOK.search(text) else found
+    written = _LOGBOOK if found == "other_task" else _WRITTEN
+    if found == "control_action" or not written.search(text):
+        return found
+    return None
