@@ -15,7 +15,9 @@ _WORDS = {
         (
             *("two zwei", "three drei", "four vier", "five fuenf", "six sechs"),
             *("seven sieben", "eight acht", "nine neun", "ten zehn", "eleven elf"),
-            *("twelve zwoelf",),
+            *("twelve zwoelf", "thirteen dreizehn", "fourteen vierzehn"),
+            *("fifteen fuenfzehn", "sixteen sechzehn", "seventeen siebzehn"),
+            *("eighteen achtzehn", "nineteen neunzehn", "twenty zwanzig"),
         ),
         2,
     )
@@ -36,6 +38,7 @@ def find_numbers(text: str) -> Iterator[str]:
         if plain.count(".") == 1:
             plain = plain.rstrip("0").rstrip(".")
         yield plain.lstrip("0") or "0"
-    for word in re.findall(r"[^\W\d_]{3,7}", text.casefold()):
+    folded = text.casefold().replace("\u00fc", "ue").replace("\u00f6", "oe")
+    for word in re.findall(r"[^\W\d_]{3,9}", folded):
         if word in _WORDS:
             yield str(_WORDS[word])

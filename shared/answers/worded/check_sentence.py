@@ -17,6 +17,7 @@ from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.fence import gives_orders
 from shared.answers.question.empty_words import is_empty
 from shared.answers.question.plain_numbers import find_numbers
+from shared.answers.worded import claims
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words.character_runs import Token
@@ -29,11 +30,6 @@ LEAST_WORDS = 0.6
 MOST_CITED = 3
 # Links are of entries, never of a model.
 _LINK = re.compile(r"(?i)\bhttps?:|\bwww\.|\bmailto:")
-_DENIED = re.compile(
-    r"(?i)\b(?:no|not|never|none|nobody|nothing|neither|nor|without|cannot|unable"
-    r"|failed\s+to|kein\w{0,2}|nicht|nichts|nie|niemals|niemand|ohne|weder)\b"
-    r"|n['\u2019]t\b"
-)
 _DATES = ("%Y-%m-%d", "%H:%M", "%-d %B %Y", "%B %-d, %Y", "%-d %b %Y", "%-d.%-m.%Y")
 
 
@@ -53,13 +49,25 @@ class Checker(NamedTuple):
             return "mark"
         if _LINK.search(sentence):
             return "link"
+        tokens = list(scan(sentence, cited[0].entry.language, self.facility))
+        return self._find_unsaid(sentence, tokens, cited) or _find_contrary(
+            sentence, tokens, cited
+        )
+
+    def _find_unsaid(
+        self, sentence: str, tokens: Sequence[Token], cited: Sequence[Candidate]
+    ) -> Flaw | None:
+        """Return the kind of thing in a sentence that none it cites has, as a number."""
         language = cited[0].entry.language
-        tokens = list(scan(sentence, language, self.facility))
-        texts = [one.text for one in cited]
-        titles = [one.entry.row.title for one in cited]
-        known = [number for text in (*texts, *titles) for number in find_numbers(text)]
+        texts = _texts(cited)
+        known = [number for text in texts for number in find_numbers(text)]
         dated = _without_times(sentence, cited, self.zone)
-        if not set(known).issuperset(find_numbers(dated)):
+        moments = [moment for one in cited for moment in _moments(one, self.zone)]
+        if (
+            not set(known).issuperset(find_numbers(dated))
+            or claims.is_other_size(dated, texts, language)
+            or claims.is_other_day(dated, texts, moments)
+        ):
             return "number"
         terms = frozenset[str]().union(
             *(one.terms | one.entry.context_terms for one in cited)
@@ -72,16 +80,7 @@ class Checker(NamedTuple):
         ):
             return "name"
         told = terms | {one.term for one in scan(people, language, self.facility)}
-        if _share(_content(tokens), told) < LEAST_WORDS:
-            return "words"
-        nearest = max(cited, key=lambda one: _share(_content(tokens), one.terms))
-        denials = len(_DENIED.findall(sentence))
-        # More often than its sources it denies what one of them says.
-        if denials > sum(len(_DENIED.findall(text)) for text in texts):
-            return "denial"
-        if not denials and _DENIED.search(nearest.text):
-            return "denial"
-        return None
+        return "words" if _share(_content(tokens), told) < LEAST_WORDS else None
 
     def nearest(
         self, sentence: str, among: Sequence[Candidate], most: int = 2
@@ -102,6 +101,32 @@ class Checker(NamedTuple):
         return order[:most]
 
 
+def _find_contrary(
+    sentence: str, tokens: Sequence[Token], cited: Sequence[Candidate]
+) -> Flaw | None:
+    """Return how a sentence says the contrary of those it cites; None: it does not."""
+    language = cited[0].entry.language
+    nearest = max(cited, key=lambda one: _share(_content(tokens), one.terms))
+    denials = claims.count_denials(sentence, language)
+    # More often than its sources it denies what one of them says.
+    if denials > sum(claims.count_denials(one.text, language) for one in cited):
+        return "denial"
+    if denials:
+        # Who denies the opposite says the same.
+        return None
+    if claims.count_denials(nearest.text, language):
+        return "denial"
+    return "words" if claims.is_opposite(sentence, _texts(cited)) else None
+
+
+def _texts(cited: Sequence[Candidate]) -> tuple[str, ...]:
+    """Return the cited sentences and the titles of their entries."""
+    return (
+        *(one.text for one in cited),
+        *(one.entry.row.title for one in cited),
+    )
+
+
 def _is_whole_name(ident: str) -> bool:
     """Tell whether a form of a name names the thing: `3` is a part of many names."""
     return any(map(str.isdigit, ident)) and any(map(str.isalpha, ident))
@@ -110,17 +135,22 @@ def _is_whole_name(ident: str) -> bool:
 def _without_times(sentence: str, cited: Sequence[Candidate], zone: str) -> str:
     """Return a sentence without the times of what it cites: they head the entries."""
     for one in cited:
-        row = one.entry.row
-        for moment in {row.entry_time, row.event_time or row.entry_time}:
-            for written in _written(moment, zone):
+        for moment in _moments(one, zone):
+            for written in _written(moment):
                 sentence = sentence.replace(written, " ")
     return sentence
 
 
+def _moments(one: Candidate, zone: str) -> set[datetime]:
+    """Return when an entry was written, and what it tells happened, on a clock."""
+    row = one.entry.row
+    both = (row.entry_time, row.event_time or row.entry_time)
+    return {moment.astimezone(ZoneInfo(zone)) for moment in both}
+
+
 @lru_cache(maxsize=256)
-def _written(moment: datetime, zone: str) -> tuple[str, ...]:
-    local = moment.astimezone(ZoneInfo(zone))
-    return tuple(local.strftime(form) for form in _DATES)
+def _written(moment: datetime) -> tuple[str, ...]:
+    return tuple(moment.strftime(form) for form in _DATES)
 
 
 def _content(tokens: Sequence[Token] | Iterator[Token]) -> list[Token]:

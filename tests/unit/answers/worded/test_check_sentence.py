@@ -97,6 +97,67 @@ def test_what_they_do_not_say_does_not(said, cited, wrong):
     assert flaw(said, *cited) == wrong
 
 
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("written", "said", "wrong"),
+    [
+        ("The air sagged to 3.0 bar.", "The air sagged to 3.0 mbar.", "number"),
+        ("The gun was set to 30 kV.", "The gun was set to 30 V.", "number"),
+        ("The water was at -5 \u00b0C.", "The water was at 5 \u00b0C.", "number"),
+        (
+            "Cooling pump P-2 was off for 5 h.",
+            "Cooling pump P-2 off for 5 hours.",
+            None,
+        ),
+        ("Ring current was 200 at noon.", "Ring current was 200 mA at noon.", None),
+        ("The seal was replaced on Monday.", "The seal was replaced Friday.", "number"),
+        ("Dichtung am Montag ersetzt.", "Dichtung am Monday ersetzt.", None),
+        ("The seal was replaced in March.", "The seal was replaced in May.", "number"),
+        # Written on 2 March 2026, a Monday.
+        ("Dryer seal replaced, tight.", "Dryer seal replaced on Monday, tight.", None),
+        ("The seal may be replaced.", "The seal may be replaced.", None),
+        ("The pump tripped once.", "The pump tripped twenty times.", "number"),
+        ("Die Pumpe fiel f\u00fcnf mal aus.", "Die Pumpe fiel 5 mal aus.", None),
+        ("The valve of HC-2 opened at 30 V.", "Valve of HC-2 closed at 30 V.", "words"),
+        ("Gate valve VG-2 opened.", "Gate valve VG-2 not closed.", "denial"),
+        ("Valve opened, then closed.", "The valve closed then.", None),
+        ("Pumpe VP-4 ausgeschaltet.", "Pumpe VP-4 eingeschaltet.", "words"),
+    ],
+)
+def test_a_unit_a_sign_a_day_a_numeral_and_a_direction_are_those_of_its_source(
+    written: str, said: str, wrong: str | None
+) -> None:
+    (one,) = sentences(written)
+    assert flaw(said, one) == wrong
+
+
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("language", "written", "said"),
+    [
+        (
+            "fr",
+            "La pompe n'a pas \u00e9t\u00e9 remplac\u00e9e.",
+            "La pompe a \u00e9t\u00e9 remplac\u00e9e.",
+        ),
+        ("fr", "La pompe n'a jamais fui.", "La pompe a fui."),
+        (
+            "it",
+            "La pompa non \u00e8 stata sostituita.",
+            "La pompa \u00e8 stata sostituita.",
+        ),
+        ("es", "La bomba nunca fue reemplazada.", "La bomba fue reemplazada."),
+    ],
+)
+def test_what_is_denied_in_another_language_is_denied_here(
+    language: str, written: str, said: str
+) -> None:
+    found = entry(written, language=language).candidates()
+    (one,) = [each for each in found if each.start is not None]
+    assert flaw(said, one) == "denial"
+    assert flaw(written, one) is None
+
+
 def test_of_an_entry_the_sentences_are_found_that_a_statement_rests_on():
     found = CHECKER.nearest("The dryer of SR04 leaks.", [CLOSED, LEAKS, KEPT])
     assert found[0] is LEAKS
