@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry, order_in_threads
-from shared.answers.question import answer_kinds, numbered_things
+from shared.answers.question import numbered_things, sentence_kinds
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
 
@@ -160,7 +160,7 @@ class SentenceScores:
         score += weights.latest * (entry is self._latest)
         if self._question.kind == "why":
             score += weights.reply * entry.is_reply
-            score += weights.cause * answer_kinds.names_cause(one.text)
+            score += weights.cause * sentence_kinds.names_cause(one.text)
             if one.start is None:
                 is_echo = self.count_added(one) < _LEAST_ADDED
                 score += weights.title - weights.echo * is_echo

@@ -1,13 +1,11 @@
-"""What kind of answer a question asks for, and which sentences are of that kind."""
+"""What kind of answer a question asks for."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-from shared.answers.question.counts import NUMERALS, find_counted
-from shared.answers.question.numbered_things import tells_value
-from shared.text.reading.quantities import find_quantities
+from shared.answers.question.counts import find_counted
 from shared.text.words import question_words
 from shared.text.words.folding import fold_surface
 
@@ -40,7 +38,7 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
         r"|\bwhat (?:is|was|were) the (?:\w+ ){0,4}?(?:limit|value|gap|availability"
         r"|price|cost|length|pressure|temperature|current|voltage|energy|noise|size"
         r"|budget|rate|number|level|dose|emittance|lifetime)\b|\bcombien\b|\bquanto\b"
-        r"|\bcu\u00e1nt[oa]s?\b",
+        r"|\bquant[ie]\b|\bcu[a\u00e1]nt[oa]s?\b",
         re.IGNORECASE,
     ),
     "when": re.compile(
@@ -71,58 +69,6 @@ _ASKS: dict[AnswerKind, re.Pattern[str]] = {
         r"\b(?:which|welche[mnrs]?|quel(?:le)?s?|quale)\b", re.IGNORECASE
     ),
 }
-_NUMBER_WORDS = rf"(?:\d[\d.,]*|{NUMERALS}|half an?|an?|ein(?:e|en|er)?)"
-_DURATION = re.compile(
-    rf"\b{_NUMBER_WORDS}(?:\s*(?:to|bis|-|\u2013)\s*{_NUMBER_WORDS})?"
-    r"[\s-]*(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|h|hr?s?|hours?|days?|weeks?|months?"
-    r"|years?|shifts?|sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?)\b"
-    r"|\b(?:overnight|all (?:night|day|week))\b",
-    re.IGNORECASE,
-)
-# `At 1330 hours`, `0230 to 0250 hours`: a time of day, however it is counted.
-_CLOCK = re.compile(
-    r"\b(?:(?:at|by|until|since|from|between)(?: (?:about|around|approximately))?"
-    r"\s+(?:[01]\d|2[0-3])|0\d)[0-5]\d(?:\s*(?:-|to|and)\s*\d{4})?\s*h(?:(?:ou)?rs?)?\b",
-    re.IGNORECASE,
-)
-# What calls something a cause in so many words.
-_CAUSES = (
-    r"because|due to|caus(?:e|ed|es|ing)|reason|culprit|turned out|owing to|thanks to"
-    r"|blam\w+|weil|wegen|ursach\w+|grund|verursach\w+|ausgel\u00f6st|aufgrund"
-    r"|lag (?:an|am)|caus\u00e9\w*|causat\w+|causad\w+|dovut\w+"
-)
-_CAUSE = re.compile(rf"\b(?:{_CAUSES}|reasons|traced (?:to|back))\b", re.IGNORECASE)
-# What says why, in no logbook's own words.
-_REASON = re.compile(
-    rf"\b(?:{_CAUSES}|since|result(?:ed|ing)? (?:of|from|in)|as a result"
-    r"|root|trac(?:ed|k)|found|owing|led to|explain\w*"
-    r"|so that|after (?:a|the|it|he|she|they|we)|triggered"
-    r"|from (?:a|the)|da\u00df|durch|deshalb"
-    r"|daher|gefunden|nachdem|parce|perch\u00e9"
-    r"|causa|porque|debido)\b",
-    re.IGNORECASE,
-)
-_MOMENT = re.compile(
-    r"\b\d{1,2}[:.]\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{0,4}|\b\d{4}-\d{2}-\d{2}\b"
-    r"|\b\d{1,2}(?:st|nd|rd|th|\.)? (?:jan|feb|m[a\u00e4]r|apr|ma[iy]|jun|jul|aug|sep"
-    r"|o[ck]t|nov|de[cz])\w*"
-    r"|\b(?:today|yesterday|tonight|this (?:morning|evening|night)|noon|midnight"
-    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|heute|gestern"
-    r"|mittag|mitternacht|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\b",
-    re.IGNORECASE,
-)
-_PERSON = re.compile(
-    r"\b(?:operator|crew|shift leader|electrician|technician|physicist|engineer|group"
-    r"|team|company|firm|vendor|supplier|manufacturer|GmbH|Inc|Ltd|contractor|firma"
-    r"|gruppe|lieferant|hersteller|elektriker|techniker|schichtleiter)\b",
-    re.IGNORECASE,
-)
-_PLACE = re.compile(
-    r"\b(?:in|at|on|behind|under|above|below|beside|between|near|next to|into|onto|from"
-    r"|through|inside|outside|im|am|an|auf|hinter|unter|\u00fcber|neben|zwischen|bei|aus"
-    r"|durch) (?:the |a |an |der |die |das |dem |den )?\w+",
-    re.IGNORECASE,
-)
 # How something is now is told by what was written last, in whatever words: who asks
 # whether it is repaired is answered by `replaced the O ring` as well.
 _ASKS_STATE = re.compile(
@@ -152,45 +98,6 @@ def find_kind(question: str) -> AnswerKind:
             is_count = kind == "how_much" and find_counted(question)
             return "how_many" if is_count else kind
     return "what"
-
-
-def names_cause(sentence: str) -> bool:
-    """Tell whether a sentence calls something a cause."""
-    return bool(_CAUSE.search(sentence))
-
-
-def is_of_kind(
-    kind: AnswerKind,
-    counted: str,
-    sentence: str,
-    language: str,
-    people: frozenset[str],
-) -> bool:
-    """Tell whether a sentence can be such an answer; `people` are folded names.
-
-    `counted` is the pattern of what is counted, where that is asked for.
-    """
-    match kind:
-        case "why":
-            return bool(_REASON.search(sentence))
-        case "how_long":
-            # `How long is the cable` asks for metres.
-            return bool(_DURATION.search(_CLOCK.sub("", sentence))) or any(
-                one.dimension == "length" for one in find_quantities(sentence, language)
-            )
-        case "how_many":
-            return bool(re.search(counted, sentence, re.IGNORECASE))
-        case "how_much":
-            return tells_value(sentence, language)
-        case "when":
-            return bool(_MOMENT.search(sentence))
-        case "who":
-            words = {word.strip(".,;:!?()'\"").casefold() for word in sentence.split()}
-            return bool(words & people) or bool(_PERSON.search(sentence))
-        case "where":
-            return bool(_PLACE.search(sentence))
-        case "which" | "what":
-            return True
 
 
 def asks_state(question: str) -> bool:

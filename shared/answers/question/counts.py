@@ -11,6 +11,8 @@ NUMERALS = (
     r"one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty"
     r"|forty|sixty|ninety|several|few|zwei|drei|vier|f\u00fcnf|sechs|sieben|acht|neun"
     r"|zehn|zw\u00f6lf|zwanzig"
+    r"|deux|trois|quatre|cinq|huit|neuf|dix|due(?! to\b)|tre|quattro|cinque|sette|otto"
+    r"|nove|dieci|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez"
 )
 # The words of a dimension: its units as one says them. Times are another kind of
 # question; shares are written in words, `three quarters`.
@@ -35,6 +37,8 @@ _MEASURED = re.compile(
 _COUNTED = re.compile(
     r"\b(?:how many (?:(?:[\w-]+ ){0,2}?(?P<plural>(?!(?:is|was|has|does)\b)\w+s)\b"
     r"|(?P<next>\w+))|wie viele (?P<viele>\w+)"
+    r"|combien d(?:e |['\u2019])(?P<combien>\w+)|quant[ie] (?P<quanti>\w+)"
+    r"|cu[a\u00e1]nt[oa]s (?P<cuantos>\w+)"
     r"|(?:how|wie) (?P<often>often|frequently|oft|h\u00e4ufig)\b)",
     re.IGNORECASE,
 )

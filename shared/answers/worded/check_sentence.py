@@ -57,7 +57,7 @@ class Checker(NamedTuple):
     def _find_unsaid(
         self, sentence: str, tokens: Sequence[Token], cited: Sequence[Candidate]
     ) -> Flaw | None:
-        """Return the kind of thing in a sentence that none it cites has, as a number."""
+        """Return the kind of thing in a sentence that none it cites has: a number."""
         language = cited[0].entry.language
         texts = _texts(cited)
         known = [number for text in texts for number in find_numbers(text)]

@@ -6,9 +6,10 @@ _BEGINNINGS = {
     "en": "what which who whom whose where when why how",
     "de": "was welche welcher welches welchem welchen wer wen wem wessen wo wohin "
     "woher wann wie warum wieso weshalb weswegen wodurch womit woran wozu",
-    "fr": "pourquoi quand quel quelle quels quelles lequel laquelle combien comment",
-    "it": "perche dove quali quanto quanta quanti quante",
-    "es": "cuando donde cuales quien cuanto cuanta cuantos cuantas",
+    "fr": "pourquoi quand quel quelle quels quelles lequel laquelle combien comment "
+    "temps",
+    "it": "perche dove quali quanto quanta quanti quante tempo",
+    "es": "cuando donde cuales quien cuanto cuanta cuantos cuantas tiempo",
 }
 WORDS = {name: frozenset(words.split()) for name, words in _BEGINNINGS.items()}
 # What asks for yes or no, of how something is now, begins with one of these.

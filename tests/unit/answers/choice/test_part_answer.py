@@ -159,6 +159,109 @@ def test_none_of_what_is_offered_is_no_answer() -> None:
     assert [one.written for one in part.unnamed] == ["QF1", "QF2"]
 
 
+@pytest.mark.requirement("U19")
+@pytest.mark.parametrize(
+    ("language", "question", "text"),
+    [
+        (
+            "en",
+            "When was the dryer replaced?",
+            "The dryer was replaced on March 3, 2024.",
+        ),
+        (
+            "en",
+            "When was the dryer replaced?",
+            "The dryer was replaced in January 2024.",
+        ),
+        ("en", "When was the dryer replaced?", "The dryer was replaced at 3 pm."),
+        ("en", "When was the dryer replaced?", "The dryer was replaced at 1330 hours."),
+        ("en", "When was the dryer replaced?", "The dryer was replaced last week."),
+        (
+            "de",
+            "Wann wurde der Trockner ersetzt?",
+            "Der Trockner wurde um 14 Uhr ersetzt.",
+        ),
+        (
+            "de",
+            "Wann wurde der Trockner ersetzt?",
+            "Der Trockner wurde im M\u00e4rz ersetzt.",
+        ),
+        (
+            "fr",
+            "Quand la pompe a chauff\u00e9 ?",
+            "La pompe a chauff\u00e9 le 3 f\u00e9vrier.",
+        ),
+        (
+            "fr",
+            "Quand la pompe a chauff\u00e9 ?",
+            "La pompe a chauff\u00e9 \u00e0 14h30.",
+        ),
+        ("it", "Quando la pompa \u00e8 caduta?", "La pompa \u00e8 caduta il 4 giugno."),
+        (
+            "es",
+            "\u00bfCu\u00e1ndo par\u00f3 la bomba?",
+            "La bomba par\u00f3 el 4 de junio.",
+        ),
+        ("en", "How long was the beam down?", "The beam was down for 1h30."),
+        ("en", "How long was the beam down?", "Beam was down for a couple of hours."),
+        (
+            "fr",
+            "Combien de temps la pompe a chauff\u00e9 ?",
+            "La pompe a chauff\u00e9 3 heures.",
+        ),
+        ("it", "Quanto tempo la pompa era ferma?", "La pompa era ferma sei ore."),
+        (
+            "es",
+            "\u00bfCu\u00e1nto tiempo par\u00f3 la bomba?",
+            "La bomba par\u00f3 tres horas.",
+        ),
+        ("it", "Dove perde la pompa?", "La pompa perde nella sala 2."),
+        ("fr", "O\u00f9 fuit la pompe ?", "La pompe fuit dans la salle 2."),
+        (
+            "fr",
+            "Qui a r\u00e9par\u00e9 la pompe ?",
+            "Le groupe vide a r\u00e9par\u00e9 la pompe.",
+        ),
+        ("fr", "Combien de pompes sont vides ?", "Deux pompes sont vides."),
+        ("es", "\u00bfCu\u00e1ntas bombas se pararon?", "Se pararon dos bombas."),
+        ("en", "Who repaired the chiller?", "Peter Novak repaired the chiller."),
+        ("en", "Who repaired the chiller?", "The chiller was repaired by Novak."),
+        (
+            "de",
+            "Wer hat die Pumpe getauscht?",
+            "Kollege Novak hat die Pumpe getauscht.",
+        ),
+        (
+            "en",
+            "Who will repair the dryer?",
+            "The dryer will be repaired by the company.",
+        ),
+    ],
+)
+def test_a_time_a_place_and_a_person_are_told_in_five_languages(
+    language: str, question: str, text: str
+) -> None:
+    part = answer(question, made(text, language=language))
+    assert part.judgement.grade == "A"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Who repaired the dryer?", "The dryer must be repaired by the company."),
+        ("Who repaired the dryer?", "The dryer will be repaired tomorrow."),
+        ("When was the dryer replaced?", "The dryer should be replaced on Monday."),
+        ("When was the dryer replaced?", "Der Trockner soll Montag ersetzt werden."),
+        ("When was it generated?", "The pump has 4 generators and 2 margins."),
+    ],
+)
+def test_what_is_still_to_be_done_was_done_by_nobody_and_never(
+    question: str, text: str
+) -> None:
+    part = answer(question, made(text, authors=("Will Baker",)))
+    assert part.judgement.status != "grounded"
+
+
 def test_none_of_the_kind_is_no_answer() -> None:
     part = answer("When was the dryer replaced?", made("The dryer was replaced."))
     assert (part.judgement.status, part.judgement.code) == (

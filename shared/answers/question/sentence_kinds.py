@@ -1,0 +1,188 @@
+"""Which kinds of answer a sentence tells: a cause, a moment, a size, a place, a person.
+
+In the five languages of the words; one line a language where they differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shared.answers.question.answer_kinds import AnswerKind
+from shared.answers.question.counts import NUMERALS
+from shared.answers.question.empty_words import is_empty
+from shared.answers.question.numbered_things import tells_value
+from shared.text.reading.quantities import find_quantities
+from shared.text.words.folding import fold_surface
+
+_NUMBER_WORDS = (
+    rf"(?:\d[\d.,]*|{NUMERALS}|sei|half an?|an?|ein(?:e|en|er)?|une?|una?"
+    r"|a couple of|ein paar)"
+)
+_DURATION = re.compile(
+    rf"\b{_NUMBER_WORDS}(?:\s*(?:to|bis|-|\u2013)\s*{_NUMBER_WORDS})?"
+    r"[\s-]*(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|h|hr?s?|hours?|days?|weeks?|months?"
+    r"|years?|shifts?|sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?"
+    r"|secondes?|heures?|jours?|semaines?|mois|ans?|ann\u00e9es?"
+    r"|second[oi]|minut[oi]|or[ae]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi]"
+    r"|segundos?|minutos?|horas?|d[i\u00ed]as?|semanas?|mes(?:es)?|a\u00f1os?)\b"
+    r"|\b\d{1,2}\s?h\s?[0-5]\d\b"
+    r"|\b(?:overnight|(?:all|the whole) (?:night|day|week|weekend|shift))\b",
+    re.IGNORECASE,
+)
+# `At 1330 hours`, `0230 to 0250 hours`: a time of day, however it is counted.
+_CLOCK = re.compile(
+    r"\b(?:(?:at|by|until|since|from|between)(?: (?:about|around|approximately))?"
+    r"\s+(?:[01]\d|2[0-3])|0\d)[0-5]\d(?:\s*(?:-|to|and)\s*\d{4})?\s*h(?:(?:ou)?rs?)?\b",
+    re.IGNORECASE,
+)
+# What calls something a cause in so many words.
+_CAUSES = (
+    r"because|due to|caus(?:e|ed|es|ing)|reason|culprit|turned out|owing to|thanks to"
+    r"|blam\w+|weil|wegen|ursach\w+|grund|verursach\w+|ausgel\u00f6st|aufgrund"
+    r"|lag (?:an|am)|caus\u00e9\w*|causat\w+|causad\w+|dovut\w+"
+)
+_CAUSE = re.compile(rf"\b(?:{_CAUSES}|reasons|traced (?:to|back))\b", re.IGNORECASE)
+# What says why, in no logbook's own words.
+_REASON = re.compile(
+    rf"\b(?:{_CAUSES}|since|result(?:ed|ing)? (?:of|from|in)|as a result"
+    r"|root|trac(?:ed|k)|found|owing|led to|explain\w*"
+    r"|so that|after (?:a|the|it|he|she|they|we)|triggered"
+    r"|from (?:a|the)|da\u00df|durch|deshalb"
+    r"|daher|gefunden|nachdem|parce|perch\u00e9"
+    r"|causa|porque|debido)\b",
+    re.IGNORECASE,
+)
+_MONTH = (
+    r"(?:jan(?:uar[y]?)?|feb(?:ruar[y]?)?|mar(?:ch)?|m\u00e4rz?|apr(?:il)?|ma[iy]|jun[ei]?"
+    r"|jul[iy]?|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?"
+    r"|janv(?:ier)?|f\u00e9vr?(?:ier)?|mars|avr(?:il)?|juin|juil(?:let)?|ao\u00fbt"
+    r"|septembre|octobre|novembre|d\u00e9c(?:embre)?"
+    r"|gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre"
+    r"|dicembre|enero|febrero|abril|mayo|junio|julio|septiembre|octubre|noviembre"
+    r"|diciembre)"
+)
+_MOMENT = re.compile(
+    r"\b\d{1,2}[:.]\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{0,4}|\b\d{4}-\d{2}-\d{2}\b"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th|er|\.)? (?:(?:of|de|di) )?{_MONTH}\b"
+    rf"|\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?=[,.;)]|\s+(?:at|and|by)\b|\s*\Z)"
+    rf"|\b{_MONTH}\.? (?:del? )?(?:19|20)\d\d\b"
+    rf"|\b(?:in|im|since|seit|until|by|end of|ende|anfang|en|nel|a) {_MONTH}\b"
+    r"|\b\d{1,2} ?(?:[ap]\.?m\b|uhr\b|o'clock)|\b(?:[01]?\d|2[0-3]) ?h ?[0-5]\d\b"
+    r"|\b(?:\u00e0|vers|alle|a las) (?:ore )?\d{1,2}\b|\bo['\u2019]clock\b"
+    r"|\b(?:last|previous|this|next|letzten?|vorigen?|diese[nr]?) (?:week|month|year"
+    r"|weekend|night|morning|afternoon|evening|shift|woche|monat|jahr|nacht|schicht)\b"
+    r"|\b\w+ (?:minutes|hours|days|weeks|months|years) (?:ago|later|before|after)\b"
+    r"|\bvor \w+ (?:minuten|stunden|tagen|wochen|monaten|jahren)\b|\bovernight\b"
+    r"|\b(?:in|during) the (?:morning|afternoon|evening|night)\b"
+    r"|\b(?:today|yesterday|tonight|noon|midnight"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|heute|gestern|vorgestern|mittag"
+    r"|mitternacht|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
+    r"|aujourd['\u2019]hui|hier|ce matin|ce soir|cette nuit|midi|minuit"
+    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|derni[e\u00e8]re?"
+    r"|oggi|ieri|stamattina|stanotte|mezzogiorno|mezzanotte|(?:lune|marte|mercole|giove"
+    r"|vener)d[i\u00ec]|sabato|domenica|scors[oa]"
+    r"|hoy|ayer|anoche|mediod[i\u00ed]a|medianoche|lunes|martes|mi[e\u00e9]rcoles|jueves"
+    r"|viernes|s[a\u00e1]bado|domingo|pasad[oa])\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(
+    r"\b(?:operator|crew|shift leader|electrician|technician|physicist|engineer|group"
+    r"|team|company|firm|vendor|supplier|manufacturer|GmbH|Inc|Ltd|contractor|firma"
+    r"|gruppe|lieferant|hersteller|elektriker|techniker|schichtleiter|kolleg(?:en?|in)"
+    r"|op\u00e9rateur|\u00e9quipe|groupe|soci\u00e9t\u00e9|entreprise|technicien"
+    r"|\u00e9lectricien|fournisseur|operatore|squadra|gruppo|ditta|tecnico|elettricista"
+    r"|fornitore|operador|equipo|grupo|empresa|t\u00e9cnico|electricista|proveedor)\b",
+    re.IGNORECASE,
+)
+# Who is named as whoever did it: `Peter Novak repaired the chiller`, `by Novak`.
+_DOER = re.compile(
+    r"\A[A-Z][a-z\u00df-\u00ff]+(?: [A-Z][a-z\u00df-\u00ff]+)? (?:has |had )?"
+    r"[a-z]{2,}ed (?:the|an?|all|both|it)\b"
+    r"|\b(?:by|par|por) (?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)"
+    r"[A-Z][a-z\u00df-\u00ff]+"
+)
+# What is still to be done was done by nobody, and at no time.
+_PLANNED = re.compile(
+    r"\b(?:must|will|should|shall|needs? to|ha(?:s|ve) to|(?:is|are) to)(?: \w+)? be"
+    r" (?P<done>\w+)"
+    r"|\b(?:muss|m\u00fcssen|soll\w*|wird|werden)\b[^.;]*?\b(?P<getan>\w+)"
+    r"(?: werden)?\W*\Z",
+    re.IGNORECASE,
+)
+_PLANS = re.compile(
+    r"\b(?:will|must|should|shall|wird|werden|muss|m\u00fcssen|soll\w*)\b",
+    re.IGNORECASE,
+)
+_SAME_LETTERS = 4
+_PLACE = re.compile(
+    r"\b(?:in|at|on|behind|under|above|below|beside|between|near|next to|into|onto|from"
+    r"|through|inside|outside|im|am|an|auf|hinter|unter|\u00fcber|neben|zwischen|bei|aus"
+    r"|durch|dans|sur|sous|derri\u00e8re|devant|entre|chez|aux?|\u00e0|nel(?:l[aoe])?|nei"
+    r"|negli|sul(?:l[aoe])?|sotto|dietro|tra|fra|presso|alla?|en|sobre|bajo|junto a"
+    r"|cerca de) (?:the |a |an |der |die |das |dem |den |l[ae]s? |el |los )?\w+",
+    re.IGNORECASE,
+)
+
+
+def names_cause(sentence: str) -> bool:
+    """Tell whether a sentence calls something a cause."""
+    return bool(_CAUSE.search(sentence))
+
+
+def is_of_kind(
+    kind: AnswerKind,
+    counted: str,
+    sentence: str,
+    language: str,
+    people: frozenset[str],
+) -> bool:
+    """Tell whether a sentence can be such an answer; `people` are folded names.
+
+    `counted` is the pattern of what is counted, where that is asked for.
+    """
+    match kind:
+        case "why":
+            return bool(_REASON.search(sentence))
+        case "how_long":
+            # `How long is the cable` asks for metres.
+            return bool(_DURATION.search(_CLOCK.sub("", sentence))) or any(
+                one.dimension == "length" for one in find_quantities(sentence, language)
+            )
+        case "how_many":
+            return bool(re.search(counted, sentence, re.IGNORECASE))
+        case "how_much":
+            return tells_value(sentence, language)
+        case "when":
+            return tells_moment(sentence)
+        case "who":
+            words = {word.strip(".,;:!?()'\"") for word in sentence.split()}
+            # A name that is a common word is one where it is written as a name: `Will`.
+            named = {
+                word.casefold()
+                for word in words
+                if word[:1].isupper() or not is_empty(fold_surface(word, "en"))
+            }
+            who = _PERSON.search(sentence) or _DOER.search(sentence)
+            return bool(named & people) or who is not None
+        case "where":
+            return bool(_PLACE.search(sentence))
+        case "which" | "what":
+            return True
+
+
+def tells_moment(sentence: str) -> bool:
+    """Tell whether a sentence says when."""
+    return bool(_MOMENT.search(sentence) or _CLOCK.search(sentence))
+
+
+def is_planned(sentence: str, question: str, words: Sequence[str]) -> bool:
+    """Tell whether a sentence only plans what a question takes for done.
+
+    `words` are those of the question: `must be repaired`, asked who repaired it.
+    """
+    planned = None if _PLANS.search(question) else _PLANNED.search(sentence)
+    if planned is None:
+        return False
+    verb = (planned["done"] or planned["getan"]).casefold()[:_SAME_LETTERS]
+    return any(word.casefold().startswith(verb) for word in words)
