@@ -133,11 +133,14 @@ class Intake:
         place: Callable[[AdapterPage], Mapping[str, Any]],
         *,
         listed_by: UUID | None = None,
+        again: bool = False,
     ) -> Steps:
         """Store page after page, each with its place, to the last or the cut."""
         with closing(self.pages(found)) as pages:
             for page, read in pages:
-                counts = self.store(read, place(page), page=page, listed_by=listed_by)
+                counts = self.store(
+                    read, place(page), page=page, listed_by=listed_by, again=again
+                )
                 if self.is_cut or self.is_through:
                     return
                 yield counts

@@ -77,6 +77,6 @@ def _removing(name: str, *, knows_all: bool) -> str:
     if not knows_all:
         return one_by_one
     return (
-        f"{one_by_one}, or where its files hold everything by `complete_snapshot: true`"
+        f"{one_by_one}, or where it shows everything by `complete_snapshot: true`"
         f" and `logchord source trigger {name} --kind reconcile --confirm-prune`"
     )

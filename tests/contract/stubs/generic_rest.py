@@ -75,6 +75,8 @@ class RestStub:
         # When it says that its list was changed; None: it does not say.
         self.last_modified: datetime | None = None
         self.generation = 0
+        # Of these it shows each, and lists none.
+        self.unlisted: frozenset[str] = frozenset()
         self._server = StubServer(self._answer)
         self.fault = self._server.fault
         self.requests = self._server.requests
@@ -216,8 +218,9 @@ class RestStub:
         key = self._key(params)
         found = [
             one
-            for one in self._held.values()
-            if first <= key(one)[0].replace(microsecond=0) < last
+            for external_id, one in self._held.items()
+            if external_id not in self.unlisted
+            and first <= key(one)[0].replace(microsecond=0) < last
         ]
         return sorted(found, key=key, reverse=params.get("order") == "desc")
 

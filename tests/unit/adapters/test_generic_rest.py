@@ -95,7 +95,15 @@ def test_what_is_not_described_is_not_promised():
     ).capabilities
 
     assert (bare.windows, bare.counts, bare.replies) == (False, False, "none")
-    assert (bare.edits, bare.deletes, bare.readers) == ("rescan", "rescan", "none")
+    # The newest hundred of a list are not all: what is not among them is not gone.
+    assert (bare.edits, bare.deletes, bare.readers) == ("rescan", "invisible", "none")
+    for whole in (
+        {"complete_snapshot": True},
+        {"total_pointer": "/n"},
+        {"item_path": "/e/{id}"},
+        {"paging": "offset", "params": {"offset": "skip"}},
+    ):
+        assert rest(**whole).capabilities.deletes == "rescan"
     assert (full.windows, full.counts, full.replies) == (True, True, "parent")
     assert (full.edits, full.deletes, full.readers) == ("cursor", "flagged", "entry")
 

@@ -102,7 +102,7 @@ class GenericREST:
             self.descriptor.capabilities,
             order=args.order,
             edits="cursor" if knows_edits else "rescan",
-            deletes="flagged" if args.deleted_field else "rescan",
+            deletes=args.deletes,
             replies="parent" if "reply_to" in named else "none",
             attachments="by_url" if "attachments" in named else "none",
             readers="entry" if "readers" in named else "none",

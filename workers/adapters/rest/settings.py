@@ -84,6 +84,10 @@ class RestArgs(MapArgs):
     detail: bool = Field(
         default=False, description="Ask for every entry by `item_path`, too."
     )
+    complete_snapshot: bool = Field(
+        default=False,
+        description="A list without pages holds everything: what is absent is gone.",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -95,6 +99,18 @@ class RestArgs(MapArgs):
         """Return the fields that are set beside `map`."""
         named = {"modified_at": self.modified_field, "deleted": self.deleted_field}
         return {name: pointer for name, pointer in named.items() if pointer}
+
+    @property
+    def deletes(self) -> Literal["flagged", "rescan", "invisible"]:
+        """Return how deletions show: by a mark, by absence, or not at all.
+
+        A list that cannot be paged, counted or asked may hold the newest alone.
+        """
+        if self.deleted_field:
+            return "flagged"
+        is_whole = self.paging != "none" or self.total_pointer is not None
+        is_whole |= self.item_path is not None or self.complete_snapshot
+        return "rescan" if is_whole else "invisible"
 
     @property
     def is_descending(self) -> bool:

@@ -43,6 +43,10 @@ class Comparison:
     is_read: bool = False
     # How the ids of what the source has refused begin.
     unread: tuple[str, ...] = ()
+    # Whether the listing is being taken down a second time.
+    is_second: bool = False
+    # Whether the source said that a listing lacks something.
+    has_gaps: bool = False
 
     @classmethod
     def resume(cls, intake: Intake) -> Comparison:
@@ -55,7 +59,16 @@ class Comparison:
         began = datetime.fromisoformat(kept["began"])
         is_read = bool(kept.get("read", kept["listed"]))
         unread = tuple(kept.get("unread", ()))
-        return cls(began, kept["listed"], kept["inner"], kept["after"], is_read, unread)
+        return cls(
+            began,
+            kept["listed"],
+            kept["inner"],
+            kept["after"],
+            is_read,
+            unread,
+            bool(kept.get("second")),
+            bool(kept.get("gaps")),
+        )
 
     def cursor(self, intake: Intake) -> dict[str, Any]:
         """Return the run's cursor with this place in it."""
@@ -67,6 +80,8 @@ class Comparison:
             "after": self.after,
             "read": self.is_read,
             "unread": list(self.unread),
+            "second": self.is_second,
+            "gaps": self.has_gaps,
         }
         return {**(intake.cursor or {"v": 1}), "at": at}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator
+from typing import TypeAlias
 
 from shared.adapter_contract.contract import Fetches, RawItem
 from shared.entries.tombstones import ABSENT_AT_SOURCE
@@ -14,18 +15,20 @@ from shared.sources.run_records import Counts
 
 # Fewer than these are never too many, however small the logbook.
 _NEVER_TOO_MANY = 20
-_AT_ONCE = 50
+_AT_ONCE = 20
 
-ListAgain = Callable[[], None]
+# Takes the listing down a second time; returns whether it is whole.
+Again: TypeAlias = Generator[Counts, None, bool]
 
 
 def steps(
-    intake: Intake, found: Listed, *, listed: int, list_again: ListAgain | None
+    intake: Intake, found: Listed, *, listed: int | None, list_again: Again | None
 ) -> Steps:
     """Delete what two listings lack and the source cannot show; or ask an admin.
 
     Absent from one listing may be the listing's fault. The second is taken at once, or
-    is that of the next poll: None, where each poll lists everything anyway.
+    is that of the next poll: None, where each poll lists everything anyway. `listed` is
+    None where the source says that its listing lacks something.
     """
     with connection(intake.pool) as conn:
         if not intake.run.is_dry:
@@ -47,7 +50,14 @@ def steps(
         yield from _mark(intake, found)
         return
     yield from _mark(intake, found)
-    list_again()
+    yield from delete_unlisted(intake, found, list_again)
+
+
+def delete_unlisted(intake: Intake, found: Listed, list_again: Again) -> Steps:
+    """Delete what was marked and the second listing lacks, too, if that is whole."""
+    is_whole = yield from list_again
+    if intake.is_cut or not is_whole:
+        return
     with connection(intake.pool) as conn:
         found.note_present(conn)
     yield from _delete_marked(intake, found)
@@ -82,7 +92,8 @@ def _delete_marked(intake: Intake, found: Listed) -> Steps:
             else:
                 alive.append(item)
         intake.delete(gone, reason=ABSENT_AT_SOURCE)
-        yield intake.store(intake.read(alive), None)
+        # Who comes here again, when time is over, asks for none of these twice.
+        yield intake.store(intake.read(alive), None, listed_by=intake.run.id)
 
 
 def _absent(intake: Intake, found: Listed, after: str) -> list[Absent]:
@@ -90,19 +101,20 @@ def _absent(intake: Intake, found: Listed, after: str) -> list[Absent]:
         return found.absent(conn, after=after, limit=_AT_ONCE)
 
 
-def _is_too_much(intake: Intake, stored: int, absent: int, listed: int) -> bool:
+def _is_too_much(intake: Intake, stored: int, absent: int, listed: int | None) -> bool:
     if intake.run.asked.get("confirm_prune"):
         return False
     share = intake.opened.settings.prune_max_fraction
-    return listed == 0 or (absent > _NEVER_TOO_MANY and absent > share * stored)
+    return not listed or (absent > _NEVER_TOO_MANY and absent > share * stored)
 
 
-def _block(intake: Intake, stored: int, absent: int, listed: int) -> None:
+def _block(intake: Intake, stored: int, absent: int, listed: int | None) -> None:
+    lists = "fewer entries than it counts" if listed is None else f"{listed} entries"
     why = {
         "code": "prune_blocked",
         "message": (
-            f"The source lists {listed} entries, without {absent} of the {stored} that"
-            " are stored here; nothing was deleted. If that is right, run"
+            f"The source lists {lists}, without {absent} of the {stored} that are"
+            " stored here; nothing was deleted. If that is right, run"
             f" `logchord source trigger {intake.name} --kind reconcile"
             " --confirm-prune`."
         ),

@@ -6,8 +6,6 @@ read again.
 
 from __future__ import annotations
 
-import functools
-from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -46,10 +44,18 @@ def steps(intake: Intake) -> Steps:
     if fetches and not (rereads and recent is None):
         yield from compare_listing.fetch_changed(intake, found, at)
     if prunes and not intake.is_cut:
-        with connection(intake.pool) as conn:
-            listed = listed_ids.count(conn, intake.run.id)
-        again = functools.partial(_list_again, intake, window)
-        yield from prune.steps(intake, found, listed=listed, list_again=again)
+        if at.is_second:
+            yield from prune.delete_unlisted(
+                intake, found, _list_again(intake, window, at)
+            )
+        else:
+            with connection(intake.pool) as conn:
+                listed = listed_ids.count(conn, intake.run.id)
+            again = _list_again(intake, window, at)
+            # What is not listed is asked for where that can be done.
+            can_ask = isinstance(opened.adapter, Fetches)
+            whole = None if at.has_gaps and not can_ask else listed
+            yield from prune.steps(intake, found, listed=whole, list_again=again)
         intake.cursor = {**(intake.cursor or {"v": 1}), _PRUNED: at.began.isoformat()}
     compare_listing.end(intake)
 
@@ -66,6 +72,7 @@ def _read(
     def after(page: AdapterPage) -> dict[str, Any]:
         # The last page's commit says so: a death after it would cost all of them.
         at.inner, at.is_read = dict(page.cursor), page.is_last
+        at.has_gaps |= is_listing and bool(page.gaps)
         return at.cursor(intake)
 
     yield from intake.walk(found, after, listed_by=listed_by)
@@ -77,17 +84,32 @@ def _read(
     yield Counts()
 
 
-def _list_again(intake: Intake, window: Window | None) -> None:
-    """Take the listing down a second time, at one go."""
-    if isinstance(intake.opened.adapter, ListsIds):
+def _list_again(intake: Intake, window: Window | None, at: Comparison) -> prune.Again:
+    """Take the listing down a second time; what can be fetched is asked for instead.
+
+    A listing by pages may take many turns: the next one goes on where this one ended.
+    Returns whether it is whole.
+    """
+    adapter = intake.opened.adapter
+    if isinstance(adapter, ListsIds):
         compare_listing.list_all(intake, window)
-        return
-    with connection(intake.pool) as conn:
-        listed_ids.clear(conn, intake.run.id)
-    found, run_id = intake.opened.adapter.pages(None, window), intake.run.id
-    with closing(intake.pages(found)) as pages:
-        for page, read in pages:
-            intake.store(read, None, page=page, listed_by=run_id, again=True)
+        return True
+    if isinstance(adapter, Fetches):
+        return True
+    if not at.is_second:
+        at.is_second, at.inner, at.has_gaps = True, None, False
+        with connection(intake.pool) as conn:
+            listed_ids.clear(conn, intake.run.id)
+            intake.keep(conn, at.cursor(intake))
+
+    def after(page: AdapterPage) -> dict[str, Any]:
+        at.inner = dict(page.cursor)
+        at.has_gaps |= bool(page.gaps)
+        return at.cursor(intake)
+
+    found = adapter.pages(at.inner, window)
+    yield from intake.walk(found, after, listed_by=intake.run.id, again=True)
+    return not at.has_gaps or bool(intake.run.asked.get("confirm_prune"))
 
 
 def _is_due(intake: Intake, at: Comparison) -> bool:
