@@ -129,6 +129,22 @@ def test_a_limit_of_the_query_grows_where_a_second_holds_more(stub):
     assert sorted(ids(walk(sql))) == sorted(known)
 
 
+@pytest.mark.requirement("AD-10")
+@pytest.mark.parametrize("limit", ["LIMIT 3;", "FETCH FIRST 3 ROWS ONLY"])
+def test_a_limit_of_its_own_below_a_page_cuts_no_history_off(foreign, limit):
+    known = fill(foreign, 9)
+    query = f"{foreign.args()['query']} {limit}"
+    assert ids(walk(adapter(foreign, page_size=4, query=query))) == known
+
+
+def test_a_limit_of_its_own_below_what_shares_a_time_is_an_error(stub):
+    for external_id in fill(stub, 9):
+        stub.touch(external_id, "2024-06-10 14:00:07")
+    query = f"{stub.args()['query']} LIMIT 3"
+    with pytest.raises(IngestionError, match="LIMIT :limit"):
+        walk(adapter(stub, query=query))
+
+
 def test_a_row_committed_late_with_an_early_stamp_is_in_the_overlap(stub):
     fill(stub, 1)
     stub.add(StubEntry(2, NOON))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -40,6 +41,11 @@ _VERSION = 1
 _FIRST = datetime(1900, 1, 1, tzinfo=UTC)
 _LAST = datetime(2200, 1, 1, tzinfo=UTC)
 _SAMPLE = 10
+# What a query ends with that answers no more than so many rows.
+_OWN_LIMIT = re.compile(
+    r"\b(?:limit\s+(\d+)|fetch\s+(?:first|next)\s+(\d+)\s+rows?\s+only)\s*;?\s*\Z",
+    re.IGNORECASE,
+)
 
 
 @dataclass(slots=True)
@@ -286,8 +292,17 @@ class GenericSQL:
                 if len(found) == self._source.page_size:
                     return found, False
                 found.append(row)
-        has_limit = "limit" in self._query.parameters
-        return found, not has_limit or came < limit
+        if "limit" in self._query.parameters:
+            return found, came < limit
+        own = _OWN_LIMIT.search(self.args.query)
+        is_end = own is None or came < int(own[1] or own[2])
+        if not (found or is_end):
+            raise IngestionError(
+                f"The {came} rows that the query's own limit lets through are all known"
+                " by now, and more may follow: end it with `LIMIT :limit`, or without.",
+                reason="unexpected_shape",
+            )
+        return found, is_end
 
     def _in_order(self, row: SqlRow, last: datetime | None) -> datetime | None:
         if row.at is None:
