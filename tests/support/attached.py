@@ -46,15 +46,17 @@ def docx(paragraph: str = "Gun voltage sagged") -> bytes:
     return zipped({"[Content_Types].xml": "<Types/>", "word/document.xml": part})
 
 
-def xlsx() -> bytes:
+_ROWS = (
+    '<row><c t="s"><v>0</v></c><c t="inlineStr"><is><t>Current</t></is></c></row>'
+    '<row><c t="s"><v>1</v></c><c><v>81.5</v></c><c t="s"><v>99</v></c></row>'
+)
+
+
+def xlsx(rows: str = _ROWS) -> bytes:
     """Return a workbook with shared, inline and plain values."""
     strings = (
-        f'<sst xmlns="{S}"><si><t>Magnet</t></si>'
+        f'<sst xmlns="{S}"><si><t>Magnet</t><rPh><t>maguneto</t></rPh></si>'
         f"<si><r><t>QF</t></r><r><t>12</t></r></si></sst>"
-    )
-    rows = (
-        '<row><c t="s"><v>0</v></c><c t="inlineStr"><is><t>Current</t></is></c></row>'
-        '<row><c t="s"><v>1</v></c><c><v>81.5</v></c><c t="s"><v>99</v></c></row>'
     )
     sheet = f'<worksheet xmlns="{S}"><sheetData>{rows}</sheetData></worksheet>'
     return zipped(

@@ -28,6 +28,8 @@ _SLIDE_PARTS = re.compile(
     r"ppt/(?:slides/slide|notesSlides/notesSlide)([0-9]{1,6})\.xml"
 )
 _SHEET_PARTS = re.compile(r"xl/worksheets/sheet([0-9]{1,6})\.xml")
+# The last column of a sheet is XFD; no row is filled up so far.
+_MOST_LETTERS, _MOST_COLUMNS = 3, 200
 _SHARED_STRINGS = "xl/sharedStrings.xml"
 _MIMETYPE = "mimetype"
 _PARAGRAPHS = frozenset({"p", "h"})
@@ -168,16 +170,20 @@ class _Strings(_Target):
         self.found: list[str] = []
         self._parts: list[str] = []
         self._is_text = False
+        # How a text is pronounced is none of it.
+        self._is_reading = False
 
     def opened(self, name: str) -> None:
         """Begin a string, or a text within one."""
         if name == "si":
             self._parts = []
-        self._is_text = name == "t"
+        self._is_reading |= name == "rPh"
+        self._is_text = name == "t" and not self._is_reading
 
     def closed(self, name: str) -> None:
         """Keep a string that has ended."""
         self._is_text = False
+        self._is_reading &= name != "rPh"
         if name == "si":
             self.found.append("".join(self._parts))
 
@@ -194,6 +200,7 @@ class _Cells(_Target):
         self._strings = strings
         self._add = add
         self._kind = ""
+        self._column = 0
         self._is_value = False
         self._value = ""
         self._row: list[str] = []
@@ -204,6 +211,7 @@ class _Cells(_Target):
             self._row = []
         elif name == "c":
             self._kind = self.attributes.get("t", "")
+            self._column = _column(self.attributes.get("r", ""))
             self._value = ""
         self._is_value = name in {"v", "t"}
 
@@ -211,6 +219,8 @@ class _Cells(_Target):
         """Keep a cell, or hand on a row."""
         self._is_value = False
         if name == "c" and self._value:
+            # What is empty is not written, and a value stands under its own heading.
+            self._row += [""] * (self._column - len(self._row))
             self._row.append(self._shown())
         elif name == "row" and self._row:
             self._add("\t".join(self._row) + "\n")
@@ -225,3 +235,11 @@ class _Cells(_Target):
             return self._value
         place = int(self._value) if self._value.isdecimal() else -1
         return self._strings[place] if 0 <= place < len(self._strings) else ""
+
+
+def _column(place: str) -> int:
+    """Return the number of the column of a cell, `C7`, from 0; far ones are near."""
+    number = 0
+    for letter in place[:_MOST_LETTERS].rstrip("0123456789"):
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return max(0, min(number, _MOST_COLUMNS) - 1)

@@ -70,6 +70,19 @@ def test_a_document_becomes_the_text_that_people_typed(data, kind, text):
     assert found.text.startswith(text)
 
 
+@pytest.mark.requirement("U25")
+def test_a_value_stands_under_its_heading_where_cells_are_empty():
+    rows = (
+        '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1"><v>1</v></c></row>'
+        '<row r="2"><c r="A2" t="s"><v>1</v></c><c r="C2"><v>120.5</v></c></row>'
+        '<row r="3"><c r="XFD3"><v>7</v></c></row>'
+    )
+    first, second, far = read(attached.xlsx(rows)).text.split("\n")[:3]
+    assert (first, second) == ("Magnet\t1", "QF12\t\t120.5")
+    assert far.strip("\t") == "7"
+    assert len(far) <= 200
+
+
 def test_slides_come_in_the_order_of_their_numbers():
     lines = read(attached.pptx()).text.split()
 
