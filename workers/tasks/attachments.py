@@ -41,8 +41,10 @@ log = get_logger()
 BEGIN_SECONDS, FETCH_SECONDS = 4.0, 28.0
 # A source that does not answer is left alone for so long, by each process.
 REST_SECONDS = 30.0
-# Then a file that its source does not give is failed.
+# Then a file that its source does not give is failed. While the source gives none at
+# all, no more attempts count than make the wait for the next one its longest.
 MOST_ATTEMPTS = 100
+_COUNTED_WHILE_AWAY = 10
 # One child of a worker at a time waits for files: those of a source that hangs would
 # else hold all of them, and nothing that comes in would be read meanwhile.
 FETCHING_TURN = Turn()
@@ -84,6 +86,8 @@ def _fetch(ctx: Context, claim: Claim) -> None:
     if error is not None and _is_of_store(error):
         # Every file of every entry would fail likewise.
         retry_or_quarantine(ctx, claim, error)
+    elif error is not None and outcome.is_everywhere:
+        _again(ctx, claim, error, counts=claim.attempts <= _COUNTED_WHILE_AWAY)
     elif error is not None and claim.attempts < MOST_ATTEMPTS:
         _again(ctx, claim, error)
     elif outcome.unfinished:
@@ -98,7 +102,7 @@ def _outcome(ctx: Context, claim: Claim, due: Sequence[Due], started: float) -> 
     resting: dict[str, tuple[float, LogchordError]] = ctx.kept("resting", dict)
     until, error = resting.get(name, (0.0, None))
     if started < until:
-        return Outcome(error=error)
+        return Outcome(error=error, is_everywhere=True)
     standing = _standing(ctx, claim, name)
     source = _settings_of(standing)
     means = _means(ctx, source)
@@ -108,7 +112,7 @@ def _outcome(ctx: Context, claim: Claim, due: Sequence[Due], started: float) -> 
                 _opened(ctx, name, source, started + FETCH_SECONDS)
             )
         except (ConfigurationError, IngestionError) as exc:
-            return Outcome(error=exc)
+            return Outcome(error=exc, is_everywhere=True)
         outcome = fetch_files.fetch_all(
             means, due, fetch, begin_until=started + BEGIN_SECONDS
         )
@@ -168,10 +172,12 @@ def _means(ctx: Context, source: SourceSettings | None) -> Means:
     )
 
 
-def _again(ctx: Context, claim: Claim, error: LogchordError) -> None:
+def _again(
+    ctx: Context, claim: Claim, error: LogchordError, *, counts: bool = True
+) -> None:
     """Ask the source again later: that it is away is no strike of the entry."""
     with connection(ctx.pool) as conn:
-        work.retry_later(conn, claim, error, backend=False, strike=False)
+        work.retry_later(conn, claim, error, backend=not counts, strike=False)
     log.warning(
         "attachments_due_again",
         entry_id=str(claim.entry_id),

@@ -476,6 +476,19 @@ def test_what_is_asked_for_often_enough_is_given_up(conn, ctx, server):
     assert one.error["code"] == "attachment_fetch_failed"
 
 
+def test_no_file_is_given_up_while_its_source_gives_none(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a.txt", b"a"))
+    conn.execute("UPDATE work SET attempts = 99")
+    conn.commit()
+    server.fault("429")
+    for _ in range(3):
+        # The second and third time it is left alone.
+        make_due_now(conn)
+        attachments.extract_attachment(ctx, [entry_id])
+    assert states(conn, entry_id) == {"a.txt": "due"}
+    assert conn.execute("SELECT attempts, strikes FROM work").fetchone() == (99, 0)
+
+
 def test_a_login_page_is_not_taken_for_the_file(conn, ctx, server):
     entry_id = save_and_fetch(ctx, conn, ref(server, "a.png", LOGIN_PAGE))
 
