@@ -35,6 +35,11 @@ _CHANGED: LiteralString = """
        AND NOT EXISTS (SELECT FROM purged p
                         WHERE p.tenant = %(tenant)s AND p.source = %(source)s
                           AND p.external_id = l.external_id)
+       -- What could not be read can be no better read as long as it stands so.
+       AND NOT EXISTS (SELECT FROM quarantine q
+                        WHERE q.tenant = %(tenant)s AND q.source = %(source)s
+                          AND q.stage = 'ingest' AND q.external_id = l.external_id
+                          AND q.stamp = l.stamp)
      ORDER BY l.external_id
      LIMIT %(limit)s"""
 _PRESENT: LiteralString = """

@@ -56,6 +56,23 @@ def test_a_poll_at_rest_lists_each_logbook_once_and_asks_nothing_else(elog, entr
         assert sorted(asked) == ["GET /Operations/?cmd=GetMD5", "GET /RF/?cmd=GetMD5"]
 
 
+@pytest.mark.requirement("ADP3")
+@pytest.mark.parametrize("elog", ["elog_http"], indirect=True)
+def test_a_message_that_cannot_be_read_is_asked_for_once_until_it_is_edited(elog):
+    first, *_ = elog.add(*elog.some(3))
+    elog.stub.malform(first)
+    elog.load()
+    _poll(elog)
+    assert len(elog.live()) == 2
+    before = len(elog.stub.requests())
+    _poll(elog)
+    asked = elog.stub.requests()[before:]
+    assert all("GetMD5" in one for one in asked), asked
+    elog.stub.edit(first, text="Mended")
+    _poll(elog)
+    assert first in elog.live()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("elog", ["elog_files"], indirect=True)

@@ -129,7 +129,6 @@ def test_a_limit_of_the_query_grows_where_a_second_holds_more(stub):
     assert sorted(ids(walk(sql))) == sorted(known)
 
 
-@pytest.mark.requirement("AD-10")
 @pytest.mark.parametrize("limit", ["LIMIT 3;", "FETCH FIRST 3 ROWS ONLY"])
 def test_a_limit_of_its_own_below_a_page_cuts_no_history_off(foreign, limit):
     known = fill(foreign, 9)

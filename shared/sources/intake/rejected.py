@@ -29,14 +29,16 @@ _COUNT: LiteralString = """
          LIMIT %(most)s) AS kept"""
 _KEEP: LiteralString = """
     INSERT INTO quarantine AS q (id, tenant, source, external_id, stage, attempts,
-        error, excerpt, message_key, raw, raw_media_type, raw_charset, raw_url)
+        error, excerpt, message_key, raw, raw_media_type, raw_charset, raw_url, stamp)
     SELECT %(id)s, %(tenant)s, %(source)s, %(external_id)s, 'ingest', 1, %(error)s,
-           %(excerpt)s, %(key)s, %(raw)s, %(media_type)s, %(charset)s, %(url)s
+           %(excerpt)s, %(key)s, %(raw)s, %(media_type)s, %(charset)s, %(url)s,
+           %(stamp)s
         ON CONFLICT (message_key) WHERE message_key IS NOT NULL DO UPDATE
        SET last_at = now(), attempts = q.attempts + 1, error = excluded.error,
            excerpt = excluded.excerpt, raw = excluded.raw,
            raw_media_type = excluded.raw_media_type,
-           raw_charset = excluded.raw_charset, raw_url = excluded.raw_url"""
+           raw_charset = excluded.raw_charset, raw_url = excluded.raw_url,
+           stamp = excluded.stamp"""
 _HAS_ANY: LiteralString = """
     SELECT EXISTS (
         SELECT FROM quarantine
@@ -44,6 +46,10 @@ _HAS_ANY: LiteralString = """
 _FORGET: LiteralString = """
     DELETE FROM quarantine
      WHERE tenant = %(tenant)s AND message_key = ANY(%(keys)s) AND stage = 'ingest'"""
+_ASK_AGAIN: LiteralString = """
+    UPDATE quarantine SET stamp = NULL
+     WHERE tenant = %(tenant)s AND source = %(source)s AND stage = 'ingest'
+       AND stamp IS NOT NULL"""
 _READ: LiteralString = """
     SELECT external_id, raw, raw_media_type, raw_charset, raw_url, last_at
       FROM quarantine
@@ -87,6 +93,7 @@ def store_rejected(
                 "media_type": item.media_type,
                 "charset": item.charset,
                 "url": item.url,
+                "stamp": item.stamp,
             },
         )
     return len(kept)
@@ -103,6 +110,11 @@ def forget(
         return 0
     keys = sorted(_key(source, one) for one in external_ids)
     return conn.execute(_FORGET, {"tenant": tenant, "keys": keys}).rowcount
+
+
+def ask_again(conn: Connection, tenant: str, source: str) -> None:
+    """Let what was refused be fetched again: it may be read otherwise by now."""
+    conn.execute(_ASK_AGAIN, {"tenant": tenant, "source": source})
 
 
 def load_rejected(conn: Connection, tenant: str, quarantine_id: UUID) -> RawItem | None:

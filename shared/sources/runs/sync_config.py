@@ -19,6 +19,7 @@ from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records, source_state
+from shared.sources.intake import rejected
 from shared.sources.runs import identity_changes
 from shared.sources.runs.kinds import snapshot
 from shared.sources.source_state import SourceState
@@ -198,8 +199,12 @@ def _arrange_one(
     else:
         schedule.arrange_resting(conn, name, run_records.RECONCILE, _DAY_SECONDS)
     schedule.arrange_resting(conn, name, run_records.REPARSE, _DAY_SECONDS)
+    parsed_by = before.parsed_by if before is not None else None
+    is_newer = parsed_by is not None and parsed_by < descriptor.version
+    if changed or is_newer:
+        rejected.ask_again(conn, source.tenant, name)
     if before is not None and (
-        (before.parsed_by is not None and before.parsed_by < descriptor.version)
+        is_newer
         # Whoever lost a right would go on reading what they may not.
         or before.settings.args.get(_READERS) != source.args.get(_READERS)
     ):

@@ -40,7 +40,6 @@ def degraded(runtime: Runtime) -> dict[str, Any]:
     return state.degraded or {}
 
 
-@pytest.mark.requirement("AD-19")
 def test_what_scrolls_off_a_list_of_the_newest_stays(runtime: Runtime) -> None:
     stub = fill(runtime, style="none", total_pointer=None)
     stub.delete("e-1")
@@ -57,7 +56,7 @@ def test_what_is_absent_from_a_list_that_holds_everything_goes(
     assert len(runtime.texts(NAME)) == 11
 
 
-@pytest.mark.requirement("AD-19", "ADP10")
+@pytest.mark.requirement("ADP10")
 def test_a_list_with_fewer_than_it_counts_deletes_nothing_and_is_told(
     runtime: Runtime,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 from shared.postgres.pool import connection
 from shared.settings.source_sections import SourceSettings
@@ -10,7 +11,9 @@ from shared.sources import run_records
 from shared.sources.intake import rejected
 from shared.sources.intake.retry_rejected import read_again
 from shared.work.quarantine import Which
+from tests.contract.stubs.elog_http import ElogServerStub
 from tests.support.fixtures.sources import TENANT, Runtime
+from workers.adapters.kit.stub import StubEntry
 
 NAME = "sheets"
 LINES = [
@@ -55,3 +58,22 @@ def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
     assert [row[:2] for row in left] == [("3", "time_unreadable")]
     assert "no time at all" in left[0][2]
     assert due == (1,)
+
+
+def test_other_settings_let_what_was_refused_be_fetched_again(runtime):
+    stub = runtime.stub(ElogServerStub)
+    noon = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
+    first = stub.add(StubEntry(1, noon, "Title", "Text"))
+    stub.malform(first)
+    runtime.configure(NAME, stub)
+    runtime.run(NAME, run_records.BACKFILL)
+
+    def polls() -> list[str]:
+        before = len(stub.requests())
+        runtime.run(NAME)
+        return [one for one in stub.requests()[before:] if "cmd=Download" in one]
+
+    polls()
+    assert polls() == []
+    runtime.configure(NAME, stub, timezone="Europe/Rome")
+    assert len(polls()) == 1
