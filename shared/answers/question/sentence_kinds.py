@@ -69,7 +69,7 @@ _MOMENT = re.compile(
     rf"|\b{_MONTH}\.? (?:del? )?(?:19|20)\d\d\b"
     rf"|\b(?:in|im|since|seit|until|by|end of|ende|anfang|en|nel|a) {_MONTH}\b"
     r"|\b\d{1,2} ?(?:[ap]\.?m\b|uhr\b|o'clock)|\b(?:[01]?\d|2[0-3]) ?h ?[0-5]\d\b"
-    r"|\b(?:\u00e0|vers|alle|a las) (?:ore )?\d{1,2}\b|\bo['\u2019]clock\b"
+    r"|\b(?:\u00e0|vers|alle ore|a las) \d{1,2}\b|\bo['\u2019]clock\b"
     r"|\b(?:last|previous|this|next|letzten?|vorigen?|diese[nr]?) (?:week|month|year"
     r"|weekend|night|morning|afternoon|evening|shift|woche|monat|jahr|nacht|schicht)\b"
     r"|\b\w+ (?:minutes|hours|days|weeks|months|years) (?:ago|later|before|after)\b"
@@ -78,14 +78,16 @@ _MOMENT = re.compile(
     r"|\b(?:today|yesterday|tonight|noon|midnight"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|heute|gestern|vorgestern|mittag"
     r"|mitternacht|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
-    r"|aujourd['\u2019]hui|hier|ce matin|ce soir|cette nuit|midi|minuit"
-    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche|derni[e\u00e8]re?"
+    r"|aujourd['\u2019]hui|ce matin|ce soir|cette nuit|midi|minuit"
+    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche"
+    r"|(?:semaine|nuit|ann\u00e9e) derni\u00e8re|mois dernier"
     r"|oggi|ieri|stamattina|stanotte|mezzogiorno|mezzanotte|(?:lune|marte|mercole|giove"
     r"|vener)d[i\u00ec]|sabato|domenica|scors[oa]"
     r"|hoy|ayer|anoche|mediod[i\u00ed]a|medianoche|lunes|martes|mi[e\u00e9]rcoles|jueves"
-    r"|viernes|s[a\u00e1]bado|domingo|pasad[oa])\b",
+    r"|viernes|s[a\u00e1]bado|domingo|(?:semana|noche|mes|a\u00f1o) pasad[oa])\b",
     re.IGNORECASE,
 )
+_YESTERDAY = re.compile(r"\bhier\b", re.IGNORECASE)
 _PERSON = re.compile(
     r"\b(?:operator|crew|shift leader|electrician|technician|physicist|engineer|group"
     r"|team|company|firm|vendor|supplier|manufacturer|GmbH|Inc|Ltd|contractor|firma"
@@ -154,7 +156,7 @@ def is_of_kind(
         case "how_much":
             return tells_value(sentence, language)
         case "when":
-            return tells_moment(sentence)
+            return tells_moment(sentence, language)
         case "who":
             words = {word.strip(".,;:!?()'\"") for word in sentence.split()}
             # A name that is a common word is one where it is written as a name: `Will`.
@@ -171,8 +173,11 @@ def is_of_kind(
             return True
 
 
-def tells_moment(sentence: str) -> bool:
+def tells_moment(sentence: str, language: str) -> bool:
     """Tell whether a sentence says when."""
+    # In German it is a place.
+    if language == "fr" and _YESTERDAY.search(sentence):
+        return True
     return bool(_MOMENT.search(sentence) or _CLOCK.search(sentence))
 
 

@@ -30,9 +30,9 @@ _DAY = re.compile(
     r"|(sundays?|sonntags?))\b"
 )
 _MONTH = re.compile(
-    r"\b(?:(Jan\w*)|(Feb\w*)|((?<=\d )March|(?<=in )March|M\u00e4rz)|(Apr\w*)"
-    r"|((?<=\d )May|(?<=in )May|Mai)|(June?|Juni)|(July?|Juli)|(Aug\w*)|(Sep\w*)"
-    r"|(O[ck]t\w*)|(Nov\w*)|(De[cz]\w*))\b"
+    r"\b(?:(January|Januar)|(February|Februar)|((?<=\d )March|(?<=in )March|M\u00e4rz)"
+    r"|(April)|((?<=\d )May|(?<=in )May|Mai)|(June|Juni)|(July|Juli)|(August)"
+    r"|(September)|(October|Oktober)|(November)|(December|Dezember))\b"
 )
 # What is one of these is not the other.
 _OPPOSITES = tuple(

@@ -196,6 +196,7 @@ def test_none_of_what_is_offered_is_no_answer() -> None:
             "Quand la pompe a chauff\u00e9 ?",
             "La pompe a chauff\u00e9 \u00e0 14h30.",
         ),
+        ("fr", "Quand la pompe a chauff\u00e9 ?", "La pompe a chauff\u00e9 hier."),
         ("it", "Quando la pompa \u00e8 caduta?", "La pompa \u00e8 caduta il 4 giugno."),
         (
             "es",
@@ -253,6 +254,7 @@ def test_a_time_a_place_and_a_person_are_told_in_five_languages(
         ("When was the dryer replaced?", "The dryer should be replaced on Monday."),
         ("When was the dryer replaced?", "Der Trockner soll Montag ersetzt werden."),
         ("When was it generated?", "The pump has 4 generators and 2 margins."),
+        ("Wann kam der Filter?", "Hier kam der Filter f\u00fcr alle 2 Pumpen."),
     ],
 )
 def test_what_is_still_to_be_done_was_done_by_nobody_and_never(

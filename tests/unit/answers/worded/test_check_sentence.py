@@ -116,6 +116,7 @@ def test_what_they_do_not_say_does_not(said, cited, wrong):
         # Written on 2 March 2026, a Monday.
         ("Dryer seal replaced, tight.", "Dryer seal replaced on Monday, tight.", None),
         ("The seal may be replaced.", "The seal may be replaced.", None),
+        ("At 3 Novak shut the septum.", "Septum shut at 3 by Novak.", None),
         ("The pump tripped once.", "The pump tripped twenty times.", "number"),
         ("Die Pumpe fiel f\u00fcnf mal aus.", "Die Pumpe fiel 5 mal aus.", None),
         ("The valve of HC-2 opened at 30 V.", "Valve of HC-2 closed at 30 V.", "words"),
