@@ -58,17 +58,12 @@ def amount(body: Mapping[str, Any]) -> str:
     return f"of {total['lower_bound']} or more"
 
 
-def say_in_units(value: float, dimension: str) -> str:
-    """Return a value in a usual unit of its dimension."""
-    return say_quantity(dimension, value)
-
-
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "marks": marks,
     "short": short,
     "words": words,
     "say_gate": gates.say_gate,
-    "in_units": say_in_units,
+    "say_quantity": say_quantity,
     "segment": segment,
     "by_id": by_id,
     "amount": amount,

@@ -65,7 +65,7 @@ def answer_part(
     is_typed = question.kind not in {"why", "which", "what"}
     chosen = choose_sentences(led, is_typed=is_typed, characters=characters)
     # Whether one of several is meant was judged with the names.
-    offered = {one.written for choice in question.choices for one in choice}
+    offered = {one.written for one in question.offered}
     missing = [
         word
         for word in question.words

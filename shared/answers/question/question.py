@@ -102,10 +102,14 @@ class Question:
         """Return all that it calls by a name or a number."""
         return (*self.names, *self.things)
 
+    @property
+    def offered(self) -> frozenset[QuestionName | NumberedThing]:
+        """Return the names and things that it offers to choose between."""
+        return frozenset[QuestionName | NumberedThing]().union(*self.choices)
+
     def is_called_by(self, found: AbstractSet[QuestionName | NumberedThing]) -> bool:
         """Tell whether a text with these names has all that are meant."""
-        free = frozenset[QuestionName | NumberedThing]().union(*self.choices)
-        return found >= set(self.called) - free and all(
+        return found >= set(self.called) - self.offered and all(
             found & choice for choice in self.choices
         )
 

@@ -156,7 +156,7 @@ def is_of_kind(
         case "how_much":
             return tells_value(sentence, language)
         case "when":
-            return tells_moment(sentence, language)
+            return _tells_moment(sentence, language)
         case "who":
             words = {word.strip(".,;:!?()'\"") for word in sentence.split()}
             # A name that is a common word is one where it is written as a name: `Will`.
@@ -173,7 +173,7 @@ def is_of_kind(
             return True
 
 
-def tells_moment(sentence: str, language: str) -> bool:
+def _tells_moment(sentence: str, language: str) -> bool:
     """Tell whether a sentence says when."""
     # In German it is a place.
     if language == "fr" and _YESTERDAY.search(sentence):

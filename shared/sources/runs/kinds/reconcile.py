@@ -44,14 +44,12 @@ def steps(intake: Intake) -> Steps:
     if fetches and not (rereads and recent is None):
         yield from compare_listing.fetch_changed(intake, found, at)
     if prunes and not intake.is_cut:
+        again = _list_again(intake, window, at)
         if at.is_second:
-            yield from prune.delete_unlisted(
-                intake, found, _list_again(intake, window, at)
-            )
+            yield from prune.delete_unlisted(intake, found, again)
         else:
             with connection(intake.pool) as conn:
                 listed = listed_ids.count(conn, intake.run.id)
-            again = _list_again(intake, window, at)
             # What is not listed is asked for where that can be done.
             can_ask = isinstance(opened.adapter, Fetches)
             whole = None if at.has_gaps and not can_ask else listed
