@@ -24,7 +24,7 @@ _BOUND = re.compile(r"(?P<sign>>=|<=|>|<|(?:since|from|after|before|until)(?= ))
 _YEAR = re.compile(r"\d{4}", re.ASCII)
 # The year of a year, a month or a week.
 _FAR_YEAR = re.compile(r"(\d{4})(?:-w?\d\d?)?$", re.ASCII | re.IGNORECASE)
-_MONTH = re.compile(r"(\d{4})-(\d\d?)", re.ASCII)
+_MONTH = re.compile(r"(\d{4})[-/](\d\d?)", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-w(\d\d?)", re.ASCII)
 _NAMED_MONTH = re.compile(r"([a-z]{3,9})\.?(?: (\d{4}))?", re.ASCII)
 _TURN = re.compile(r"(this|current|last|previous|past) (hour|day|week|month|year)")
@@ -224,10 +224,19 @@ def _part_of_day(text: str, clock: Clock) -> Span | None:
         return None
     said = {"this": "today", "last": "yesterday"}.get(match["day"], match["day"])
     one = day_of(said, clock)
-    if one is None:
+    if one is None or clock.now is None:
         return None
+    first, after = _PARTS[match["part"]]
     midnight = datetime.combine(one, datetime.min.time())
+    if match["day"] == "this":
+        # Of the day by the calendar, also where the facility's begins at noon.
+        wall = clock.now.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
+        midnight = datetime.combine(wall, datetime.min.time())
+        # Who asks in the small hours means these.
+        first = 0 if match["part"] == "morning" and wall.hour < first else first
+    elif first < clock.day_starts.hour:
+        midnight += _DAY
     since, until = (
-        clock.moment(midnight + timedelta(hours=hour)) for hour in _PARTS[match["part"]]
+        clock.moment(midnight + timedelta(hours=hour)) for hour in (first, after)
     )
     return Span(since, until)

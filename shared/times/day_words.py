@@ -15,7 +15,7 @@ WEEKDAYS = (
     *("friday", "saturday", "sunday"),
 )
 _BACK = {"today": 0, "yesterday": 1, "day before yesterday": 2, "tomorrow": -1}
-_ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d\d?)\2(\d\d?)", re.ASCII)
 _DIGITS = re.compile(r"\d{8}", re.ASCII)
 _SHIFT = re.compile(r"\bshift\b")
 _EITHER_NIGHT = "night of "
@@ -27,9 +27,9 @@ _EVENING, _MORNING = time(18), time(6)
 
 def day_of(text: str, clock: Clock) -> date | None:
     """Return the date that a text names, or None; raises ValueError for no such day."""
-    iso = _ISO.fullmatch(text)
-    if iso:
-        return date(int(iso[1]), int(iso[2]), int(iso[3]))
+    written = _YEAR_FIRST.fullmatch(text)
+    if written:
+        return date(int(written[1]), int(written[3]), int(written[4]))
     today = clock.today
     if today is not None:
         if text in _BACK:

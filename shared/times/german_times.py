@@ -27,7 +27,7 @@ _FORMS: dict[str, str] = {
     "on": "am",
     "previous": "vorige vorigen voriger voriges vorherige vorherigen vorheriger",
     "shift": "schicht",
-    "since": "seit",
+    "since": "seit ab",
     "the": "dem den der des zum zur",
     "this": "diese dieser dieses diesen diesem",
     "today": "heute",
@@ -69,7 +69,7 @@ _SHIFT = re.compile(r"(?P<name>\w{2,20})schicht")
 # Small words that mean something else in English, or in capitals: BIS, IM, DES, `am`.
 _SMALL = frozenset(
     (
-        *("am", "bis", "im", "von", "vom", "vor", "nach", "gegen", "seit", "und"),
+        *("am", "bis", "im", "von", "vom", "vor", "nach", "gegen", "seit", "und", "ab"),
         *("dem", "den", "der", "des", "zum", "zur"),
     )
 )
@@ -91,9 +91,10 @@ _TURNED = (
     (re.compile(r"\b(shift|night) from (?=(?:the )?\d)"), r"\1 of "),
     (re.compile(r"\bnight (?:auf|the) (?:the )?(?=\d)"), "night before "),
     (
-        re.compile(r"^since (\d{1,4}|a) (minute|hour|day|week|month|year)$"),
+        re.compile(r"^since (\d{1,4}) (minute|hour|day|week|month|year)$"),
         r"last \1 \2",
     ),
+    (re.compile(r"^since a (minute|hour|day|week|month|year)$"), r"past \1"),
     (re.compile(r"\btoday (afternoon|evening)\b"), r"this \1"),
     (
         re.compile(r"^before (\d{1,4}|a) (minute|hour|day|week|month|year)$"),

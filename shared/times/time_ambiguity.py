@@ -56,7 +56,7 @@ _HALVES = frozenset(
 # Behind a time these are no months: `yesterday may have been`.
 _VERBS = {"may", "march"}
 _DATE = re.compile(
-    r"\d{1,2}:\d\d|\d{4}(?:-\d\d?){0,2}|\d{1,2}(?:st|nd|rd|th|\.)", re.ASCII
+    r"\d{1,2}:\d\d|\d{4}(?:[-/.]\d\d?){0,2}|\d{1,2}(?:st|nd|rd|th|\.)", re.ASCII
 )
 _DAY_NUMBER = re.compile(r"\d{1,2}(?:st|nd|rd|th|\.)?", re.ASCII)
 _NUMBER = re.compile(r"\d{1,2}", re.ASCII)

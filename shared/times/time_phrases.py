@@ -7,6 +7,7 @@ text: a month, a weekday, a date or a year is a time only behind a word such as 
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -42,6 +43,17 @@ SHORT_MONTHS = frozenset(_SHORT.split("|"))
 _MONTH_BESIDE_NUMBER = rf"(?:{_MONTHS}|(?:{_SHORT})\.?)"
 # `owl shift of 10 june`, `march of 2023`.
 _SHIFT_OF = re.compile(r"\bshift (?:of|on) (?:the )?")
+# The night up to the morning of a day, and the one that is called by its evening.
+_NIGHTS = (
+    (
+        re.compile(
+            r"\bnight (?:(?:from|between) .{1,20}? (?:to|and|auf)|of .{1,20}? auf)"
+            r" (?:the )?"
+        ),
+        "night to ",
+    ),
+    (re.compile(r"\byesterday night\b(?! shift)"), "last night"),
+)
 _OF_YEAR = re.compile(rf"\b({_MONTHS}) of (?=\d{{4}}\b)", re.ASCII)
 _HAPPENED = re.compile(r"(?:happened|occurred) ")
 _LED = re.compile(
@@ -67,6 +79,16 @@ _NUMBER = r"(?:st|nd|rd|th)?"
 _DAY_OF_MONTH = re.compile(
     rf"(?P<day>\d{{1,2}}){_NUMBER}(?: of)? (?P<month>{_MONTH_BESIDE_NUMBER})"
     rf"|(?P<of_month>{_MONTH_BESIDE_NUMBER}) (?P<of_day>\d{{1,2}}){_NUMBER}",
+    re.ASCII,
+)
+_DAY_NUMBER = re.compile(
+    rf"(?P<number>\d{{1,2}}){_NUMBER}(?:,? (?P<year>\d{{4}}))?", re.ASCII
+)
+_MONTH_NAME = re.compile(rf"\b{_MONTH_BESIDE_NUMBER}\b")
+# `10th of june 2023`, `june 10th, 2023`.
+_ORDINAL = re.compile(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th)(?: of)?( {_MONTH_BESIDE_NUMBER})(?![^\W.])"
+    rf"|\b({_MONTH_BESIDE_NUMBER} \d{{1,2}})(?:st|nd|rd|th)\b",
     re.ASCII,
 )
 _DAY_AT_END = re.compile(rf"(?:{_DAY_OF_MONTH.pattern})$", re.ASCII)
@@ -130,7 +152,10 @@ def plain(words: list[str]) -> str:
     text = " ".join(map(german_times.lower, words)).rstrip(",;.:!?")
     text = text.replace("'s", "").replace("\u2019s", "")
     text = _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
-    return _OF_YEAR.sub(r"\1 ", _SHIFT_OF.sub("shift ", german_times.in_english(text)))
+    text = _SHIFT_OF.sub("shift ", german_times.in_english(text))
+    for said, other in _NIGHTS:
+        text = said.sub(other, text)
+    return _OF_YEAR.sub(r"\1 ", _ORDINAL.sub(r"\1\2\3", text))
 
 
 def parse_time_phrase(
@@ -156,7 +181,7 @@ def parse_time_phrase(
 
 
 def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> TimePhrase | None:
-    between = _between(text, clock)
+    between = _between(text, clock, is_end=is_end)
     if between:
         return between
     led = _LED.match(text)
@@ -185,7 +210,7 @@ def _is_year(text: str, core: str, clock: Clock) -> bool:
     return led in {"in", "since", "during"} and bool(today and int(core) <= today.year)
 
 
-def _between(text: str, clock: Clock) -> TimePhrase | None:
+def _between(text: str, clock: Clock, *, is_end: bool) -> TimePhrase | None:
     """Read `between A and B` and `from A to B`, up to the end of B."""
     for opens, joins in _PAIRS:
         first, joined, last = text.removeprefix(opens).partition(joins)
@@ -194,18 +219,42 @@ def _between(text: str, clock: Clock) -> TimePhrase | None:
         first, last = first.removeprefix("the "), last.removeprefix("the ")
         if _MINUTE.fullmatch(first) and _MINUTE.fullmatch(last):
             return _clocks(first, last, clock)
+        first, last = _share_month(first, last, is_end=is_end)
         # What is a number is as likely an amount.
         if opens == "since " or first.isdigit() or last.isdigit():
             return None
-        since, until = (_core(one, clock, is_led=True) for one in (first, last))
+        return _from_to(first, last, clock)
+    return None
+
+
+def _share_month(first: str, last: str, *, is_end: bool) -> tuple[str, str]:
+    """Return `10` and `14 june` with their month; behind `june 10 to 14` is no more."""
+    said = _DAY_OF_MONTH.match(last)
+    if said and _DAY_NUMBER.fullmatch(first):
+        return f"{first} {said['month'] or said['of_month']}", last
+    said, day = _DAY_OF_MONTH.fullmatch(first), _DAY_NUMBER.fullmatch(last)
+    if said and day and (is_end or day["year"]):
+        month = said["month"] or said["of_month"]
+        return first, f"{day['number']} {month} {day['year'] or ''}".rstrip()
+    return first, last
+
+
+def _from_to(first: str, last: str, clock: Clock) -> TimePhrase | None:
+    """Read two dates, of which one may say the year of both."""
+    year = _A_YEAR.search(last)
+    firsts, ends = [(first, clock)], [(last, clock)]
+    if year and _DAY_OF_MONTH.fullmatch(first):
+        firsts = [(f"{first} {int(year[0]) - back}", clock) for back in (0, 1)]
+    elif not year and _MONTH_NAME.search(last) and clock.now is not None:
+        # The first is the latest that has begun, and the last is behind it.
+        ends.append((last, replace(clock, now=clock.now + relativedelta(years=1))))
+    for begin, end in itertools.product(firsts, ends):
+        since, until = (_core(one, at, is_led=True) for one, at in (begin, end))
         if since is None or until is None:
-            return None
-        if since.span.since is None or until.span.until is None:
-            return None
-        if since.span.since >= until.span.until:
-            return None
-        sure = min(since.confidence, until.confidence)
-        return TimePhrase(Span(since.span.since, until.span.until), sure)
+            continue
+        span = Span(since.span.since, until.span.until)
+        if span.since and span.until and span.since < span.until:
+            return TimePhrase(span, min(since.confidence, until.confidence))
     return None
 
 
@@ -232,6 +281,9 @@ def _clocks(first: str, last: str, clock: Clock) -> TimePhrase | None:
         return None
     begins, ends_ = clock.moment(since), clock.moment(until, fold=1)
     is_once = begins == clock.moment(since, fold=1) and ends_ == clock.moment(until)
+    if begins >= ends_:
+        # An hour that no clock showed is read as the one behind it.
+        begins, ends_, is_once = ends_, begins, False
     is_dated = any(days_)
     sure = (SURE if is_dated else LIKELY) if is_once else UNSURE
     return TimePhrase(Span(begins, ends_), sure, is_floating=not is_dated)
@@ -251,9 +303,10 @@ def _core(
         return TimePhrase(period, _sure(text)) if is_led or many else None
     if _ALONE.fullmatch(text):
         month = _MONTH_ONLY.fullmatch(text)
-        span = date_expressions.parse_date_expression(
-            month["month"] if month else text, clock
-        )
+        if month:
+            span = _last_month(month["month"], clock)
+        else:
+            span = date_expressions.parse_date_expression(text, clock)
         return TimePhrase(span, _sure(text)) if span else None
     if _WEEKEND.fullmatch(text) and (is_led or " " in text):
         is_over = text.startswith(("last", "previous"))
@@ -275,6 +328,15 @@ def _core(
     )
     until = _told_until(text, clock)
     return TimePhrase(span, _sure(text), told_until=until) if span else None
+
+
+def _last_month(name: str, clock: Clock) -> Span | None:
+    """Return the latest month of a name that is over."""
+    span = date_expressions.parse_date_expression(name, clock)
+    if span and span.until and clock.now and span.until > clock.now:
+        a_year_ago = replace(clock, now=clock.now - relativedelta(years=1))
+        return date_expressions.parse_date_expression(name, a_year_ago)
+    return span
 
 
 def _told_until(text: str, clock: Clock) -> datetime | None:

@@ -60,7 +60,6 @@ WORDS = [
     "Pumpe am 10. Juni 2024 und 11. Juni 2024",
     "trip on 2024-06-10, 2024-06-11",
     "trip 2024-06-10 until 2024-06-12",
-    "trip vom 10. bis 12. Juni",
     "Pumpe am 10. oder am 11. Juni",
     "trip in may and june 2022",
     "trip in june or july 2023",

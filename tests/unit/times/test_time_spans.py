@@ -1,0 +1,155 @@
+"""Spans of days, nights between two days, and parts of a day."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, time
+
+import pytest
+
+from shared.search.query.language import tree_text
+from shared.times.calendar import Clock
+from shared.times.shifts import NO_SHIFTS
+from tests.unit.times.test_time_phrases import CLOCK, plan_of, told
+
+JUNE_10_TO_14 = "2024-06-09 22:00 to 2024-06-14 22:00"
+JUNE_10_TO_12 = "2024-06-09 22:00 to 2024-06-12 22:00"
+TO_TUESDAY = "2024-06-10 16:00 to 2024-06-11 04:00"
+LAST_NIGHT = "2024-06-11 22:00 to 2024-06-12 06:00"
+
+# It is Wednesday, 12 June 2024.
+SPANS = [
+    # What has begun may end later; what has not is of the year before.
+    ("trip from June 10 to June 14", JUNE_10_TO_14),
+    ("trip from 10 to 14 June", JUNE_10_TO_14),
+    ("trip between the 10th and the 14th of June", JUNE_10_TO_14),
+    ("trip from June 10 to 14", JUNE_10_TO_14),
+    ("trip vom 10. bis 12. Juni", JUNE_10_TO_12),
+    ("trip vom 10. Juni bis zum 12. Juni", JUNE_10_TO_12),
+    ("trip from June to August", "2024-05-31 22:00 to 2024-08-31 22:00"),
+    ("trip from July to August", "2023-06-30 22:00 to 2023-08-31 22:00"),
+    ("trip from November to March", "2023-10-31 23:00 to 2024-03-31 22:00"),
+    # The year of the last is that of both, unless that were the wrong way round.
+    ("trip from 10 June to 14 June 2023", "2023-06-09 22:00 to 2023-06-14 22:00"),
+    ("trip from June 10th to 14th, 2023", "2023-06-09 22:00 to 2023-06-14 22:00"),
+    (
+        "trip from December 20 to January 5, 2023",
+        "2022-12-19 23:00 to 2023-01-05 23:00",
+    ),
+    ("trip from 2024/06/10 to 2024/06/12", JUNE_10_TO_12),
+    ("trip between 2024.06.10 and 2024.06.12", JUNE_10_TO_12),
+    # Nights between two days.
+    ("trip in the night from Monday to Tuesday", TO_TUESDAY),
+    ("trip in the night between Monday and Tuesday", TO_TUESDAY),
+    ("trip in der Nacht von Montag auf Dienstag", TO_TUESDAY),
+    ("trip in der Nacht vom 10. auf den 11. Juni", TO_TUESDAY),
+    ("trip yesterday night", LAST_NIGHT),
+    ("trip gestern Nacht", LAST_NIGHT),
+    # A month that goes on is not the last one.
+    ("trip last June", "2023-05-31 22:00 to 2023-06-30 22:00"),
+    ("trip last May", "2024-04-30 22:00 to 2024-05-31 22:00"),
+    ("trip ab gestern", "2024-06-10 22:00 to"),
+    ("trip seit einem Monat", "2024-05-12 12:00 to 2024-06-12 12:00"),
+]
+
+
+@pytest.mark.parametrize(("query", "interval"), SPANS)
+def test_a_span_of_days_has_both_its_ends(query: str, interval: str) -> None:
+    plan = plan_of(query)
+    assert (told(plan), tree_text.text_of(plan.tree)) == ([interval], "trip")
+
+
+@pytest.mark.parametrize("query", ["from 5 to 10 mA", "valve AB", "ab Werk"])
+def test_amounts_and_names_are_no_span(query: str) -> None:
+    assert told(plan_of(query)) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "interval"),
+    [
+        ("date:2024/06/10", "2024-06-09 22:00 to 2024-06-10 22:00"),
+        ("since:2024.06.10", "2024-06-09 22:00 to"),
+        ("date:2024/06", "2024-05-31 22:00 to 2024-06-30 22:00"),
+        ("trip on 2024/06/10", "2024-06-09 22:00 to 2024-06-11 22:00"),
+        ("trip on June 10th, 2023", "2023-06-09 22:00 to 2023-06-11 22:00"),
+        ("trip on the 10th of June 2023", "2023-06-09 22:00 to 2023-06-11 22:00"),
+        ("trip on Sept. 3rd, 2023", "2023-09-02 22:00 to 2023-09-04 22:00"),
+    ],
+)
+def test_a_date_is_a_whole_day_whatever_its_signs(query: str, interval: str) -> None:
+    assert told(plan_of(query)) == [interval]
+
+
+def at(wall: str, clock: Clock = CLOCK) -> Clock:
+    return replace(clock, now=datetime.fromisoformat(wall).replace(tzinfo=UTC))
+
+
+# A telescope's day goes from noon to noon.
+NOON = replace(CLOCK, day_starts=time(12), shifts=NO_SHIFTS)
+
+
+@pytest.mark.parametrize(
+    ("query", "clock", "interval"),
+    [
+        # At four in the morning it has not begun at six.
+        (
+            "this morning",
+            at("2024-06-12T02:00"),
+            "2024-06-11 22:00 to 2024-06-12 10:00",
+        ),
+        (
+            "this morning",
+            at("2024-06-12T05:00"),
+            "2024-06-12 04:00 to 2024-06-12 10:00",
+        ),
+        (
+            "this morning",
+            at("2024-06-12T06:00", NOON),
+            "2024-06-12 04:00 to 2024-06-12 10:00",
+        ),
+        (
+            "this morning",
+            at("2024-06-12T13:00", NOON),
+            "2024-06-12 04:00 to 2024-06-12 10:00",
+        ),
+        # The morning of the day that began at noon of the 10th is that of the 11th.
+        (
+            "yesterday morning",
+            at("2024-06-11T13:00", NOON),
+            "2024-06-11 04:00 to 2024-06-11 10:00",
+        ),
+        (
+            "yesterday evening",
+            at("2024-06-11T13:00", NOON),
+            "2024-06-10 16:00 to 2024-06-10 22:00",
+        ),
+    ],
+)
+def test_a_part_of_a_day_is_that_of_who_asks(
+    query: str, clock: Clock, interval: str
+) -> None:
+    assert told(plan_of(f"trip {query}", clock)) == [interval]
+
+
+@pytest.mark.parametrize(
+    ("query", "interval"),
+    [
+        # From two to three no clock shows anything there, and in autumn twice.
+        (
+            "between 02:45 and 03:15 2024-03-31",
+            "2024-03-31 01:15 to 2024-03-31 01:45",
+        ),
+        (
+            "between 01:30 and 02:30 2024-03-31",
+            "2024-03-31 00:30 to 2024-03-31 01:30",
+        ),
+        (
+            "between 02:15 and 02:45 2023-10-29",
+            "2023-10-29 00:15 to 2023-10-29 01:45",
+        ),
+    ],
+)
+def test_a_span_of_the_night_on_which_clocks_change_is_never_empty(
+    query: str, interval: str
+) -> None:
+    assert told(plan_of(f"trip {query}")) == [interval]
