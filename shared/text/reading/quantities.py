@@ -34,7 +34,7 @@ _PREFIXES = {
 # Dimension, unit, the prefixes that occur, and how much of the dimension's own unit it
 # is. What is also a word, or stands for something else as often, is not here.
 _UNITS = (
-    ("current", "A", "num k", "1"),
+    ("current", "A", "pnum kM", "1"),
     ("voltage", "V", "um kM", "1"),
     ("power", "W", "um kMG", "1"),
     ("frequency", "Hz", "m kMG", "1"),
@@ -84,7 +84,7 @@ _UNITS = (
     ("dose rate", "Sv/h", "num ", "1"),
     ("dose rate", "rem/h", "um ", "0.01"),
     ("activity", "Ci", "pnum ", "37000000000"),
-    ("activity", "Bq", " kMG", "1"),
+    ("activity", "Bq", "um kMG", "1"),
     ("ratio", "dB", " ", "1"),
 )
 # Degrees have a zero of their own.
@@ -101,7 +101,9 @@ _OF_WRITTEN: dict[str, tuple[str, Decimal]] = {
 # Where case does not tell two units apart, it does not count: `10 KV`, `1e-7 torr`.
 _LOWER: dict[str, set[tuple[str, Decimal]]] = {}
 for _written, _meaning in _OF_WRITTEN.items():
-    _LOWER.setdefault(_written.lower(), set()).add(_meaning)
+    # `5 ma` and `5 pa` are not these: who means them writes them so.
+    if _written not in {"MA", "pA"}:
+        _LOWER.setdefault(_written.lower(), set()).add(_meaning)
 _OF_LOWER = {
     written: next(iter(meanings))
     for written, meanings in _LOWER.items()
@@ -109,6 +111,8 @@ _OF_LOWER = {
     # is no field.
     if len(meanings) == 1 and len(written) > 1 and written != "kg"
 }
+# Before a unit of one letter another prefix, or none: `US gallons`, `5 Nm`, `MS`.
+_OTHER_PREFIX = re.compile("[MNPU].")
 _SIGNS = str.maketrans({"\u00b5": "u", "\u03bc": "u", "\u00b3": "3"})
 _HOURLY = re.compile(r"/(?:hr|hour)$", re.IGNORECASE)
 _LONGEST_UNIT = max(map(len, _OF_WRITTEN))
@@ -203,7 +207,9 @@ def convert_quantity(number: Decimal, unit: str) -> tuple[str, float] | None:
     if scale is not None:
         factor, zero = _DEGREES[scale[1]]
         return "temperature", float(number * factor + zero)
-    known = _OF_WRITTEN.get(plain) or _OF_LOWER.get(lower)
+    known = _OF_WRITTEN.get(plain)
+    if known is None and not _OTHER_PREFIX.fullmatch(plain):
+        known = _OF_LOWER.get(lower)
     if known is None:
         return None
     dimension, factor = known

@@ -21,7 +21,15 @@ from shared.times.calendar import Clock
 # Filters that take one of a few values: no entry has another.
 _ONE_OF_A_FEW = {"kind": KINDS, "origin": ("human", "machine")}
 _SIGN = re.compile("<=|>=|[<>=\u2264\u2265]")
-_DOTS = re.compile(r"(?<=\d) ?\.\. ?(?=\d)")
+# `5..10 mA`, `500 mA to 1 A`, `between 5 and 10 mA`.
+_JOINED = re.compile(
+    r"(?P<name>.*?)(?:"
+    r"\b(?:between|zwischen) (?P<least>\S.*?) (?:and|und)"
+    r"|(?:\b(?:from|von) )?(?P<first>[-+\u2212]?\.?\d\S*(?: [^\W\d]\w*)?)"
+    r" ?(?:\.\.|\bto|\bbis))"
+    r" ?(?P<last>[-+\u2212]?\.?\d.*)"
+)
+_NOT_EQUAL = re.compile("!=|\u2260|<>")
 # No locale is known here: a text that may be 1500 or 1.5 is better left unread.
 _DOUBTFUL = "de"
 _SAID_SO = {"true": True, "false": False}
@@ -218,12 +226,16 @@ def bounds(path: str, value: object) -> QuantityBounds:
 
 
 def parse_bounds(text: str) -> QuantityBounds | None:
-    """Return the bounds of `vacuum > 1e-7 Torr`, `<300mA` or `5-10 mA`, or None.
+    """Return the bounds of `vacuum > 1e-7 Torr`, `<300mA` or `5 to 10 mA`, or None.
 
     A sign alone leaves them out.
     """
-    plain = _DOTS.sub("-", text.strip())
-    sign = _SIGN.search(plain)
+    plain = text.strip()
+    if _NOT_EQUAL.search(plain):
+        return None
+    sign, joined = _SIGN.search(plain), _JOINED.fullmatch(plain)
+    if joined is not None and sign is None:
+        return _between_sizes(joined)
     begin = sign.end() if sign else 0
     said = plain[begin:]
     for first, last in numerals.find_numerals(said, _DOUBTFUL):
@@ -241,6 +253,23 @@ def parse_bounds(text: str) -> QuantityBounds | None:
         name = " ".join(word for word, _, _ in facts.scan_words(named))
         return QuantityBounds(low[0], least, most, name or None)
     return None
+
+
+def _between_sizes(joined: re.Match[str]) -> QuantityBounds | None:
+    """Return the bounds between two sizes; the unit of the last may be that of both."""
+    last = parse_bounds(joined["last"])
+    number = joined["least"] or joined["first"]
+    first = parse_bounds(number)
+    if first is None:
+        said = next(numerals.find_numerals(joined["last"], _DOUBTFUL), None)
+        first = parse_bounds(number + joined["last"][said[0].end :]) if said else None
+    if first is None or last is None or first.dimension != last.dimension:
+        return None
+    least, most = first.least, last.most
+    if least is None or most is None or least > most:
+        return None
+    name = " ".join(word for word, _, _ in facts.scan_words(joined["name"]))
+    return QuantityBounds(first.dimension, least, most, name or None)
 
 
 def _ends(sign: str, low: float, high: float) -> tuple[float | None, float | None]:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from shared.search.query.filters import filters
 from shared.text.facts import METADATA
+from shared.text.reading import quantities
 
 Kind = Literal[
     "word", "phrase", "pattern", "field", "and", "or", "not", "open", "close", "stray"
@@ -37,6 +38,13 @@ _NAME = rf"metadata\.[^:{_ENDS}]++|[a-z_]++"
 _FIELD = re.compile(rf"(?P<name>{_NAME}):(?:(?P<quote>[{_QUOTES}])|(?=[^{_ENDS}]))")
 _OPERATORS: dict[str, Kind] = {"AND": "and", "OR": "or", "NOT": "not"}
 _NAMED = re.compile(r"[\d:_.\-]")
+# What compares leaves its sign to the number behind it: `dewpoint < -40 \u00b0C`.
+_COMPARES = re.compile(
+    r"(?:[<>=\u2264\u2265]|\b(?:above|at|below|between|than|to"
+    r"|als|auf|bei|bis|\u00fcber|unter|zwischen))\s?$",
+    re.IGNORECASE,
+)
+_REACH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,7 @@ def _piece(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
     word = _WORD.match(text, place)
     if word is None:
         return None
-    if first in _MINUS:
+    if first in _MINUS and not _is_sign(text, place):
         if _is_minus(text, place):
             return QueryToken("not", first, place, place + 1)
         dashes = _DASHES.match(text, place)
@@ -124,6 +132,17 @@ def _is_minus(text: str, place: int) -> bool:
     if before and not (before.isspace() or before in _OPEN):
         return False
     return after.isalnum() or after in f"_{_QUOTES}{_OPEN}"
+
+
+def _is_sign(text: str, place: int) -> bool:
+    """Tell whether a minus is that of a number: of a size, or of what is compared."""
+    before, said = text[max(place - _REACH, 0) : place], text[place : place + _REACH]
+    if not said[1:2].isdigit() or (before and before[-1].isalnum()):
+        return False
+    if _COMPARES.search(before):
+        return True
+    size = next(quantities.find_quantities(said), None)
+    return size is not None and size.start == 0
 
 
 def _field(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
