@@ -229,7 +229,7 @@ def _part_of_day(text: str, clock: Clock) -> Span | None:
     first, after = _PARTS[match["part"]]
     midnight = datetime.combine(one, datetime.min.time())
     if match["day"] == "this":
-        # Of the day by the calendar, also where the facility's begins at noon.
+        # The day by the calendar is meant, also where the facility's begins at noon.
         wall = clock.now.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
         midnight = datetime.combine(wall, datetime.min.time())
         # Who asks in the small hours means these.

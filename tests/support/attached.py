@@ -52,7 +52,7 @@ _ROWS = (
 )
 
 
-def xlsx(rows: str = _ROWS) -> bytes:
+def xlsx(rows: str = _ROWS, styles: str = "", workbook: str = "") -> bytes:
     """Return a workbook with shared, inline and plain values."""
     strings = (
         f'<sst xmlns="{S}"><si><t>Magnet</t><rPh><t>maguneto</t></rPh></si>'
@@ -61,7 +61,8 @@ def xlsx(rows: str = _ROWS) -> bytes:
     sheet = f'<worksheet xmlns="{S}"><sheetData>{rows}</sheetData></worksheet>'
     return zipped(
         {
-            "xl/workbook.xml": "<workbook/>",
+            "xl/workbook.xml": f'<workbook xmlns="{S}">{workbook}</workbook>',
+            "xl/styles.xml": f'<styleSheet xmlns="{S}">{styles}</styleSheet>',
             "xl/sharedStrings.xml": strings,
             "xl/worksheets/sheet1.xml": sheet,
         }

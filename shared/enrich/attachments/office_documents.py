@@ -14,6 +14,7 @@ from zipfile import ZipInfo
 
 from defusedxml.ElementTree import DefusedXMLParser
 
+from shared.enrich.attachments import sheet_dates
 from shared.enrich.attachments.archive import Archive
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -30,7 +31,8 @@ _SLIDE_PARTS = re.compile(
 _SHEET_PARTS = re.compile(r"xl/worksheets/sheet([0-9]{1,6})\.xml")
 # The last column of a sheet is XFD; no row is filled up so far.
 _MOST_LETTERS, _MOST_COLUMNS = 3, 200
-_SHARED_STRINGS = "xl/sharedStrings.xml"
+_SHARED_STRINGS, _STYLES = "xl/sharedStrings.xml", "xl/styles.xml"
+_WORKBOOK = "xl/workbook.xml"
 _MIMETYPE = "mimetype"
 _PARAGRAPHS = frozenset({"p", "h"})
 
@@ -78,12 +80,17 @@ def _parts(members: Mapping[str, ZipInfo], kind: str) -> list[str]:
 
 
 def _read_sheets(archive: Archive, members: Mapping[str, ZipInfo], add: Add) -> None:
-    strings = _Strings()
-    if _SHARED_STRINGS in members:
-        _feed(archive, members[_SHARED_STRINGS], strings)
+    strings, styles = _Strings(), _Styles()
+    for part, target in (
+        (_SHARED_STRINGS, strings),
+        (_STYLES, styles),
+        (_WORKBOOK, styles),
+    ):
+        if part in members:
+            _feed(archive, members[part], target)
     found = {name: _SHEET_PARTS.fullmatch(name) for name in members}
     for _, name in sorted((int(one[1]), name) for name, one in found.items() if one):
-        _feed(archive, members[name], _Cells(strings.found, add))
+        _feed(archive, members[name], _Cells(strings.found, styles, add))
         add("\n")
 
 
@@ -193,13 +200,44 @@ class _Strings(_Target):
             self._parts.append(text)
 
 
+class _Styles(_Target):
+    """How a workbook shows numbers: which styles of cells show them as dates."""
+
+    def __init__(self) -> None:
+        # By the number of the style.
+        self.dates: list[bool] = []
+        self.is_from_1904 = False
+        self._codes: dict[str, str] = {}
+        self._is_of_cells = False
+
+    def opened(self, name: str) -> None:
+        """Take a format, a style of cells, or from when a workbook counts days."""
+        said = self.attributes
+        if name == "numFmt":
+            self._codes[said.get("numFmtId", "")] = said.get("formatCode", "")
+        elif name == "cellXfs":
+            self._is_of_cells = True
+        elif name == "xf" and self._is_of_cells:
+            number = said.get("numFmtId", "")
+            code = self._codes.get(number)
+            known = int(number) if number.isdecimal() else 0
+            self.dates.append(sheet_dates.is_date_format(known, code))
+        elif name == "workbookPr":
+            self.is_from_1904 = said.get("date1904") in {"1", "true"}
+
+    def closed(self, name: str) -> None:
+        """End the styles of cells."""
+        self._is_of_cells &= name != "cellXfs"
+
+
 class _Cells(_Target):
     """The cells of a sheet: a line for each row, a tab between two cells."""
 
-    def __init__(self, strings: list[str], add: Add) -> None:
+    def __init__(self, strings: list[str], styles: _Styles, add: Add) -> None:
         self._strings = strings
+        self._styles = styles
         self._add = add
-        self._kind = ""
+        self._kind = self._style = ""
         self._column = 0
         self._is_value = False
         self._value = ""
@@ -211,6 +249,7 @@ class _Cells(_Target):
             self._row = []
         elif name == "c":
             self._kind = self.attributes.get("t", "")
+            self._style = self.attributes.get("s", "")
             self._column = _column(self.attributes.get("r", ""))
             self._value = ""
         self._is_value = name in {"v", "t"}
@@ -231,6 +270,11 @@ class _Cells(_Target):
             self._value += text
 
     def _shown(self) -> str:
+        if self._kind in {"", "n"}:
+            style = int(self._style) if self._style.isdecimal() else -1
+            if 0 <= style < len(dates := self._styles.dates) and dates[style]:
+                from_1904 = self._styles.is_from_1904
+                return sheet_dates.say_date(self._value, is_from_1904=from_1904)
         if self._kind != "s":
             return self._value
         place = int(self._value) if self._value.isdecimal() else -1

@@ -83,6 +83,46 @@ def test_a_value_stands_under_its_heading_where_cells_are_empty():
     assert len(far) <= 200
 
 
+FORMATS = (
+    '<numFmts><numFmt numFmtId="164" formatCode="dd.mm.yyyy hh:mm;@"/>'
+    '<numFmt numFmtId="165" formatCode="0.0&quot; days&quot;"/>'
+    '<numFmt numFmtId="166" formatCode="[h]:mm"/></numFmts>'
+    '<cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>'
+    '<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/>'
+    '<xf numFmtId="165"/><xf numFmtId="166"/><xf numFmtId="20"/></cellXfs>'
+)
+
+
+@pytest.mark.requirement("U25")
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ('s="1"><v>45453</v>', "2024-06-10"),
+        ('s="2"><v>45453.1756944444</v>', "2024-06-10 04:13"),
+        ('s="5"><v>0.25</v>', "06:00"),
+        ('s="5" t="n"><v>0.2500115741</v>', "06:00:01"),
+        # No date: a plain number, one of days, hours counted, a text, a year too far.
+        ('s="0"><v>45453</v>', "45453"),
+        ('s="3"><v>45453</v>', "45453"),
+        ('s="4"><v>1.5</v>', "1.5"),
+        ('s="1" t="s"><v>1</v>', "QF12"),
+        ('s="1" t="str"><v>soon</v>', "soon"),
+        ('s="1"><v>9999999</v>', "9999999"),
+        ('s="99"><v>45453</v>', "45453"),
+    ],
+)
+def test_a_date_of_a_sheet_is_shown_as_one(cell, shown):
+    rows = f'<row r="1"><c r="A1" {cell}</c></row>'
+    assert read(attached.xlsx(rows, FORMATS)).text.strip() == shown
+
+
+@pytest.mark.requirement("U25")
+def test_a_workbook_may_count_its_days_from_1904():
+    rows = '<row r="1"><c r="A1" s="1"><v>43991</v></c></row>'
+    found = read(attached.xlsx(rows, FORMATS, '<workbookPr date1904="1"/>'))
+    assert found.text.strip() == "2024-06-10"
+
+
 def test_slides_come_in_the_order_of_their_numbers():
     lines = read(attached.pptx()).text.split()
 
