@@ -49,10 +49,17 @@ _PRESENT: LiteralString = """
        AND e.external_id = l.external_id AND e.missing_since IS NOT NULL"""
 _STORED: LiteralString = """
     SELECT count(*) AS stored,
-           count(*) FILTER (WHERE NOT EXISTS (
-               SELECT FROM source_listing l
-                WHERE l.run_id = %(run_id)s AND l.external_id = e.external_id))
+           count(*) FILTER (WHERE l.run_id IS NULL) AS absent,
+           -- What comes within an older entry's answer is in no list of the stretch.
+           count(*) FILTER (WHERE l.run_id IS NULL AND NOT (%(nested)s AND EXISTS (
+               SELECT FROM entry_link k
+                 JOIN entry p ON p.tenant = k.tenant AND p.source = k.source
+                             AND p.external_id = k.target
+                WHERE k.entry_id = e.id AND k.kind = 'reply'
+                  AND p.entry_time < %(from)s))) AS missed
       FROM entry e
+      LEFT JOIN source_listing l ON l.run_id = %(run_id)s
+                                AND l.external_id = e.external_id
      WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND e.deleted_at IS NULL
        AND e.received_at < %(before)s
        AND (%(from)s::timestamptz IS NULL OR e.entry_time >= %(from)s)
@@ -76,6 +83,15 @@ _MARK: LiteralString = """
        AND external_id = ANY(%(ids)s) AND missing_since IS NULL"""
 
 
+class StoredCounts(NamedTuple):
+    """How many entries are stored, and how many of them a listing lacks."""
+
+    stored: int
+    absent: int
+    # The absent ones that the listing should have.
+    missed: int
+
+
 class Absent(NamedTuple):
     """A stored entry that the source does not list."""
 
@@ -96,6 +112,8 @@ class Listed:
     end: datetime | None = None
     # How the ids of what could not be listed begin.
     unread: tuple[str, ...] = ()
+    # Whether replies come within the answers of what they reply to, and not in lists.
+    nests_replies: bool = False
 
     @property
     def _values(self) -> dict[str, object]:
@@ -107,6 +125,7 @@ class Listed:
             "from": self.start,
             "to": self.end,
             "unread": list(self.unread),
+            "nested": self.nests_replies,
         }
 
     def changed(
@@ -126,10 +145,10 @@ class Listed:
         """Forget of every listed entry that it was missed before."""
         conn.execute(_PRESENT, self._values)
 
-    def stored_and_absent(self, conn: Connection) -> tuple[int, int]:
+    def count_stored(self, conn: Connection) -> StoredCounts:
         """Return how many entries are stored, and how many of them are not listed."""
         row = conn.execute(_STORED, self._values).fetchone()
-        return (int(row[0]), int(row[1])) if row else (0, 0)
+        return StoredCounts(*row) if row else StoredCounts(0, 0, 0)
 
     def absent(self, conn: Connection, *, after: str, limit: int) -> list[Absent]:
         """Return stored entries that are not listed, by id."""

@@ -13,6 +13,7 @@ from shared.sources import run_records, source_state
 from shared.sources.intake.store_page import LeaseLostError
 from shared.sources.runs.kinds import prune
 from tests.contract.stubs.generic_rest import RestStub
+from tests.contract.stubs.jlab import JLabStub
 from tests.support.fixtures.sources import TENANT, Runtime
 from workers.adapters.kit.stub import StubEntry
 from workers.adapters.rest.generic_rest import GenericREST
@@ -125,3 +126,24 @@ def test_what_can_be_asked_for_is_asked_for_once_and_not_listed_again(
         runtime.let_go(NAME, run_records.RECONCILE)
     assert asked == ["e-2", "e-3", "e-3", "e-5", "e-8"]
     assert set(runtime.texts(NAME)) == {f"e-{n}" for n in range(1, 13)} - {"e-3"}
+
+
+def test_new_comments_of_an_old_entry_block_no_deletion(runtime: Runtime) -> None:
+    stub = runtime.stub(JLabStub)
+    stub.counts_comments = True
+    now = datetime.now(UTC).replace(microsecond=0)
+    stub.add(StubEntry(1, now - timedelta(days=30), "Old", "Old"))
+    stub.add(StubEntry(2, now - timedelta(days=1), "New", "New"))
+    for number in range(3, 28):
+        time = now - timedelta(hours=number)
+        stub.add(StubEntry(number, time, "Re: Old", f"Text {number}", reply_to=1))
+    runtime.configure(NAME, stub)
+    runtime.run(NAME)
+    runtime.run(NAME, run_records.BACKFILL)
+    before = runtime.texts(NAME)
+    assert len(before) == 27
+    gone = next(one for one in before if "#c:" in one)
+    stub.delete(gone)
+    runtime.run(NAME, run_records.RECONCILE)
+    assert degraded(runtime) == {}
+    assert set(runtime.texts(NAME)) == set(before) - {gone}

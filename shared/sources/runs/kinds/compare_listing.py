@@ -154,6 +154,7 @@ def listed(intake: Intake, window: Window | None, at: Comparison) -> Listed:
         window.start if window else None,
         window.end if window else None,
         at.unread,
+        nests_replies=intake.opened.capabilities.replies == "nested",
     )
 
 

@@ -10,7 +10,7 @@ from shared.entries.tombstones import ABSENT_AT_SOURCE
 from shared.postgres.pool import connection
 from shared.sources import run_records, source_state
 from shared.sources.intake.store_page import Intake, Steps
-from shared.sources.listed_ids import Absent, Listed
+from shared.sources.listed_ids import Absent, Listed, StoredCounts
 from shared.sources.run_records import Counts
 
 # Fewer than these are never too many, however small the logbook.
@@ -33,16 +33,16 @@ def steps(
     with connection(intake.pool) as conn:
         if not intake.run.is_dry:
             found.note_present(conn)
-        stored, absent = found.stored_and_absent(conn)
+        counts = found.count_stored(conn)
         if intake.run.is_dry:
             # Whether they are really gone is asked when they are to go.
-            run_records.count(conn, intake.run, Counts(deleted=absent))
+            run_records.count(conn, intake.run, Counts(deleted=counts.absent))
             return
-    if absent == 0:
+    if counts.absent == 0:
         _unblock(intake)
         return
-    if _is_too_much(intake, stored, absent, listed):
-        _block(intake, stored, absent, listed)
+    if _is_too_much(intake, counts, listed):
+        _block(intake, counts, listed)
         return
     _unblock(intake)
     if list_again is None:
@@ -101,20 +101,22 @@ def _absent(intake: Intake, found: Listed, after: str) -> list[Absent]:
         return found.absent(conn, after=after, limit=_AT_ONCE)
 
 
-def _is_too_much(intake: Intake, stored: int, absent: int, listed: int | None) -> bool:
+def _is_too_much(intake: Intake, counts: StoredCounts, listed: int | None) -> bool:
     if intake.run.asked.get("confirm_prune"):
         return False
     share = intake.opened.settings.prune_max_fraction
-    return not listed or (absent > _NEVER_TOO_MANY and absent > share * stored)
+    most = max(_NEVER_TOO_MANY, share * counts.stored)
+    return not listed or counts.missed > most
 
 
-def _block(intake: Intake, stored: int, absent: int, listed: int | None) -> None:
+def _block(intake: Intake, counts: StoredCounts, listed: int | None) -> None:
     lists = "fewer entries than it counts" if listed is None else f"{listed} entries"
     why = {
         "code": "prune_blocked",
         "message": (
-            f"The source lists {lists}, without {absent} of the {stored} that are"
-            " stored here; nothing was deleted. If that is right, run"
+            f"The source lists {lists}, without {counts.absent} of the"
+            f" {counts.stored} that are stored here; nothing was deleted."
+            " If that is right, run"
             f" `logchord source trigger {intake.name} --kind reconcile"
             " --confirm-prune`."
         ),
