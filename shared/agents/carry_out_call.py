@@ -29,7 +29,7 @@ from shared.search.results.hydrate import hydrate
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.modules import filter_options
 from shared.search.retrieval.search_context import SearchContext
-from shared.times import time_phrases
+from shared.times import plain_words, time_phrases
 from shared.times.calendar import Clock
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _values(
 
 
 def _time(text: str, clock: Clock) -> dict[str, Any]:
-    words = time_phrases.plain(text.split())
+    words = plain_words.make_plain(text.split())
     found = time_phrases.parse_time_phrase(words, clock)
     if found is None:
         message = "These words are not read as a time."

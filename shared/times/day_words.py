@@ -20,6 +20,7 @@ _DIGITS = re.compile(r"\d{8}", re.ASCII)
 _SHIFT = re.compile(r"\bshift\b")
 _EITHER_NIGHT = "night of "
 _NIGHTS = (_EITHER_NIGHT, "night before ", "night to ")
+_BARE_NIGHT = " night"
 _LED = re.compile(r"(?:on|of|(?P<eve>before|to)) (?:the )?")
 # Without a plan of shifts: from one to the other on the day after.
 _EVENING, _MORNING = time(18), time(6)
@@ -62,6 +63,12 @@ def named_shift(text: str, clock: Clock) -> Span | None:
             return night
         # People call a night by its evening and by its morning: it may be either.
         return Span(night.since - _DAY, night.until)
+    if words.endswith(_BARE_NIGHT) and not _SHIFT.search(text):
+        # Unless the facility calls a shift so, it begins in the evening of the day.
+        evening = day_of(words.removesuffix(_BARE_NIGHT), clock)
+        own = clock.shifts.names()[: len(clock.shifts.shifts)]
+        if evening and "night" not in dict(own):
+            return _night_from(evening, clock)
     for name, shift in clock.shifts.names():
         rest = _without(words, name)
         if rest is not None:

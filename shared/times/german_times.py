@@ -66,6 +66,11 @@ _FORMS: dict[str, str] = {
 # No article that is an English word: a `die` is a part, too.
 WORDS = {form: word for word, forms in _FORMS.items() for form in forms.split()}
 _SHIFT = re.compile(r"(?P<name>\w{2,20})schicht")
+# `Montagmorgen`, `Freitagabend`.
+_PART_OF_DAY = re.compile(
+    r"(?P<day>\w+tag|mittwoch|sonnabend)"
+    r"(?P<part>morgen|vormittag|nachmittag|abend|nacht)s?"
+)
 # Small words that mean something else in English, or in capitals: BIS, IM, DES, `am`.
 _SMALL = frozenset(
     (
@@ -101,13 +106,15 @@ _TURNED = (
         r"\1 \2 ago",
     ),
     (re.compile(r"\b(\d{1,2})\. (?=[a-z])"), r"\1 "),
+    (re.compile(r"\b(\d{1,2})\.([0-5]\d) uhr\b"), r"\1:\2"),
+    (re.compile(r"(?<![:.\d])(\d{1,2}) uhr\b"), r"\1:00"),
     (re.compile(r"(?<=\d) uhr\b"), ""),
 )
 
 
 def begins(word: str) -> bool:
     """Tell whether an expression may begin with a word."""
-    return word in WORDS or bool(_SHIFT.fullmatch(word))
+    return word in WORDS or bool(_SHIFT.fullmatch(word) or _PART_OF_DAY.fullmatch(word))
 
 
 def lower(word: str) -> str:
@@ -143,4 +150,7 @@ def _word(word: str) -> str:
         # The others have the names that the facility gives them.
         name = "night" if shift["name"] == "nacht" else shift["name"]
         return f"{name} shift"
+    part = _PART_OF_DAY.fullmatch(word)
+    if part and part["day"] in WORDS:
+        return f"{WORDS[part['day']]} {WORDS[part['part']]}"
     return WORDS.get(word, word)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.times import time_phrases
+from shared.times import plain_words, time_phrases
 from shared.times.calendar import Clock
 from shared.times.time_phrases import TimePhrase
 
@@ -37,7 +37,7 @@ _PARTS = frozenset(
         *(f"{one}s" for one in _UNITS),
     )
 )
-_MONTHS = time_phrases.MONTHS | time_phrases.SHORT_MONTHS
+_MONTHS = time_phrases.MONTHS | plain_words.SHORT_MONTHS
 # Days that are no times where they stand alone, and what says that more is asked for.
 _LOOSE = frozenset(
     (
@@ -58,6 +58,7 @@ _VERBS = {"may", "march"}
 _DATE = re.compile(
     r"\d{1,2}:\d\d|\d{4}(?:[-/.]\d\d?){0,2}|\d{1,2}(?:st|nd|rd|th|\.)", re.ASCII
 )
+_AT_CLOCK = re.compile(r"(?:at|um) \d{1,2}:\d\d", re.ASCII)
 _DAY_NUMBER = re.compile(r"\d{1,2}(?:st|nd|rd|th|\.)?", re.ASCII)
 _NUMBER = re.compile(r"\d{1,2}", re.ASCII)
 _YEAR = re.compile(r"\d{4}", re.ASCII)
@@ -76,7 +77,7 @@ def sure(
     words: Sequence[str], found: Sequence[Stretch], refused: int | None, clock: Clock
 ) -> Iterator[Stretch]:
     """Yield the times that are meant; `refused`: at this word something is negated."""
-    plain = [time_phrases.plain([one]) for one in words]
+    plain = [plain_words.make_plain([one]) for one in words]
     loose = _LOOSE | {one.name.lower() for one in clock.shifts.shifts}
     for chain in _chains(plain, found):
         one = chain[0]
@@ -141,7 +142,9 @@ def _has_loose(
         if near[0] in days or (near is ahead and near[0] == "of"):
             return True
         # What is beside it may be what it is of: `2024-06-10 until 2024-06-12`.
-        if _DATE.fullmatch(near[0]) or (near is ahead and _is_day(ahead)):
+        if (_DATE.fullmatch(near[0]) and not _is_clock_before(near, behind)) or (
+            near is ahead and _is_day(ahead)
+        ):
             return True
         if len(near) > 1 and near[0] in JOINS | _RANGES:
             is_end = near is ahead and after + 2 == len(plain)
@@ -153,6 +156,11 @@ def _has_loose(
             if near[1] == "the" and {*near[2:]} & (loose | _PARTS):
                 return True
     return False
+
+
+def _is_clock_before(near: Sequence[str], behind: Sequence[str]) -> bool:
+    """Tell whether it is `at 14:30 yesterday`, where the hour stays to be searched."""
+    return near is behind and bool(_AT_CLOCK.fullmatch(" ".join(near[1::-1])))
 
 
 def _is_torn(begins: str, behind: Sequence[str]) -> bool:

@@ -18,11 +18,12 @@ from dateutil.relativedelta import relativedelta
 from shared.times import (
     date_expressions,
     day_words,
-    german_times,
     period_words,
+    plain_words,
     written_forms,
 )
 from shared.times.calendar import Clock, Span
+from shared.times.plain_words import make_plain
 
 # No expression has more words.
 MAX_WORDS = 11
@@ -31,30 +32,14 @@ MAX_WORDS = 11
 SURE, LIKELY, ROUGH, UNSURE = 1.0, 0.9, 0.7, 0.5
 
 _WIDTH = timedelta(minutes=30)
-_DAY = timedelta(days=1)
+_DAY, _HOURS_A_DAY = timedelta(days=1), 24
 WEEKDAYS, MONTHS = frozenset(day_words.WEEKDAYS), frozenset(written_forms.MONTHS)
-_WEEKDAYS, _MONTHS = "|".join(day_words.WEEKDAYS), "|".join(written_forms.MONTHS)
-_UNITS = "minute|hour|day|week|month|year"
-_COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_COUNTED = re.compile(rf"\b({'|'.join(_COUNTS)}) (?=(?:{_UNITS})s?\b)")
-_SHORT = "jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
-SHORT_MONTHS = frozenset(_SHORT.split("|"))
-# `Feb. 20`; by itself `Mar` may be a name.
-_MONTH_BESIDE_NUMBER = rf"(?:{_MONTHS}|(?:{_SHORT})\.?)"
-# `owl shift of 10 june`, `march of 2023`.
-_SHIFT_OF = re.compile(r"\bshift (?:of|on) (?:the )?")
-# The night up to the morning of a day, and the one that is called by its evening.
-_NIGHTS = (
-    (
-        re.compile(
-            r"\bnight (?:(?:from|between) .{1,20}? (?:to|and|auf)|of .{1,20}? auf)"
-            r" (?:the )?"
-        ),
-        "night to ",
-    ),
-    (re.compile(r"\byesterday night\b(?! shift)"), "last night"),
+_WEEKDAYS, _MONTHS, _UNITS = (
+    "|".join(day_words.WEEKDAYS),
+    plain_words.MONTHS,
+    plain_words.UNITS,
 )
-_OF_YEAR = re.compile(rf"\b({_MONTHS}) of (?=\d{{4}}\b)", re.ASCII)
+_MONTH_BESIDE_NUMBER = plain_words.MONTH_BESIDE_NUMBER
 _HAPPENED = re.compile(r"(?:happened|occurred) ")
 _LED = re.compile(
     r"(?P<bound>since|after|before|until) |(?:in|on|during|from|over|within|of) "
@@ -69,28 +54,22 @@ _ALONE = re.compile(
     rf"|(?:last|past|previous) \d{{1,4}} (?:{_UNITS})s?"
     rf"|(?:\d{{1,4}}|an?) (?:{_UNITS})s? ago"
     rf"|last (?:{_WEEKDAYS}|{_MONTHS})"
-    rf"|(?:this|yesterday|today|last|{_WEEKDAYS}) (?:morning|afternoon|evening)"
+    rf"|(?:this|(?:day before )?yesterday|today|last|{_WEEKDAYS})"
+    r" (?:morning|afternoon|evening)"
     rf"|{_MONTH_BESIDE_NUMBER} \d{{4}}",
     re.ASCII,
 )
 _WEEKEND = re.compile(r"(?:(?:this|last|previous) )?weekend")
 _MONTH_ONLY = re.compile(rf"last (?P<month>{_MONTHS})")
-_NUMBER = r"(?:st|nd|rd|th)?"
 _DAY_OF_MONTH = re.compile(
-    rf"(?P<day>\d{{1,2}}){_NUMBER}(?: of)? (?P<month>{_MONTH_BESIDE_NUMBER})"
-    rf"|(?P<of_month>{_MONTH_BESIDE_NUMBER}) (?P<of_day>\d{{1,2}}){_NUMBER}",
+    rf"(?P<day>\d{{1,2}}) (?P<month>{_MONTH_BESIDE_NUMBER})"
+    rf"|(?P<of_month>{_MONTH_BESIDE_NUMBER}) (?P<of_day>\d{{1,2}})",
     re.ASCII,
 )
 _DAY_NUMBER = re.compile(
-    rf"(?P<number>\d{{1,2}}){_NUMBER}(?:,? (?P<year>\d{{4}}))?", re.ASCII
+    r"(?P<number>\d{1,2})(?:st|nd|rd|th)?(?:,? (?P<year>\d{4}))?", re.ASCII
 )
 _MONTH_NAME = re.compile(rf"\b{_MONTH_BESIDE_NUMBER}\b")
-# `10th of june 2023`, `june 10th, 2023`.
-_ORDINAL = re.compile(
-    rf"\b(\d{{1,2}})(?:st|nd|rd|th)(?: of)?( {_MONTH_BESIDE_NUMBER})(?![^\W.])"
-    rf"|\b({_MONTH_BESIDE_NUMBER} \d{{1,2}})(?:st|nd|rd|th)\b",
-    re.ASCII,
-)
 _DAY_AT_END = re.compile(rf"(?:{_DAY_OF_MONTH.pattern})$", re.ASCII)
 _DIGIT = re.compile(r"\d", re.ASCII)
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
@@ -100,6 +79,16 @@ _AROUND = re.compile(
     re.ASCII,
 )
 _MINUTE = re.compile(rf"{_CLOCK}(?: (?:on )?(?P<day>\S.*))?", re.ASCII)
+# `yesterday between 14:00 and 16:00`, `on 2024-06-10 14:00-16:00`, `14:00-16:00 today`.
+_A_CLOCK = r"(?:[01]?\d|2[0-3]):[0-5]\d"
+_DAY_AND_CLOCKS = re.compile(
+    rf"(?P<day>\S.*?),? (?:(?:between|from) )?(?P<first>{_A_CLOCK}|\d\d?)"
+    rf" ?(?:and|to|until|-|\u2013) ?(?P<last>{_A_CLOCK})"
+    rf"|(?P<begins>{_A_CLOCK}) ?[-\u2013] ?(?P<ends>{_A_CLOCK}) (?:on )?(?P<of>\S.*)",
+    re.ASCII,
+)
+_PART_OF_DATE = re.compile(r"(?P<day>.*\d.*) (?P<part>morning|afternoon|evening)")
+_WEEK_NUMBER = re.compile(r"week (?P<week>\d{1,2})(?: (?:of )?(?P<year>\d{4}))?")
 _GIVE_OR_TAKE = re.compile(
     r" ?(?:\+-|\+/-|\+ -|\xb1) ?(?P<count>\d{1,3}) ?"
     r"(?P<unit>minutes?|mins?|m|hours?|h)"
@@ -119,7 +108,8 @@ _FIRST_WORDS = frozenset(
         *("happened", "in", "last", "near", "occurred", "of", "on", "over", "past"),
         *("previous", "since", "the", "this", "today", "until", "within"),
         *("yesterday", "weekend", "day", "a", "an", "night", "owl", "graveyard"),
-        *(*_COUNTS, *WEEKDAYS, *MONTHS, *SHORT_MONTHS),
+        *("morning", "afternoon", "evening"),
+        *(*plain_words.COUNTS, *WEEKDAYS, *MONTHS, *plain_words.SHORT_MONTHS),
     )
 )
 
@@ -143,19 +133,8 @@ class TimePhrase:
 def first_words(clock: Clock) -> frozenset[str]:
     """Return the words that an expression begins with, beside numbers."""
     names = [one.name for one in clock.shifts.shifts]
-    own = {word for name in names for word in plain(name.split()).split()[:1]}
+    own = {word for name in names for word in make_plain(name.split()).split()[:1]}
     return _FIRST_WORDS | own | period_words.first_words(clock)
-
-
-def plain(words: list[str]) -> str:
-    """Return words as they are compared: what ends a sentence does not count."""
-    text = " ".join(map(german_times.lower, words)).rstrip(",;.:!?")
-    text = text.replace("'s", "").replace("\u2019s", "")
-    text = _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
-    text = _SHIFT_OF.sub("shift ", german_times.in_english(text))
-    for said, other in _NIGHTS:
-        text = said.sub(other, text)
-    return _OF_YEAR.sub(r"\1 ", _ORDINAL.sub(r"\1\2\3", text))
 
 
 def parse_time_phrase(
@@ -181,7 +160,7 @@ def parse_time_phrase(
 
 
 def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> TimePhrase | None:
-    between = _between(text, clock, is_end=is_end)
+    between = _between(text, clock, is_end=is_end) or _day_and_clocks(text, clock)
     if between:
         return between
     led = _LED.match(text)
@@ -217,8 +196,9 @@ def _between(text: str, clock: Clock, *, is_end: bool) -> TimePhrase | None:
         if not text.startswith(opens) or not joined:
             continue
         first, last = first.removeprefix("the "), last.removeprefix("the ")
-        if _MINUTE.fullmatch(first) and _MINUTE.fullmatch(last):
-            return _clocks(first, last, clock)
+        hour = _whole_hour(first)
+        if _MINUTE.fullmatch(hour) and _MINUTE.fullmatch(last):
+            return _clocks(hour, last, clock)
         first, last = _share_month(first, last, is_end=is_end)
         # What is a number is as likely an amount.
         if opens == "since " or first.isdigit() or last.isdigit():
@@ -227,11 +207,27 @@ def _between(text: str, clock: Clock, *, is_end: bool) -> TimePhrase | None:
     return None
 
 
+def _day_and_clocks(text: str, clock: Clock) -> TimePhrase | None:
+    """Read from one time of day to another of a day that is named before or behind."""
+    found = _DAY_AND_CLOCKS.fullmatch(text)
+    if found is None:
+        return None
+    day = (found["day"] or found["of"]).removeprefix("on ").removeprefix("the ")
+    first, last = found["first"] or found["begins"], found["last"] or found["ends"]
+    return _clocks(_whole_hour(first), f"{last} {day}", clock)
+
+
+def _whole_hour(text: str) -> str:
+    """Return `14:00` for the first of `14 und 16 Uhr`."""
+    is_hour = text.isdigit() and int(text) < _HOURS_A_DAY
+    return f"{text}:00" if is_hour else text
+
+
 def _share_month(first: str, last: str, *, is_end: bool) -> tuple[str, str]:
     """Return `10` and `14 june` with their month; behind `june 10 to 14` is no more."""
-    said = _DAY_OF_MONTH.match(last)
-    if said and _DAY_NUMBER.fullmatch(first):
-        return f"{first} {said['month'] or said['of_month']}", last
+    said, day = _DAY_OF_MONTH.match(last), _DAY_NUMBER.fullmatch(first)
+    if said and day:
+        return f"{day['number']} {said['month'] or said['of_month']}", last
     said, day = _DAY_OF_MONTH.fullmatch(first), _DAY_NUMBER.fullmatch(last)
     if said and day and (is_end or day["year"]):
         month = said["month"] or said["of_month"]
@@ -323,9 +319,10 @@ def _core(
         return TimePhrase(shift, ROUGH if text.startswith("night of ") else sure)
     if not is_led or is_either or not _is_dated(text):
         return None
-    span = _day_of_month(text, clock) or date_expressions.parse_date_expression(
-        text, clock
-    )
+    part = _PART_OF_DATE.fullmatch(text)
+    said = f"{_with_date(part['day'], clock)} {part['part']}" if part else text
+    span = _day_of_month(text, clock) or _week_of_year(text, clock)
+    span = span or date_expressions.parse_date_expression(said, clock)
     until = _told_until(text, clock)
     return TimePhrase(span, _sure(text), told_until=until) if span else None
 
@@ -353,6 +350,18 @@ def _day_of_month(text: str, clock: Clock) -> Span | None:
     found = _DAY_OF_MONTH.fullmatch(text)
     one = _date_of(found, clock) if found else None
     return clock.day(one) if one else None
+
+
+def _week_of_year(text: str, clock: Clock) -> Span | None:
+    """Read `week 24` and `week 24 2023`, the latest that has begun."""
+    found, today = _WEEK_NUMBER.fullmatch(text), clock.today
+    if found is None or today is None:
+        return None
+    year, week = int(found["year"] or today.year), int(found["week"])
+    begins = date.fromisocalendar(year, week, 1)
+    if begins > today and not found["year"]:
+        begins = date.fromisocalendar(year - 1, week, 1)
+    return clock.week(begins)
 
 
 def _date_of(found: re.Match[str], clock: Clock) -> date | None:

@@ -15,6 +15,7 @@ from tests.unit.times.test_time_phrases import CLOCK, plan_of, told
 JUNE_10_TO_14 = "2024-06-09 22:00 to 2024-06-14 22:00"
 JUNE_10_TO_12 = "2024-06-09 22:00 to 2024-06-12 22:00"
 TO_TUESDAY = "2024-06-10 16:00 to 2024-06-11 04:00"
+TWO_TO_FOUR = "2024-06-11 12:00 to 2024-06-11 14:00"
 LAST_NIGHT = "2024-06-11 22:00 to 2024-06-12 06:00"
 
 # It is Wednesday, 12 June 2024.
@@ -45,6 +46,30 @@ SPANS = [
     ("trip in der Nacht vom 10. auf den 11. Juni", TO_TUESDAY),
     ("trip yesterday night", LAST_NIGHT),
     ("trip gestern Nacht", LAST_NIGHT),
+    ("trip Friday night", "2024-06-07 16:00 to 2024-06-08 04:00"),
+    ("trip Freitagnacht", "2024-06-07 16:00 to 2024-06-08 04:00"),
+    # Times of day, by either clock, with their day before or behind them.
+    ("trip yesterday between 14:00 and 16:00", TWO_TO_FOUR),
+    ("trip between 2 pm and 4 p.m. yesterday", TWO_TO_FOUR),
+    ("trip between 2 and 4 pm yesterday", TWO_TO_FOUR),
+    ("trip yesterday 14:00-16:00", TWO_TO_FOUR),
+    ("trip 14:00-16:00 yesterday", TWO_TO_FOUR),
+    ("trip zwischen 14 und 16 Uhr gestern", TWO_TO_FOUR),
+    ("trip gestern von 14 bis 16 Uhr", TWO_TO_FOUR),
+    ("trip on June 11 between 14:00 and 16:00", TWO_TO_FOUR),
+    ("trip on 2024-06-11 from 14:00 to 16:00", TWO_TO_FOUR),
+    ("trip from 11 am to 1 pm yesterday", "2024-06-11 09:00 to 2024-06-11 11:00"),
+    ("trip around 3am", "2024-06-12 00:30 to 2024-06-12 01:30"),
+    ("trip around 3.15 Uhr", "2024-06-12 00:45 to 2024-06-12 01:45"),
+    ("trip over the last 24h", "2024-06-11 12:00 to 2024-06-12 12:00"),
+    ("trip last 90 min", "2024-06-12 10:30 to 2024-06-12 12:00"),
+    # Parts of a day, and weeks of a year.
+    ("trip on the morning of June 10", "2024-06-10 04:00 to 2024-06-10 10:00"),
+    ("trip am Montagmorgen", "2024-06-10 04:00 to 2024-06-10 10:00"),
+    ("trip vorgestern Abend", "2024-06-10 16:00 to 2024-06-10 22:00"),
+    ("trip in KW 23", "2024-06-02 22:00 to 2024-06-09 22:00"),
+    ("trip in week 30", "2023-07-23 22:00 to 2023-07-30 22:00"),
+    ("trip in week 23 of 2022", "2022-06-05 22:00 to 2022-06-12 22:00"),
     # A month that goes on is not the last one.
     ("trip last June", "2023-05-31 22:00 to 2023-06-30 22:00"),
     ("trip last May", "2024-04-30 22:00 to 2024-05-31 22:00"),
@@ -59,7 +84,15 @@ def test_a_span_of_days_has_both_its_ends(query: str, interval: str) -> None:
     assert (told(plan), tree_text.text_of(plan.tree)) == ([interval], "trip")
 
 
-@pytest.mark.parametrize("query", ["from 5 to 10 mA", "valve AB", "ab Werk"])
+def test_an_hour_of_a_day_is_searched_on_that_day() -> None:
+    plan = plan_of("trip at 14:30 yesterday")
+    assert told(plan) == ["2024-06-10 22:00 to 2024-06-11 22:00"]
+    assert tree_text.text_of(plan.tree) == "trip at 14:30"
+
+
+@pytest.mark.parametrize(
+    "query", ["from 5 to 10 mA", "valve AB", "ab Werk", "week 24", "KW 24", "5 am"]
+)
 def test_amounts_and_names_are_no_span(query: str) -> None:
     assert told(plan_of(query)) == []
 

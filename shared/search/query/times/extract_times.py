@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shared.search.query.language.tree import And, Node, Not, Words
 from shared.text.words import function_words, question_words
-from shared.times import time_ambiguity, time_phrases
+from shared.times import plain_words, time_ambiguity, time_phrases
 from shared.times.calendar import Clock
 from shared.times.time_ambiguity import Stretch
 from shared.times.time_phrases import TimePhrase
@@ -152,20 +152,20 @@ def _is_begun(before: Node | None, clock: Clock) -> bool:
 
 
 def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
-    plain = time_phrases.plain(words[place : place + 1])
+    plain = plain_words.make_plain(words[place : place + 1])
     if plain in _HAPPENED and place and words[place - 1].lower() in _ASKS:
         # `what happened yesterday` asks for all entries of that day.
         return False
     # `plain` may make several English words of one, as of `Nachtschicht`.
     first = plain.partition(" ")[0]
-    return first in begins or first.isdigit()
+    return first in begins or first[:1].isdigit()
 
 
 def _longest(
     words: list[str], place: int, clock: Clock, *, is_end: bool
 ) -> Stretch | None:
     for after in range(min(len(words), place + time_phrases.MAX_WORDS), place, -1):
-        said = time_phrases.plain(words[place:after])
+        said = plain_words.make_plain(words[place:after])
         reading = time_phrases.parse_time_phrase(
             said, clock, is_end=is_end and after == len(words)
         )

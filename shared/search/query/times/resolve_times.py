@@ -18,7 +18,7 @@ from shared.search.query.plan_parts import PlanTime
 from shared.search.query.times import extract_times
 from shared.search.query.times.extract_times import Heard, Taken
 from shared.search.query.times.without_times import Elsewhen
-from shared.times import date_expressions, time_phrases
+from shared.times import date_expressions, plain_words, time_phrases
 from shared.times.calendar import Clock, Span
 
 _MAX_QUESTIONS = 2
@@ -93,7 +93,7 @@ def _earlier(times: Sequence[Taken], clock: Clock) -> Iterator[tuple[str, str]]:
     """
     if len(times) != 1 or times[0].reading.is_event:
         return
-    words = time_phrases.plain(times[0].words.split())
+    words = plain_words.make_plain(times[0].words.split())
     for reading in time_phrases.list_earlier_years(words, clock):
         span = Span(reading.span.since, reading.told_until or reading.span.until)
         since, until = time_range.written_ends(span)

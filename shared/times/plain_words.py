@@ -1,0 +1,89 @@
+"""Words of a time as they are compared: in English, each hour and day in one form."""
+
+from __future__ import annotations
+
+import re
+
+from shared.times import german_times, written_forms
+
+MONTHS = "|".join(written_forms.MONTHS)
+_SHORT = "jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
+SHORT_MONTHS = frozenset(_SHORT.split("|"))
+# `Feb. 20`; by itself `Mar` may be a name.
+MONTH_BESIDE_NUMBER = rf"(?:{MONTHS}|(?:{_SHORT})\.?)"
+UNITS = "minute|hour|day|week|month|year"
+COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+_COUNTED = re.compile(rf"\b({'|'.join(COUNTS)}) (?=(?:{UNITS})s?\b)")
+# `last 24h`, `past 90 min`.
+_SHORT_UNIT = re.compile(
+    r"\b(last|past|previous) (\d{1,4}) ?(?:(h|hrs?)|(mins?))$", re.ASCII
+)
+# `2 pm`, `2:30 p.m.`, `2-4 pm`: one half of the day may be said of both.
+_HALF_OF_DAY = re.compile(
+    r"(?:\b(?P<first>1[0-2]|0?[1-9])(?P<minute>:[0-5]\d)?"
+    r"(?P<joins> (?:and|to|until) | ?[-\u2013] ?))?"
+    r"\b(?P<hour>1[0-2]|0?[1-9])(?P<after>:[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?",
+    re.ASCII,
+)
+_NOON = 12
+_OTHER_FORMS = (
+    # `owl shift of 10 june`.
+    (re.compile(r"\bshift (?:of|on) (?:the )?"), "shift "),
+    # The night up to the morning of a day, and the one that is called by its evening.
+    (
+        re.compile(
+            r"\bnight (?:(?:from|between) .{1,20}? (?:to|and|auf)|of .{1,20}? auf)"
+            r" (?:the )?"
+        ),
+        "night to ",
+    ),
+    (re.compile(r"\byesterday night\b(?! shift)"), "last night"),
+    # `10th of june 2023`, `june 10th, 2023`, `march of 2023`.
+    (
+        re.compile(
+            rf"\b(\d{{1,2}})(?:st|nd|rd|th)(?: of)?"
+            rf" (?={MONTH_BESIDE_NUMBER}(?![^\W.]))",
+            re.ASCII,
+        ),
+        r"\1 ",
+    ),
+    (
+        re.compile(rf"\b({MONTH_BESIDE_NUMBER} \d{{1,2}})(?:st|nd|rd|th)\b", re.ASCII),
+        r"\1",
+    ),
+    (re.compile(rf"\b({MONTHS}) of (?=\d{{4}}\b)", re.ASCII), r"\1 "),
+    (re.compile(r"\b(morning|afternoon|evening) of (?:the )?(\S.*)$"), r"\2 \1"),
+    (
+        re.compile(r"\b(?:kw|cw|(?:calendar )?week|kalenderwoche) ?(\d{1,2})\b"),
+        r"week \1",
+    ),
+)
+
+
+def make_plain(words: list[str]) -> str:
+    """Return words as they are compared: what ends a sentence does not count."""
+    text = " ".join(map(german_times.lower, words)).rstrip(",;.:!?")
+    text = text.replace("'s", "").replace("\u2019s", "")
+    text = _COUNTED.sub(lambda found: f"{COUNTS.index(found[1]) + 2} ", text)
+    text = german_times.in_english(text)
+    text = _SHORT_UNIT.sub(_whole_unit, _HALF_OF_DAY.sub(_of_24_hours, text))
+    for said, other in _OTHER_FORMS:
+        text = said.sub(other, text)
+    return text
+
+
+def _whole_unit(found: re.Match[str]) -> str:
+    return f"{found[1]} {found[2]} {'hours' if found[3] else 'minutes'}"
+
+
+def _of_24_hours(found: re.Match[str]) -> str:
+    """Return `14:00 to 16:00` for `2 to 4 pm`, `11:00 to 13:00` for `11 to 1 pm`."""
+    is_late = found["half"] == "p"
+    hour = int(found["hour"]) % _NOON + _NOON * is_late
+    last = f"{hour:02d}{found['after'] or ':00'}"
+    if not found["first"]:
+        return last
+    first = int(found["first"]) % _NOON + _NOON * is_late
+    first -= _NOON * (is_late and first > hour)
+    return f"{first:02d}{found['minute'] or ':00'}{found['joins']}{last}"
