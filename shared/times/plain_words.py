@@ -27,6 +27,9 @@ _HALF_OF_DAY = re.compile(
     re.ASCII,
 )
 _NOON = 12
+_SINCE_START = (
+    r"\bsince (?:the )?(?:(?:beginning|start) of|anfang|beginn)(?: of)? (?:the )?"
+)
 _OTHER_FORMS = (
     # `owl shift of 10 june`.
     (re.compile(r"\bshift (?:of|on) (?:the )?"), "shift "),
@@ -39,6 +42,13 @@ _OTHER_FORMS = (
         "night to ",
     ),
     (re.compile(r"\byesterday night\b(?! shift)"), "last night"),
+    (re.compile(r"\b(?:during|in|over|through) the night$"), "during last night"),
+    (re.compile(r"\btonight$"), "this night"),
+    # `last half hour`, `in der letzten halben Stunde`.
+    (re.compile(r"\blast (?:half|halben) hour\b"), "last 30 minutes"),
+    # `since the start of june`, `seit Anfang Juni`, `seit Anfang des Jahres`.
+    (re.compile(rf"{_SINCE_START}(?=(?:day|week|month|year)$)"), "since this "),
+    (re.compile(_SINCE_START), "since "),
     # `10th of june 2023`, `june 10th, 2023`, `march of 2023`.
     (
         re.compile(

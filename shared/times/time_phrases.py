@@ -89,6 +89,7 @@ _DAY_AND_CLOCKS = re.compile(
 )
 _PART_OF_DATE = re.compile(r"(?P<day>.*\d.*) (?P<part>morning|afternoon|evening)")
 _WEEK_NUMBER = re.compile(r"week (?P<week>\d{1,2})(?: (?:of )?(?P<year>\d{4}))?")
+_WEEK_OF = re.compile(r"week (?:of|from) (?:the )?(?P<day>\S.*)")
 _GIVE_OR_TAKE = re.compile(
     r" ?(?:\+-|\+/-|\+ -|\xb1) ?(?P<count>\d{1,3}) ?"
     r"(?P<unit>minutes?|mins?|m|hours?|h)"
@@ -108,6 +109,7 @@ _FIRST_WORDS = frozenset(
         *("happened", "in", "last", "near", "occurred", "of", "on", "over", "past"),
         *("previous", "since", "the", "this", "today", "until", "within"),
         *("yesterday", "weekend", "day", "a", "an", "night", "owl", "graveyard"),
+        *("overnight", "through"),
         *("morning", "afternoon", "evening"),
         *(*plain_words.COUNTS, *WEEKDAYS, *MONTHS, *plain_words.SHORT_MONTHS),
     )
@@ -148,6 +150,9 @@ def parse_time_phrase(
         return None
     if text.endswith(_OPEN):
         return None
+    if text == "overnight" and is_end:
+        # Before another word it says of what kind that is: `overnight run`.
+        text = "last night"
     happened = _HAPPENED.match(text)
     said = text[happened.end() :] if happened else text
     try:
@@ -353,7 +358,10 @@ def _day_of_month(text: str, clock: Clock) -> Span | None:
 
 
 def _week_of_year(text: str, clock: Clock) -> Span | None:
-    """Read `week 24` and `week 24 2023`, the latest that has begun."""
+    """Read `week 24`, the latest that has begun, `week 24 2023` and `week of june 3`."""
+    if said := _WEEK_OF.fullmatch(text):
+        one = day_words.day_of(_with_date(said["day"], clock), clock)
+        return clock.week(one) if one else None
     found, today = _WEEK_NUMBER.fullmatch(text), clock.today
     if found is None or today is None:
         return None

@@ -48,6 +48,10 @@ SPANS = [
     ("trip gestern Nacht", LAST_NIGHT),
     ("trip Friday night", "2024-06-07 16:00 to 2024-06-08 04:00"),
     ("trip Freitagnacht", "2024-06-07 16:00 to 2024-06-08 04:00"),
+    ("trip during the night", LAST_NIGHT),
+    ("trip in der Nacht", LAST_NIGHT),
+    ("trip overnight", LAST_NIGHT),
+    ("trip tonight", LAST_NIGHT),
     # Times of day, by either clock, with their day before or behind them.
     ("trip yesterday between 14:00 and 16:00", TWO_TO_FOUR),
     ("trip between 2 pm and 4 p.m. yesterday", TWO_TO_FOUR),
@@ -67,6 +71,11 @@ SPANS = [
     ("trip on the morning of June 10", "2024-06-10 04:00 to 2024-06-10 10:00"),
     ("trip am Montagmorgen", "2024-06-10 04:00 to 2024-06-10 10:00"),
     ("trip vorgestern Abend", "2024-06-10 16:00 to 2024-06-10 22:00"),
+    ("trip in the last half hour", "2024-06-12 11:30 to 2024-06-12 12:00"),
+    ("trip in der letzten halben Stunde", "2024-06-12 11:30 to 2024-06-12 12:00"),
+    ("trip since the start of the year", "2023-12-31 23:00 to"),
+    ("trip seit Anfang Juni", "2024-05-31 22:00 to"),
+    ("trip in the week of June 5", "2024-06-02 22:00 to 2024-06-09 22:00"),
     ("trip in KW 23", "2024-06-02 22:00 to 2024-06-09 22:00"),
     ("trip in week 30", "2023-07-23 22:00 to 2023-07-30 22:00"),
     ("trip in week 23 of 2022", "2022-06-05 22:00 to 2022-06-12 22:00"),
@@ -91,7 +100,16 @@ def test_an_hour_of_a_day_is_searched_on_that_day() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["from 5 to 10 mA", "valve AB", "ab Werk", "week 24", "KW 24", "5 am"]
+    "query",
+    [
+        "from 5 to 10 mA",
+        "valve AB",
+        "ab Werk",
+        "week 24",
+        "KW 24",
+        "5 am",
+        "overnight run",
+    ],
 )
 def test_amounts_and_names_are_no_span(query: str) -> None:
     assert told(plan_of(query)) == []
