@@ -358,7 +358,7 @@ def _day_of_month(text: str, clock: Clock) -> Span | None:
 
 
 def _week_of_year(text: str, clock: Clock) -> Span | None:
-    """Read `week 24`, the latest that has begun, `week 24 2023` and `week of june 3`."""
+    """Read `week 24`, the latest that has begun, `week 24 2023`, `week of june 3`."""
     if said := _WEEK_OF.fullmatch(text):
         one = day_words.day_of(_with_date(said["day"], clock), clock)
         return clock.week(one) if one else None
