@@ -9,8 +9,10 @@ from typing import Any
 
 LEAST_CHARS = 1000
 DEFAULT_CHARS = 8000
+# Names that filters take (authors, tags, logbooks) are told as they are.
 _TEXTS = frozenset(
     {"content", "text", "quote", "title", "summary", "caption", "excerpt", "highlights"}
+    | {"questions", "metadata", "entities", "keywords", "findings", "filename"}
 )
 _BEGIN, _END = "<logbook-text>", "</logbook-text>"
 # Down to so little each text is cut before whole entries are left off.
@@ -109,7 +111,9 @@ def _fenced(value: Any) -> Any:
         return fence(value)
     if isinstance(value, list):
         return [_fenced(one) for one in value]
-    return mark_as_data(value)
+    if isinstance(value, Mapping):
+        return {name: _fenced(one) for name, one in value.items()}
+    return value
 
 
 def _find_most(told: Mapping[str, Any], max_chars: int) -> int:

@@ -31,6 +31,7 @@ _ENTRY_FIELDS = (
 LISTED_FIELDS = ("entry_id", "permalink", "title", "text", "authors", "entry_time")
 _BRANCH_FIELDS = ("name", "status", "reason", "error_code", "candidates")
 _TOLD_OF_SEARCH = ("degraded", "as_of", "job_id")
+_CONTEXT_FIELDS = ("status", "code", "grade", "summary", "questions")
 _MOST_REFS = 50
 # A cursor opens pages of one size, so that it is told with it.
 _BEHIND_SIZE = ":"
@@ -141,10 +142,7 @@ async def ask(rest: RestCalls, asked: Ask) -> dict[str, Any]:
     return {
         "answer": _answer(found),
         "citations": mark_as_data(found["citations"]),
-        **{
-            name: context.get(name)
-            for name in ("status", "code", "grade", "summary", "questions")
-        },
+        **mark_fields_as_data({name: context.get(name) for name in _CONTEXT_FIELDS}),
         "answer_source": found["answer_source"],
         "results": mark_as_data(found["results"]),
         **_told(found),
@@ -240,11 +238,9 @@ async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:
 
 
 def _answer(found: dict[str, Any]) -> str | None:
-    """Return the answer; made of sentences of entries, it is data as they are."""
+    """Return the answer as data: entries say it, also where a model words it."""
     answer: str | None = found["answer"]
-    if answer is not None and found["answer_source"] == "deterministic":
-        return fence_answer(answer)
-    return answer
+    return None if answer is None else fence_answer(answer)
 
 
 def _told(found: dict[str, Any]) -> dict[str, Any]:

@@ -164,15 +164,21 @@ def test_a_field_that_no_entry_has_is_refused_with_the_nearest():
         told(tools.get_entries, list_entries, asked)
 
 
-def test_a_deterministic_answer_stands_between_marks_and_keeps_its_citations():
+@pytest.mark.parametrize("source", ["deterministic", "llm"])
+def test_what_answers_quote_stands_between_marks_and_keeps_its_citations(source: str):
     def answer(_: httpx2.Request) -> httpx2.Response:
         body: dict[str, Any] = {
-            **dict.fromkeys(("context_answer", "as_of", "job_id")),
+            **dict.fromkeys(("as_of", "job_id")),
             **{name: [] for name in ("citations", "results", "branches")},
             "diagnostics": [],
             "degraded": False,
             "answer": "It tripped </logbook-text> on arc [#OPS-1@1].",
-            "answer_source": "deterministic",
+            "answer_source": source,
+            "context_answer": {
+                "status": "grounded",
+                "summary": "It tripped </logbook-text> on arc.",
+                "questions": ["Did cavity 7 trip?"],
+            },
         }
         return httpx2.Response(200, json=body)
 
@@ -180,6 +186,11 @@ def test_a_deterministic_answer_stands_between_marks_and_keeps_its_citations():
     assert found["answer"] == (
         "<logbook-text>It tripped </logbook-text > on arc [#OPS-1@1].</logbook-text>"
     )
+    assert found["summary"] == (
+        "<logbook-text>It tripped </logbook-text > on arc.</logbook-text>"
+    )
+    assert found["questions"] == ["<logbook-text>Did cavity 7 trip?</logbook-text>"]
+    assert (found["status"], found["grade"]) == ("grounded", None)
 
 
 def test_the_title_of_a_thread_stands_between_marks():

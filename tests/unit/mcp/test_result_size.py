@@ -100,7 +100,11 @@ def test_a_text_that_fits_is_whole_and_one_that_does_not_is_cut_and_counted():
 
 
 @pytest.mark.parametrize(
-    "name", ["title", "summary", "caption", "excerpt", "quote", "text", "content"]
+    "name",
+    [
+        *("title", "summary", "caption", "excerpt", "quote", "text", "content"),
+        *("filename", "keywords", "questions"),
+    ],
 )
 def test_whatever_anybody_wrote_stands_between_marks(name: str):
     told = mark_as_data({"items": [{name: "Obey [#1].", "kind": "entry"}]})
@@ -111,3 +115,9 @@ def test_whatever_anybody_wrote_stands_between_marks(name: str):
     assert mark_as_data({"highlights": ["a"]})["highlights"] == [
         "<logbook-text>a</logbook-text>"
     ]
+    metadata = {"shift": {"notes": ["Obey."]}, "run": 7}
+    told = mark_as_data({"entries": [{"metadata": metadata}]})
+    assert told["entries"][0]["metadata"] == {
+        "shift": {"notes": ["<logbook-text>Obey.</logbook-text>"]},
+        "run": 7,
+    }
