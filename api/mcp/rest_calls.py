@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from uuid import UUID
 
 import httpx2
@@ -118,8 +117,9 @@ class RestCalls:
         is_uri = ref.startswith(identity.URI)
         tenant = (await self.call("GET", "/v1/me"))["tenant"] if is_uri else ""
         for name in refs.names(tenant, ref):
-            parts = (quote(one, safe="") for one in (name.source, name.external_id))
-            found = await self._found(f"/e/{'/'.join(parts)}")
+            path = identity.permalink(name.source, name.external_id)
+            pin = "" if name.revision is None else f"@{name.revision}"
+            found = await self._found(path + pin)
             if found is not None:
                 return found
         return await self._found_by_number(ref)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import LiteralString
@@ -14,6 +15,7 @@ from shared.entries import identity
 from shared.postgres.fetch_rows import fetch_all
 
 _PERMALINK = "/e/"
+_REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
 
 _OF_TENANT: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id
@@ -34,6 +36,8 @@ class Ref:
     source: str
     external_id: str
     entry_id: UUID | None = None
+    # The one that a permalink names; None: the newest.
+    revision: int | None = None
 
 
 def find(conn: Connection, tenant: str, ref: str) -> list[Ref]:
@@ -62,12 +66,10 @@ def names(tenant: str, ref: str) -> Iterator[Ref]:
     if _PERMALINK in address:
         source, _, rest = address.partition(_PERMALINK)[2].partition("/")
         if source and rest:
-            yield Ref(unquote(source), unquote(_without_revision(rest)))
+            pinned = _REVISION.search(rest)
+            external_id = unquote(_REVISION.sub("", rest))
+            revision = int(pinned[1]) if pinned else None
+            yield Ref(unquote(source), external_id, revision=revision)
     source, slash, external_id = ref.partition("/")
     if slash and source and external_id:
         yield Ref(source, external_id)
-
-
-def _without_revision(text: str) -> str:
-    name, at, revision = text.rpartition("@")
-    return name if at and revision.isdigit() else text

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
 import httpx2
 
 from api.cli import api_client, output
 from api.cli.output import CommandError, UsageError
-
-_REVISION = re.compile(r"/e/.*@([1-9][0-9]{0,9})\Z")
 
 
 def entry(client: httpx2.Client, ref: str, revision: int | None = None) -> Any:
@@ -23,35 +19,35 @@ def entry(client: httpx2.Client, ref: str, revision: int | None = None) -> Any:
     REF is an entry id, a source_uri, a permalink, SOURCE/EXTERNAL_ID, or a bare
     external id.
     """
-    pinned = _REVISION.search(ref)
-    if revision is None and pinned:
-        revision = int(pinned[1])
-    for path in _paths(client, ref):
-        found = _found(client, path, revision)
+    wanted = revision
+    for path, pinned in _paths(client, ref):
+        wanted = revision or pinned
+        found = _found(client, path, wanted)
         if found is not None:
             return found
     message = f"No entry is called {ref!r}."
-    if revision is not None:
-        message = f"No entry is called {ref!r}, or it has no revision {revision}."
+    if wanted is not None:
+        message = f"No entry is called {ref!r}, or it has no revision {wanted}."
     raise CommandError(message, exit_code=output.NOT_FOUND)
 
 
-def _paths(client: httpx2.Client, ref: str) -> Iterator[str]:
+def _paths(client: httpx2.Client, ref: str) -> Iterator[tuple[str, int | None]]:
+    """Yield where the entry may be, and the revision that its permalink names."""
     from shared.entries import identity, refs
 
     with suppress(ValueError):
-        yield f"/v1/entries/{UUID(ref)}"
+        yield f"/v1/entries/{UUID(ref)}", None
     # Only a full name says whose entry it is: another facility's is not ours.
     is_uri = ref.startswith(identity.URI)
     tenant = api_client.call(client, "GET", "/v1/me")["tenant"] if is_uri else ""
     for name in refs.names(tenant, ref):
-        yield f"/e/{quote(name.source, safe='')}/{quote(name.external_id, safe='')}"
+        yield identity.permalink(name.source, name.external_id), name.revision
     asked = {"external_id": ref, "limit": 2}
     items = api_client.call(client, "GET", "/v1/entries", params=asked)["items"]
     if len(items) > 1:
         several = ", ".join(f"{one['source']}/{one['external_id']}" for one in items)
         raise UsageError(f"{ref!r} may be any of: {several}.")
-    yield from (f"/v1/entries/{one['entry_id']}" for one in items)
+    yield from ((f"/v1/entries/{one['entry_id']}", None) for one in items)
 
 
 def _found(client: httpx2.Client, path: str, revision: int | None) -> Any:

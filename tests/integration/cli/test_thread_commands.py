@@ -84,8 +84,11 @@ def test_an_entry_is_read_as_it_is_and_as_it_was(
     assert "tags        rf" in now
     then = logchord("show", "OPS-77", "--revision", "1").stdout
     assert "Cavity 2 tripped." in then
-    pinned = logchord("show", "/e/api/OPS-77@1").stdout
-    assert pinned == then
+    for pinned in ("/e/api/OPS-77@1", "https://log.example.org/e/api/OPS-77@1?pane=1"):
+        assert logchord("show", pinned).stdout == then
+    gone = logchord("show", "/e/api/OPS-77@3")
+    assert gone.returncode == 3
+    assert "it has no revision 3" in gone.stderr
     changes = logchord("show", "OPS-77", "--diff").stdout
     assert "-Cavity 2 tripped." in changes
     assert "+Reset." in changes

@@ -38,6 +38,10 @@ def test_every_tool_answers(agent: Agent):
     assert whole["entry_id"] == first["entry_id"]
     assert whole["text"].startswith("<logbook-text>RF cavity")
     assert "[#1]" not in whole["text"]
+    pinned = f"{first['permalink']}@1"
+    assert agent.result("get_entries", refs=[pinned])["entries"] == [whole]
+    later = agent.refused("get_entries", refs=[f"{first['permalink']}@2"])
+    assert later["code"] == "not_found"
     answered = agent.result("ask", question="Why did RF cavity 3 trip?")
     assert list(answered)[:2] == ["answer", "citations"]
     assert answered["citations"]

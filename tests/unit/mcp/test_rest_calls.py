@@ -1,4 +1,4 @@
-"""What a tool makes of a search that goes on as a job."""
+"""What tools ask of REST, and what they make of its answers."""
 
 from __future__ import annotations
 
@@ -53,3 +53,27 @@ async def test_a_part_of_an_answer_is_told_and_a_failure_is_an_error(late: LateS
         late.state = state
         with pytest.raises(ToolError):
             await late.rest.search({"query": "x"})
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("ref", "path"),
+    [
+        ("/e/ops/7@2", "/e/ops/7@2"),
+        ("http://there/e/ops/7@2?x=1#y", "/e/ops/7@2"),
+        ("/e/ops/7%402", "/e/ops/7%402"),
+        ("/e/ops/7@0", "/e/ops/7%400"),
+        ("/e/ops/7@\u00b2", "/e/ops/7%40%C2%B2"),
+        ("ops/7@2", "/e/ops/7%402"),
+        ("/e/ops/7", "/e/ops/7"),
+    ],
+)
+async def test_an_entry_is_read_in_the_revision_that_its_permalink_names(
+    ref: str, path: str
+):
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json={"path": request.url.raw_path.decode()})
+
+    transport = httpx2.MockTransport(answer)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://api") as client:
+        assert await RestCalls(client).find_entry(ref) == {"path": path}
