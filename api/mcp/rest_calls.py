@@ -10,8 +10,9 @@ from uuid import UUID
 
 import httpx2
 
+from api.client.error_answers import UnreachableError, read_error
 from shared.entries import identity, refs
-from shared.errors import InternalError, InvalidRequestError, LogchordError
+from shared.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -87,14 +88,12 @@ class RestCalls:
             answer = await self.client.request(method, path, json=json, params=params)
         except httpx2.TransportError as exc:
             raise ToolError(_no_answer(self.client, exc).body()) from exc
-        try:
-            body: dict[str, Any] = answer.json() if answer.content else {}
-        except ValueError as exc:
-            technical = f"{method} {path} answered {answer.status_code} without JSON"
-            raise ToolError(InternalError(technical=technical).body()) from exc
         if answer.is_success:
-            return body
-        raise ToolError(body)
+            with suppress(ValueError):
+                body = answer.json() if answer.content else {}
+                if isinstance(body, dict):
+                    return body
+        raise ToolError(_error_body(answer))
 
     async def search(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a search, also of one that takes long."""
@@ -147,6 +146,17 @@ class RestCalls:
         raise ToolError(InvalidRequestError(message, code="not_found").body())
 
 
-def _no_answer(client: httpx2.AsyncClient, exc: httpx2.TransportError) -> LogchordError:
+def _no_answer(
+    client: httpx2.AsyncClient, exc: httpx2.TransportError
+) -> UnreachableError:
     message = f"The API at {client.base_url} does not answer ({type(exc).__name__})."
-    return LogchordError(message, code="source_unreachable")
+    return UnreachableError(message)
+
+
+def _error_body(answer: httpx2.Response) -> Mapping[str, Any]:
+    """Return the error as REST words it, also of an answer that is not REST's."""
+    error = read_error(answer.status_code, answer.content, None)
+    if isinstance(error, UnreachableError):
+        return error.body()
+    body: dict[str, Any] = answer.json()
+    return body

@@ -151,9 +151,7 @@ async def ask(rest: RestCalls, asked: Ask) -> dict[str, Any]:
 
 async def get_entries(rest: RestCalls, asked: GetEntries) -> dict[str, Any]:
     """Return entries by whatever they are called; one that is not there is an error."""
-    wanted: Any = _ENTRY_FIELDS
-    if asked.fields is not None:
-        wanted = listing.parse_fields(",".join(asked.fields))
+    wanted = listing.parse_fields(",".join(asked.fields or ())) or _ENTRY_FIELDS
     found = [await rest.find_entry(ref) for ref in asked.refs]
     return {"entries": [_only(wanted, one) for one in found]}
 

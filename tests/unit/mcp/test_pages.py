@@ -164,6 +164,17 @@ def test_a_field_that_no_entry_has_is_refused_with_the_nearest():
         told(tools.get_entries, list_entries, asked)
 
 
+def test_an_empty_list_of_fields_is_as_good_as_none():
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json=ENTRIES[0])
+
+    ref = "00000000-0000-0000-0000-000000000001"
+    for fields in ([], [""], None):
+        asked = tools.GetEntries(refs=[ref], fields=fields)
+        (entry,) = told(tools.get_entries, answer, asked)["entries"]
+        assert entry.keys() == ENTRIES[0].keys()
+
+
 @pytest.mark.parametrize("source", ["deterministic", "llm"])
 def test_what_answers_quote_stands_between_marks_and_keeps_its_citations(source: str):
     def answer(_: httpx2.Request) -> httpx2.Response:

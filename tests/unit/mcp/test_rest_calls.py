@@ -77,3 +77,41 @@ async def test_an_entry_is_read_in_the_revision_that_its_permalink_names(
     transport = httpx2.MockTransport(answer)
     async with httpx2.AsyncClient(transport=transport, base_url="http://api") as client:
         assert await RestCalls(client).find_entry(ref) == {"path": path}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("status", "content", "is_retriable"),
+    [
+        (502, b"<html>Bad Gateway</html>", True),
+        (503, b'{"detail": "starting"}', True),
+        (503, b"[]", True),
+        (500, b'{"error": "oops"}', False),
+        (500, b'{"error": {"message": "oops"}}', False),
+        (404, b"", False),
+        (302, b"", False),
+        (200, b"<html>Log in</html>", False),
+        (200, b"[]", False),
+    ],
+)
+async def test_an_answer_of_another_server_is_an_error_that_says_so(
+    status: int, content: bytes, *, is_retriable: bool
+):
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(status, content=content))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://api") as client:
+        with pytest.raises(ToolError, match=f"{status}, but not as Logchord") as raised:
+            await RestCalls(client).call("GET", "/v1/me")
+    error = raised.value.body["error"]
+    assert error["code"] == "source_unreachable"
+    assert error["retriable"] is is_retriable
+    assert error["severity"] == ("RETRIABLE" if is_retriable else "CRITICAL")
+
+
+@pytest.mark.anyio
+async def test_an_error_of_rest_is_told_as_it_was():
+    body = {"error": {**LATE, "code": "of_a_newer_release", "hint": "Wait."}}
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(504, json=body))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://api") as client:
+        with pytest.raises(ToolError) as raised:
+            await RestCalls(client).call("GET", "/v1/me")
+    assert raised.value.body == body
