@@ -18,6 +18,7 @@ _LISTS = frozenset({"authors", "logbooks", "tags", "readers"})
 _LIST_MARK = ";"
 _METADATA = "metadata."
 _MAX_CELL_CHARS = 1_000_000
+_NO_HEADER = "The first line of a CSV file names its columns; one is `text`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +32,25 @@ class FileEntry:
 
 def rows(stream: TextIO, name: str) -> Iterator[FileEntry]:
     """Yield the entries of a file, of any length, in their order."""
-    first, lines = _first_line(stream)
+    first, begin, lines = _first_line(stream)
     start = first.lstrip("\ufeff \t\r\n")
     if not start:
         return iter(())
     lines = chain([start], lines)
     if name.endswith((".csv", ".tsv")) or start[0] not in "[{":
-        return _from_csv(lines, "\t" if name.endswith(".tsv") else ",")
+        return _from_csv(lines, "\t" if name.endswith(".tsv") else ",", begin)
     if name.endswith((".jsonl", ".ndjson")) or (start[0] == "{" and _is_json(start)):
-        return _from_lines(lines)
+        return _from_lines(lines, begin)
     return _from_document("".join(lines))
 
 
-def _first_line(stream: TextIO) -> tuple[str, Iterator[str]]:
-    """Return the first line that is not blank, and the rest."""
+def _first_line(stream: TextIO) -> tuple[str, int, Iterator[str]]:
+    """Return the first line that is not blank, its number, and the rest."""
     lines = iter(stream)
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         if line.strip("\ufeff \t\r\n"):
-            return line, lines
-    return "", lines
+            return line, number, lines
+    return "", 1, lines
 
 
 def _is_json(line: str) -> bool:
@@ -60,8 +61,8 @@ def _is_json(line: str) -> bool:
     return True
 
 
-def _from_lines(lines: Iterator[str]) -> Iterator[FileEntry]:
-    for number, line in enumerate(lines, 1):
+def _from_lines(lines: Iterator[str], begin: int) -> Iterator[FileEntry]:
+    for number, line in enumerate(lines, begin):
         if not line.strip():
             continue
         place = f"line {number}"
@@ -97,31 +98,39 @@ def _parsed(text: str) -> Any:
     return door.parse_json(text.encode("utf-8", "surrogateescape"))
 
 
-def _from_csv(lines: Iterator[str], delimiter: str) -> Iterator[FileEntry]:
+def _from_csv(lines: Iterator[str], delimiter: str, begin: int) -> Iterator[FileEntry]:
     csv.field_size_limit(_MAX_CELL_CHARS)
-    reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
-    if "text" not in (reader.fieldnames or ()):
-        message = "The first line of a CSV file names its columns; one is `text`."
-        raise UsageError(message)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        names = next(reader)
+    except csv.Error as exc:
+        raise UsageError(f"{_NO_HEADER} It is no CSV: {exc}.") from exc
+    if "text" not in names:
+        raise UsageError(_NO_HEADER)
     while True:
+        place = f"line {begin + reader.line_num}"
         try:
             cells = next(reader, None)
         except csv.Error as exc:
-            yield FileEntry(f"line {reader.line_num}", None, f"This is no CSV: {exc}.")
+            # Quotes are wrong, so that what follows may be lines of this very row.
+            problem = f"This is no CSV: {exc}. Nothing behind it was read."
+            yield FileEntry(place, None, problem)
             return
         if cells is None:
             return
-        yield _from_cells(cells, f"line {reader.line_num}")
+        if cells:
+            yield _from_cells(names, cells, place)
 
 
-def _from_cells(cells: dict[str | Any, Any], place: str) -> FileEntry:
-    if None in cells or None in cells.values():
+def _from_cells(names: list[str], cells: list[str], place: str) -> FileEntry:
+    if len(cells) != len(names):
         return FileEntry(
             place, None, "This line has more or fewer cells than the first."
         )
-    entry: dict[str, Any] = {"text": cells.pop("text")}
+    row = dict(zip(names, cells, strict=True))
+    entry: dict[str, Any] = {"text": row.pop("text")}
     metadata: dict[str, str] = {}
-    for name, cell in cells.items():
+    for name, cell in row.items():
         if cell == "":
             continue
         if name.startswith(_METADATA):

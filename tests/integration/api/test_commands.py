@@ -116,6 +116,20 @@ def test_push_reads_a_csv_file_with_its_columns(logchord, caller, tmp_path):
     assert kept["source"] == "operations"
 
 
+def test_push_says_where_a_csv_file_breaks_and_how_much_was_sent(logchord, caller):
+    rows = 'text,title\none,a\ntwo\nthree,c\n"4" pipe",d\nfive,e\n'
+
+    ended = logchord("push", "-", text=rows)
+
+    assert ended.returncode == 1
+    assert ended.stdout == "created 2, updated 0, unchanged 0, rejected 2\n"
+    uneven, broken = ended.stderr.splitlines()
+    assert uneven.startswith("line 3: This line has more or fewer cells")
+    assert broken.startswith("line 5: This is no CSV")
+    assert "Nothing behind it was read." in broken
+    assert caller.get("/v1/entries").json()["total"] == 2
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -166,6 +180,7 @@ def test_push_atomic_is_all_or_nothing(logchord, caller):
         (("push", "/nonexistent"), "", 2),
         (("push", "-"), "a,b\n1,2\n", 2),
         (("push", "-"), "[1, 2", 2),
+        (("push", "-"), '"text"x,title\n1,2\n', 2),
         (("push", "-"), "", 0),
         (("push", "-"), b'{"text": "\xff"}', 1),
         (("push",), "[1]", 1),

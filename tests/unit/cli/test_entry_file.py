@@ -48,7 +48,34 @@ def test_an_empty_cell_is_left_out_and_an_empty_text_stays():
     }
 
 
-@pytest.mark.parametrize("text", ["a,b\n1,2\n", "[1,", "{\n"])
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ('"pipe 5" wide",d', "This is no CSV: ',' expected after '\"'."),
+        ('"never closed,d', "This is no CSV: unexpected end of data."),
+        ("x" * 1_000_001 + ",d", "This is no CSV: field larger than field limit"),
+    ],
+)
+def test_a_row_of_csv_whose_end_is_unknown_is_named_and_ends_the_file(
+    broken: str, told: str
+):
+    found = read(f'\ntext,title\na,"b\nc"\n\n{broken}\n\ne,f\n')
+
+    assert [row.place for row in found] == ["line 3", "line 6"]
+    assert found[0].entry == {"text": "a", "title": "b\nc"}
+    assert found[1].entry is None
+    problem = found[1].problem or ""
+    assert problem.startswith(told)
+    assert problem.endswith("Nothing behind it was read.")
+
+
+def test_blank_lines_before_the_first_count():
+    assert read('\n\n{"text": "a"}\nnot json\n')[1].place == "line 4"
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,2\n", "[1,", "{\n", '"text"x,title\n1,2\n', '"text\n']
+)
 def test_a_file_that_is_none_of_the_three_is_refused(text: str):
     with pytest.raises(CommandError):
         read(text)
