@@ -181,12 +181,15 @@ def _another(answer: httpx2.Response) -> output.CommandError:
 def error_of(answer: httpx2.Response) -> output.CommandError:
     """Return the error of an answer with message, code and id, and its exit code."""
     try:
-        body = answer.json()
-        error = body["error"]
+        return make_error(answer.json()["error"], answer.status_code)
     except (ValueError, KeyError, TypeError):
         return _another(answer)
+
+
+def make_error(error: Mapping[str, Any], status: int = 0) -> output.CommandError:
+    """Return an error of the API as the command ends with it; 0: a job ended so."""
     code = output.exit_code_of(
-        answer.status_code, error["code"], retriable=error["severity"] == "RETRIABLE"
+        status, error["code"], retriable=error["severity"] == "RETRIABLE"
     )
     fields = error.get("details", {}).get("fields", [])
     reasons = [

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import httpx2
 
-from api.cli import api_client, output
+from api.cli import api_client
 
 PATH = "/v1/search/jobs"
 _WAIT_MS = 20_000
@@ -27,10 +27,7 @@ def response(client: httpx2.Client, job_id: UUID | str) -> dict[str, Any]:
     job = ended(client, job_id)
     # What was found until its time was over is an answer all the same.
     if job["error"] and not job["response"]:
-        error = job["error"]
-        code = output.exit_code_of(0, error["code"], retriable=error["retriable"])
-        told = f"{error['message']}\ncode: {error['code']}"
-        raise output.CommandError(told, exit_code=code, error=error)
+        raise api_client.make_error(job["error"])
     found: dict[str, Any] = job["response"]
     return found
 

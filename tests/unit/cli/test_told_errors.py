@@ -9,7 +9,14 @@ import click
 import httpx2
 import pytest
 
-from api.cli import api_client, output
+from api.cli import api_client, await_jobs, output
+from shared.errors import (
+    DatabaseConnectionError,
+    LogchordError,
+    SearchExecutionError,
+    SearchTimeoutError,
+    Severity,
+)
 
 ERROR = {
     "id": "1",
@@ -59,6 +66,39 @@ def test_of_an_error_each_reason_is_said_once() -> None:
         "code: validation_failed",
         "id: 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        # The database is asked again by itself; the caller is told what to do.
+        (DatabaseConnectionError(), 1),
+        (SearchTimeoutError(timeout_seconds=2, operation="keyword"), 1),
+        (SearchExecutionError(), 1),
+        (SearchExecutionError(severity=Severity.RETRIABLE, retriable=False), 5),
+        (LogchordError(code="maintenance_in_progress"), 5),
+    ],
+)
+def test_a_search_that_failed_ends_the_command_by_its_severity(
+    error: LogchordError, code: int
+) -> None:
+    told = error.body()["error"]
+    job = {"ended_at": "2026-03-02T04:10:00Z", "error": told, "response": None}
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=job))
+    with (
+        httpx2.Client(transport=transport, base_url="http://there") as client,
+        pytest.raises(output.CommandError) as raised,
+    ):
+        await_jobs.response(client, "j")
+    assert raised.value.exit_code == code
+    assert raised.value.message.splitlines() == [
+        error.message,
+        f"code: {error.error_code}",
+        f"id: {error.id}",
+    ]
+    # As it ends where the answer itself is that error.
+    answered = api_client.error_of(answer(error.status, json={"error": told}))
+    assert answered.exit_code == code
 
 
 def test_of_an_unknown_name_those_that_there_are_are_told() -> None:
