@@ -109,8 +109,13 @@ def _error_page(
     headers: Mapping[str, str],
 ) -> Response:
     if error.status == HTTPStatus.UNAUTHORIZED:
-        login = rendering.Links(request.app.state.settings.base_path)
-        return RedirectResponse(login("/login", next=rendering.place_of(request)), 303)
+        base = request.app.state.settings.base_path
+        place = rendering.place_of(request)
+        answer = RedirectResponse(rendering.Links(base)("/login", next=place), 303)
+        if page_sessions.session_of(request):
+            # It is over, and forgotten before the form: that is signed for its cookie.
+            answer.delete_cookie(page_sessions.COOKIE, path=base or "/")
+        return answer
     text = rendering.render(
         request, "error.html", body=body, status=error.status, kind=_kind(error)
     )

@@ -97,8 +97,4 @@ def _form(
     problem: str = "",
 ) -> Response:
     text = rendering.render(request, "login.html", back=back, who=who, problem=problem)
-    answer = HTMLResponse(text, status, headers=rendering.HEADERS)
-    if who is None and page_sessions.session_of(request):
-        path = request.app.state.settings.base_path or "/"
-        answer.delete_cookie(page_sessions.COOKIE, path=path)
-    return answer
+    return HTMLResponse(text, status, headers=rendering.HEADERS)

@@ -87,10 +87,9 @@ def test_a_form_from_elsewhere_is_refused(
     assert read_page(answer.text).one("h1").text == "Not allowed"
 
 
-@pytest.mark.requirement("SEC1")
-def test_a_key_that_is_revoked_ends_its_session(
-    api: System, tenant: str, browser: httpx2.Client
-) -> None:
+@pytest.fixture
+def is_over(api: System, tenant: str, browser: httpx2.Client) -> None:
+    """Give the browser the session of a key that is revoked."""
     key = api.key(tenant=tenant)
     # Before it was ever looked up here: what is known is known for two seconds.
     with psycopg.connect(api.database) as conn:
@@ -101,12 +100,46 @@ def test_a_key_that_is_revoked_ends_its_session(
         secret = conn.execute("SELECT cursor_secret FROM installation").fetchone()
     assert secret is not None
     session = page_sessions.make_session(bytes(secret[0]), key.split("_")[1])
-    browser.cookies.set(page_sessions.COOKIE, session)
+    browser.cookies.set(page_sessions.COOKIE, session, domain="127.0.0.1")
 
+
+@pytest.mark.requirement("SEC1")
+@pytest.mark.usefixtures("is_over")
+def test_a_key_that_is_revoked_ends_its_session(browser: httpx2.Client) -> None:
     answer = browser.get("/status")
 
     assert answer.status_code == 303
     assert answer.headers["location"].startswith("/login?")
+    assert page_sessions.COOKIE not in browser.cookies
+
+
+@pytest.mark.requirement("SEC1")
+@pytest.mark.usefixtures("is_over")
+def test_whose_key_is_revoked_logs_in_with_another_at_once(
+    api: System, tenant: str, browser: httpx2.Client
+) -> None:
+    answer = log_in(browser, api.key(tenant=tenant))
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/status")
+    assert browser.get("/v1/me").json()["tenant"] == tenant
+
+
+@pytest.mark.requirement("SEC1")
+def test_a_wrong_key_ends_no_session_and_the_form_can_be_sent_again(
+    api: System, tenant: str, browser: httpx2.Client
+) -> None:
+    key = api.key(tenant=tenant)
+    log_in(browser, key)
+    origin = {"origin": str(browser.base_url)}
+    form = {"csrf": csrf_of(browser), "next": "/status"}
+
+    wrong = browser.post("/login", data={**form, "key": "lk_x_y"}, headers=origin)
+
+    assert wrong.status_code == 403
+    assert browser.get("/v1/me").status_code == 200
+    shown = read_page(wrong.text).one("input", name="csrf")["value"]
+    again = {**form, "csrf": shown, "key": key}
+    assert browser.post("/login", data=again, headers=origin).status_code == 303
 
 
 @pytest.mark.requirement("SEC1")
