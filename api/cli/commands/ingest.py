@@ -15,6 +15,7 @@ from api.cli.source import findings
 
 _LOOK_SECONDS = 0.5
 _SAY_SECONDS = 5.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0
 
 
 @click.command()
@@ -42,17 +43,34 @@ def ingest(
     kind = "backfill" if since or until else "reconcile" if reconcile else "tail"
     asked = {"from": since, "to": until, "limit": limit, "dry_run": dry_run or None}
     body = {"kind": kind, **{key: one for key, one in asked.items() if one is not None}}
+    pause = _FIRST_PAUSE_SECONDS
     with api_client.open_client(out) as client:
         while True:
-            ended = _read(client, out, names or _all(client), body)
-            if not dry_run and not no_wait:
-                _drain(client, out)
+            try:
+                ended = _read(client, out, names or _all(client), body)
+                if not dry_run and not no_wait:
+                    _drain(client, out)
+            except CommandError as exc:
+                if not watch or not _may_pass(exc):
+                    raise
+                out.complain(f"{exc.message}\nTrying again in {pause:.0f} s.")
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                continue
+            pause = _FIRST_PAUSE_SECONDS
             if out.as_json:
                 out.document(ended)
             if not watch:
                 is_done = all(run["state"] == "done" for run in ended)
                 return output.DONE if is_done else output.FAILED
             time.sleep(_SAY_SECONDS)
+
+
+def _may_pass(error: CommandError) -> bool:
+    """Tell whether what keeps a watch from reading may end by itself."""
+    # CRITICAL is for whoever waits for an answer: a database comes back all the same.
+    is_retriable: bool = error.error.get("retriable", False)
+    return is_retriable or error.exit_code == output.TRY_AGAIN
 
 
 def _all(client: httpx2.Client) -> tuple[str, ...]:

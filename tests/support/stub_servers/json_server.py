@@ -1,4 +1,4 @@
-"""A small HTTP server that reads JSON, for stand-ins of models behind an endpoint."""
+"""A small HTTP server that reads JSON, for stand-ins of what answers over HTTP."""
 
 from __future__ import annotations
 
@@ -52,6 +52,9 @@ def answering(answer: Answer) -> Iterator[int]:
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])
             answer(self, json.loads(self.rfile.read(length)))
+
+        def do_GET(self) -> None:
+            answer(self, None)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing."""
