@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import click
 import httpx2
 
 from api.cli import api_client, output
-from api.cli.render.terminal import plain
+from api.cli.render.terminal import facility_zone, local, plain
 
 _PATH = "/v1/quarantine"
 
@@ -46,8 +47,9 @@ def list_quarantined(*, limit: int, **filters: str | None) -> None:
         found, has_more = api_client.list_items(client, _PATH, _given(filters), limit)
     if out.prints_json(found):
         return
+    zone = facility_zone()
     for one in found:
-        out.data(_line(one))
+        out.data(_line(one, zone))
     if not found:
         out.say("Nothing is quarantined.")
     elif has_more:
@@ -62,7 +64,7 @@ def show(*, quarantine_id: str) -> None:
     one = api_client.ask("GET", _address(quarantine_id))
     if out.prints_json(one):
         return
-    error = one["error"]
+    error, zone = one["error"], facility_zone()
     out.data(
         "\n".join(
             f"{name:<12} {plain(value)}"
@@ -73,8 +75,8 @@ def show(*, quarantine_id: str) -> None:
                 ("entry id", one["entry_id"]),
                 ("revision", one["revision"]),
                 ("attempts", one["attempts"]),
-                ("first", one["first_at"]),
-                ("last", one["last_at"]),
+                ("first", local(one["first_at"], zone)),
+                ("last", local(one["last_at"], zone)),
                 ("code", error.get("code")),
                 ("message", error.get("message")),
                 ("technical", (error.get("details") or {}).get("technical")),
@@ -175,11 +177,11 @@ def _address(quarantine_id: str) -> str:
     return f"{_PATH}/{quote(quarantine_id, safe='')}"
 
 
-def _line(one: dict[str, Any]) -> str:
+def _line(one: dict[str, Any], zone: ZoneInfo) -> str:
     error = one["error"]
     return plain(
         f"{one['quarantine_id']}  {one['stage']}  {error.get('code')}  {_entry(one)}"
-        f"  {one['last_at']}  {error.get('message')}"
+        f"  {local(one['last_at'], zone)}  {error.get('message')}"
     )
 
 

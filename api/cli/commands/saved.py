@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from api.cli import api_client, output
-from api.cli.render.terminal import plain
+from api.cli.render.terminal import facility_zone, local, plain
 
 _PATH = "/v1/saved-searches"
 _FILTERS = ("logbook", "source")
@@ -100,10 +100,12 @@ def preview(*, saved_id: str, days: int) -> None:
     if out.prints_json(found):
         return
     out.data(f"{found['would_have_fired']} alerts in {days} days")
+    zone = facility_zone()
     for one in found["samples"]:
         named = plain(f"{one['source']}/{one['external_id']}")
         ways = ", ".join(one["matched_by"])
-        out.data(f"  {one['entry_time']}  {named}  {plain(one['title'])}  ({ways})")
+        when = local(one["entry_time"], zone)
+        out.data(f"  {when}  {named}  {plain(one['title'])}  ({ways})")
 
 
 @saved.command()

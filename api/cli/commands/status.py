@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import click
 
 from api.cli import api_client, output
+from api.cli.render.terminal import local
 from api.operations.schemas.lag import chores_out, drift_out, loop_out, stage_out
 from local import runner_state, stack
 from shared.embedding.vectors import live_models
@@ -34,7 +36,8 @@ def status() -> int:
     settings = Settings.load(os.environ)
     document = gather(settings)
     if not out.prints_json(document):
-        out.data("\n".join(_lines(document)))
+        zone = ZoneInfo(settings.facility_timezone)
+        out.data("\n".join(_lines(document, zone)))
     return output.FAILED if document["problems"] else output.DONE
 
 
@@ -117,7 +120,7 @@ def _read_database(settings: Settings, document: dict[str, Any]) -> None:
     document["problems"] += seen.problems
 
 
-def _lines(document: dict[str, Any]) -> list[str]:
+def _lines(document: dict[str, Any], zone: ZoneInfo) -> list[str]:
     told = [f"Home    {document['home']}"]
     if document["pid"] is not None:
         startup = document["startup"]
@@ -132,7 +135,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
     told += _section("Upkeep", map(_upkeep_line, document["upkeep"]))
     told += _section("Chores", map(_chore_line, document["chores"]))
     told += _section("Work", map(_stage_line, document["stages"]))
-    told += _index_lines(document["index"])
+    told += _index_lines(document["index"], zone)
     told += _section("Problems", (f"  {text}" for text in document["problems"]))
     return told
 
@@ -164,12 +167,13 @@ def _chore_line(row: dict[str, Any]) -> str:
     return f"  {row['kind']:<16} {row['state']}{phase}, {done}"
 
 
-def _index_lines(index: dict[str, Any] | None) -> list[str]:
+def _index_lines(index: dict[str, Any] | None, zone: ZoneInfo) -> list[str]:
     if index is None:
         return []
-    told = f"Index   everything is in it that was written until {index['watermark']}"
+    until = local(index["watermark"], zone)
+    told = f"Index   everything is in it that was written until {until}"
     if index["compared_at"]:
-        told += f"; {index['drift']} differed at {index['compared_at']}"
+        told += f"; {index['drift']} differed at {local(index['compared_at'], zone)}"
     return ["", told]
 
 

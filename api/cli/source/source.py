@@ -6,12 +6,13 @@ import time
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import click
 import httpx2
 
 from api.cli import api_client, output
-from api.cli.render.terminal import plain
+from api.cli.render.terminal import facility_zone, local, plain
 from api.cli.source import findings
 from api.cli.source.add import add
 from api.cli.source.delete_entries import delete_entries
@@ -37,7 +38,8 @@ def list_sources() -> None:
     found = api_client.ask("GET", _PATH)["items"]
     if out.prints_json(found):
         return
-    rows = [_row(one) for one in found]
+    zone = facility_zone()
+    rows = [_row(one, zone) for one in found]
     head = ("SOURCE", "ADAPTER", "ENTRIES", "NEWEST", "ANSWERED", "BACK TO", "STATE")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     for row in (head, *rows):
@@ -57,7 +59,7 @@ def show(*, name: str) -> None:
     one = api_client.ask("GET", _address(name))
     if out.prints_json(one):
         return
-    last = one["last_run"] or {}
+    last, zone = one["last_run"] or {}, facility_zone()
     for label, value in (
         ("source", one["name"]),
         ("adapter", one["adapter"]),
@@ -70,9 +72,9 @@ def show(*, name: str) -> None:
         ("time zone", one["timezone"]),
         ("newest entry", _ago(one["lag_seconds"])),
         ("last answer", _ago(one["since_success_seconds"])),
-        ("complete back to", one["complete_from"]),
-        ("complete up to", one["complete_to"]),
-        ("next run", one["next_run_at"]),
+        ("complete back to", _on_clock(one["complete_from"], zone)),
+        ("complete up to", _on_clock(one["complete_to"], zone)),
+        ("next run", _on_clock(one["next_run_at"], zone)),
         ("last run", f"{last.get('kind')} {_counts(last)}" if last else None),
     ):
         if value is not None:
@@ -188,9 +190,10 @@ def list_runs(*, name: str, limit: int) -> None:
         return
     if not found:
         out.say(f"No run of {plain(name)} is known; `logchord source list` names them.")
+    zone = facility_zone()
     for one in found:
         reason = (one["error"] or {}).get("message", "")
-        started = one["started_at"] or "not yet"
+        started = _on_clock(one["started_at"], zone) or "not yet"
         state = f"{one['kind']:<9}  {one['state']:<7}  {_counts(one)}"
         line = f"{one['run_id']}  {started}  {state}"
         out.data(plain(f"{line}  {reason}").rstrip())
@@ -238,8 +241,8 @@ def _readers(readers: dict[str, list[str] | None] | None) -> str | None:
     return "; ".join((*told, *(() if "*" in readers else ("others: nobody",))))
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    back = (one["complete_from"] or "")[:10]
+def _row(one: dict[str, Any], zone: ZoneInfo) -> tuple[str, ...]:
+    back = (_on_clock(one["complete_from"], zone) or "")[:10]
     return (
         plain(one["name"]),
         one["adapter"],
@@ -268,6 +271,10 @@ def _counts(run: dict[str, Any]) -> str:
     waiting = run.get("waiting")
     told = findings.waits(waiting) if waiting else findings.counts(run)
     return f"{run['state']}: {told}"
+
+
+def _on_clock(time: str | None, zone: ZoneInfo) -> str | None:
+    return None if time is None else local(time, zone)
 
 
 def _ago(seconds: float | None) -> str | None:
