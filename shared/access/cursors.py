@@ -49,27 +49,28 @@ class Signer:
     def open(self, cursor: str, binding: Binding) -> list[Any]:
         """Return the place, or raise `bad_cursor` whatever is wrong with it."""
         if len(cursor) > MAX_CURSOR_BYTES or not cursor.isascii():
-            raise _bad()
+            raise refuse()
         try:
             padded = cursor + "=" * (-len(cursor) % 4)
             whole = base64.b64decode(padded, altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as exc:
-            raise _bad() from exc
+            raise refuse() from exc
         # A second spelling of the same bytes is a changed cursor, too.
         if base64.urlsafe_b64encode(whole).decode().rstrip("=") != cursor:
-            raise _bad()
+            raise refuse()
         raw, signature = whole[:-_SIGNATURE_BYTES], whole[-_SIGNATURE_BYTES:]
         if not hmac.compare_digest(self._sign(raw), signature):
-            raise _bad()
+            raise refuse()
         place, digest, expires = json.loads(raw)
         if digest != binding.digest() or expires < time.time():
-            raise _bad()
+            raise refuse()
         return list(place)
 
     def _sign(self, raw: bytes) -> bytes:
         return hmac.new(self._secret, raw, hashlib.sha256).digest()
 
 
-def _bad() -> InvalidRequestError:
+def refuse() -> InvalidRequestError:
+    """Return the error for a cursor that opens nothing here."""
     message = "This cursor is not valid here any more; begin the list again."
     return InvalidRequestError(message, code="bad_cursor")

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import groupby
 from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
 
-from shared.access import rights
+from shared.access import cursors, rights
 from shared.access.scope import Scope
 from shared.glossary import glossary_terms
 from shared.glossary.glossary_terms import State
-from shared.postgres.fetch_rows import fetch_all
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 
 # How many entries of a form are quoted; how many there are is counted.
 MOST_QUOTED = 3
 _BEFORE, _QUOTE = 40, 200
 
+_OF_DIGEST: LiteralString = """
+    SELECT g.term_key
+      FROM glossary_form g
+     WHERE g.tenant = %(tenant)s
+       AND sha256(convert_to(g.term_key, 'UTF8')) = %(digest)s
+     LIMIT 1"""
 _PAGE: LiteralString = f"""
     WITH page AS (
         SELECT g.term_key, g.state
@@ -92,6 +100,11 @@ class Term:
     entries: int
     evidence: tuple[Evidence, ...]
 
+    @property
+    def place(self) -> list[str]:
+        """Return where it stands in the list, short enough for a cursor."""
+        return [sha256(self.key.encode()).hexdigest(), self.state]
+
 
 def page(
     conn: Connection,
@@ -99,16 +112,26 @@ def page(
     *,
     state: State | None = None,
     term: str | None = None,
-    after: tuple[str, str] | None = None,
+    after: Sequence[str] | None = None,
     limit: int,
 ) -> list[Term]:
-    """Return terms by their letters; one in two states stands there twice."""
+    """Return terms by their letters, behind a place; one in two states is two.
+
+    A place whose term is gone is refused as a bad cursor.
+    """
+    after_key, after_state = None, None
+    if after is not None:
+        digest, after_state = after
+        place = {**scope.params, "digest": bytes.fromhex(digest)}
+        after_key = fetch_value(conn, _OF_DIGEST, place)
+        if after_key is None:
+            raise cursors.refuse()
     values: dict[str, Any] = {
         **scope.params,
         "state": state,
         "term_key": None if term is None else glossary_terms.key_of(term),
-        "after_key": after and after[0],
-        "after_state": after and after[1],
+        "after_key": after_key,
+        "after_state": after_state,
         "limit": limit,
         "quoted": MOST_QUOTED,
     }

@@ -59,11 +59,10 @@ def list_glossary(
     scope = caller.scope
     query = json.dumps([scope.tenant, state])
     pages = ListPage(ctx, scope, "GET /v1/glossary", query, limit)
-    place = pages.open(cursor)
-    after = None if place is None else (str(place[0]), str(place[1]))
+    after = pages.open(cursor)
     with connection(ctx.pool) as conn:
         found = term_usage.page(conn, scope, state=state, after=after, limit=limit + 1)
-    page, next_cursor = pages.close(found, lambda last: [last.key, last.state])
+    page, next_cursor = pages.close(found, lambda last: last.place)
     body = {"items": [term_out(one) for one in page], "next_cursor": next_cursor}
     return as_json(body)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
 from shared.access.scope import Scope
@@ -184,19 +185,42 @@ def test_only_named_expansions_are_decided_and_a_rejected_one_stays_so_unnamed(
 def test_pages_have_each_term_once_and_another_facility_has_none(
     searcher: httpx2.Client, api: System
 ) -> None:
-    for number in range(5):
-        proposed(searcher, f"T{number}/x", "some words")
-    seen, cursor = [], None
-    while True:
-        given = {"limit": 2} if cursor is None else {"limit": 2, "cursor": cursor}
-        page = searcher.get(PATH, params=given).json()
-        seen += [one["term"] for one in page["items"]]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
-    assert seen == [f"T{number}/x" for number in range(5)]
+    # The longest that there may be; folded, the last one is longer still.
+    letters = ("\u043f", "\u4e2d", "\U00020000", "\ud55c" * 49 + " ")
+    terms = [f"T{n}/x" for n in range(4)] + [(one * 100)[:100] for one in letters]
+    for term in terms:
+        proposed(searcher, term, "some words")
+    whole = [one["term"] for one in searcher.get(PATH).json()["items"]]
+    assert len(whole) == 8
+    for limit in (1, 2):
+        seen, given = [], {"limit": limit}
+        while True:
+            page = searcher.get(PATH, params=given).json()
+            seen += [one["term"] for one in page["items"]]
+            if page["next_cursor"] is None:
+                break
+            given["cursor"] = page["next_cursor"]
+        assert seen == whole
     with api.client(api.key(tenant="elsewhere", scopes=("admin",))) as other:
         assert other.post(f"{PATH}/T1/x/approve").status_code == 404
+
+
+def test_a_page_behind_a_term_that_is_gone_begins_anew(
+    searcher: httpx2.Client, api: System, tenant: str
+) -> None:
+    for number in range(3):
+        proposed(searcher, f"T{number}", "some words")
+    given = {"limit": 1}
+    given["cursor"] = searcher.get(PATH, params=given).json()["next_cursor"]
+    with psycopg.connect(api.database) as conn:
+        conn.execute(
+            "DELETE FROM glossary_form WHERE tenant = %s AND term = 'T0'", (tenant,)
+        )
+
+    refused = searcher.get(PATH, params=given)
+
+    assert refused.status_code == 400
+    assert refused.json()["error"]["code"] == "bad_cursor"
 
 
 @pytest.mark.parametrize(
