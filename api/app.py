@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from api.access.callers import Callers, is_loopback
 from api.access.key_use import KeyUse
-from api.access.routes import me
+from api.access.routes import keys, me
 from api.context import ApiContext
 from api.entries.push_backpressure import Backlog
 from api.entries.routes import (
@@ -83,7 +83,7 @@ _ROUTES = (
     *(search, search_again, plain_search, search_jobs, synthesize, capabilities),
     *(classify, filter_options, similar, suggestions, quality, advisory_ai),
     *(glossary, saved_searches, sources, runs, status, quarantine, chores),
-    *(embed_models, me, health),
+    *(embed_models, me, keys, health),
 )
 
 

@@ -8,14 +8,14 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import LiteralString
 
 from psycopg import Connection
 
 from shared.access.scope import SCOPES, Scope
 from shared.errors import AccessError, InvalidRequestError
-from shared.postgres.fetch_rows import fetch_all, fetch_one
+from shared.postgres.fetch_rows import fetch_all, fetch_one, fetch_value
 
 ANY_TENANT = "*"
 DEFAULT_TENANT = "default"
@@ -38,9 +38,11 @@ _LISTING: LiteralString = """
     SELECT key_id, tenant, subject, name, scopes, logbooks, rate_per_minute, created_at,
            expires_at, revoked_at, last_used_at
       FROM api_key
-     WHERE %(tenant)s = '*' OR tenant = %(tenant)s
-     ORDER BY created_at DESC, key_id
-     LIMIT 1000"""
+     WHERE (%(tenant)s = '*' OR tenant = %(tenant)s)
+       AND (%(created_at)s::timestamptz IS NULL
+            OR (created_at, key_id) < (%(created_at)s, %(key_id)s))
+     ORDER BY created_at DESC, key_id DESC
+     LIMIT %(limit)s"""
 # Sorted, as every write of many rows; twice within a minute it changes nothing.
 _NOTE_USE: LiteralString = """
     WITH used AS (
@@ -52,9 +54,13 @@ _NOTE_USE: LiteralString = """
     UPDATE api_key AS k SET last_used_at = now()
       FROM used WHERE k.key_id = used.key_id"""
 _REVOKE: LiteralString = """
-    UPDATE api_key SET revoked_at = now()
-     WHERE key_id = %(key_id)s AND revoked_at IS NULL
-       AND (%(tenant)s = '*' OR tenant = %(tenant)s)"""
+    WITH held AS (
+        SELECT key_id, revoked_at FROM api_key
+         WHERE key_id = %(key_id)s AND (%(tenant)s = '*' OR tenant = %(tenant)s)
+           FOR UPDATE)
+    UPDATE api_key AS k SET revoked_at = coalesce(held.revoked_at, now())
+      FROM held WHERE k.key_id = held.key_id
+    RETURNING held.revoked_at IS NULL"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,20 @@ class KeyRow:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+
+    @property
+    def state(self) -> str:
+        """Return whether it is `valid`, `expired` or `revoked`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        if self.expires_at is not None and self.expires_at <= datetime.now(UTC):
+            return "expired"
+        return "valid"
+
+    @property
+    def place(self) -> list[str]:
+        """Return its place in the list, as a cursor holds it."""
+        return [self.created_at.isoformat(), self.key_id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +198,43 @@ def _scope_of(stored: _StoredKey) -> Scope:
     )
 
 
-def list_keys(conn: Connection, tenant: str) -> list[KeyRow]:
-    """Return the keys of a tenant, or of all with `*`."""
-    return fetch_all(conn, KeyRow, _LISTING, {"tenant": tenant})
+def check_logbooks(scope: Scope, logbooks: Sequence[str] | None) -> None:
+    """Raise unless a caller may make a key of these logbooks; None: of all."""
+    own = scope.logbooks
+    if own is None or (logbooks is not None and set(logbooks) <= set(own)):
+        return
+    wrong = sorted(set(logbooks or ()) - set(own))
+    message = f"A key made with this one is of {', '.join(own) or 'no logbook'} only."
+    needed = f"logbook:{(*wrong, '*')[0]}"
+    raise AccessError(message, code="scope_missing", details={"needed": needed})
 
 
-def revoke(conn: Connection, tenant: str, key_id: str) -> bool:
-    """Revoke a key of the tenant, or of any with `*`; false if there was none."""
-    return conn.execute(_REVOKE, {"key_id": key_id, "tenant": tenant}).rowcount > 0
+def list_keys(
+    conn: Connection,
+    tenant: str,
+    *,
+    limit: int = 1000,
+    after: tuple[datetime, str] | None = None,
+) -> list[KeyRow]:
+    """Return the keys of a tenant, or of all with `*`, the newest first."""
+    created_at, key_id = after or (None, None)
+    values = {"created_at": created_at, "key_id": key_id, "limit": limit}
+    return fetch_all(conn, KeyRow, _LISTING, {**values, "tenant": tenant})
+
+
+def read_place(kept: Sequence[str] | None) -> tuple[datetime, str] | None:
+    """Return the place in the list that a cursor holds."""
+    return None if kept is None else (datetime.fromisoformat(kept[0]), kept[1])
+
+
+def revoke(conn: Connection, tenant: str, key_id: str) -> bool | None:
+    """Revoke a key of the tenant, or of any with `*`.
+
+    False: it was revoked before; None: there is none.
+    """
+    values = {"key_id": key_id, "tenant": tenant}
+    was_in_use: bool | None = fetch_value(conn, _REVOKE, values)
+    return was_in_use
 
 
 def note_use(conn: Connection, key_ids: Iterable[str]) -> None:

@@ -13,6 +13,7 @@ import click
 
 from api.cli import output
 from api.cli.output import CommandError, UsageError
+from api.cli.render.terminal import plain
 from shared.access import keys as stored
 from shared.access.scope import SCOPES
 from shared.postgres.pool import connect, translate_database_errors
@@ -95,8 +96,8 @@ def list_keys(*, tenant: str) -> None:
     for row in found:
         books = "all logbooks" if row.logbooks is None else ", ".join(row.logbooks)
         out.data(
-            f"{row.key_id}  {_state(row):<8} {row.tenant:<10}"
-            f" {','.join(row.scopes):<20} {row.name} ({books})"
+            f"{row.key_id}  {row.state:<8} {row.tenant:<10}"
+            f" {','.join(row.scopes):<20} {plain(f'{row.name} ({books})')}"
         )
     if not found:
         out.say("There are no keys; make one with `logchord keys create`.")
@@ -128,13 +129,5 @@ def _refuse_odd_text(*texts: str) -> None:
             raise UsageError(f"{text!r} holds characters that cannot be shown.")
 
 
-def _state(row: stored.KeyRow) -> str:
-    if row.revoked_at is not None:
-        return "revoked"
-    if row.expires_at is not None and row.expires_at <= datetime.now(UTC):
-        return "expired"
-    return "valid"
-
-
 def _as_json(row: stored.KeyRow) -> dict[str, Any]:
-    return {**asdict(row), "state": _state(row)}
+    return {**asdict(row), "state": row.state}

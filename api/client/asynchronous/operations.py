@@ -19,6 +19,18 @@ class AsyncOperations:
         """Return who the key belongs to, and what it may do."""
         return await self._link.get(models.Me, "/v1/me")
 
+    def keys(self) -> AsyncIterator[models.KeyOut]:
+        """Give the facility's API keys, the newest first."""
+        return self._link.items(models.KeyPage, "/v1/keys")
+
+    async def create_key(self, name: str, **fields: Any) -> models.KeyCreated:
+        """Create an API key; fields are those of `KeyIn`, its token is told once."""
+        return await self._link.post(models.KeyCreated, "/v1/keys", name=name, **fields)
+
+    async def revoke_key(self, key_id: str) -> None:
+        """Revoke an API key."""
+        await self._link.ask("DELETE", f"/v1/keys/{quote(key_id, safe='')}")
+
     async def status(self) -> models.StatusOut:
         """Return components, versions, workers and models."""
         return await self._link.get(models.StatusOut, "/v1/status")

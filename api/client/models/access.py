@@ -2,7 +2,40 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from api.client.models.model import Model
+
+
+class KeyCreated(Model):
+    """A new key."""
+
+    key_id: str
+    token: str
+
+
+class KeyOut(Model):
+    """A key, without its secret."""
+
+    key_id: str
+    tenant: str
+    name: str
+    subject: str
+    scopes: list[str]
+    logbooks: list[str] | None
+    rate_per_minute: int | None
+    state: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+class KeyPage(Model):
+    """Keys, the newest first."""
+
+    items: list[KeyOut]
+    next_cursor: str | None
 
 
 class Me(Model):

@@ -19,6 +19,18 @@ class Operations:
         """Return who the key belongs to, and what it may do."""
         return self._link.get(models.Me, "/v1/me")
 
+    def keys(self) -> Iterator[models.KeyOut]:
+        """Give the facility's API keys, the newest first."""
+        return self._link.items(models.KeyPage, "/v1/keys")
+
+    def create_key(self, name: str, **fields: Any) -> models.KeyCreated:
+        """Create an API key; fields are those of `KeyIn`, its token is told once."""
+        return self._link.post(models.KeyCreated, "/v1/keys", name=name, **fields)
+
+    def revoke_key(self, key_id: str) -> None:
+        """Revoke an API key."""
+        self._link.ask("DELETE", f"/v1/keys/{quote(key_id, safe='')}")
+
     def status(self) -> models.StatusOut:
         """Return components, versions, workers and models."""
         return self._link.get(models.StatusOut, "/v1/status")

@@ -1,0 +1,1 @@
+"""Keys as they go in and out over REST."""
