@@ -15,7 +15,8 @@ from shared.text.words.folding import fold_surface
 
 _NUMBERED = re.compile(
     r"(?P<words>(?:[^\W\d_][\w'-]*\s+){0,2}?(?P<head>[^\W\d_][^\W_]+))"
-    r"\s+#?(?P<number>\d{1,4})(?![\w:%\u00b0/]|[.,]\d"
+    r"\s+(?:(?i:(?:no|nr|num|n)\.|n[\u00b0\u00ba])\s*)?#?(?P<number>\d{1,4})"
+    r"(?![\w:%\u00b0/]|[.,]\d"
     r"|\s+(?:times?|mal|fois|volte|veces)\b)"
 )
 _MONTHS = (
@@ -42,6 +43,9 @@ _MEASURES = frozenset(_MEASURED.split())
 _DONE = re.compile(r"\w{3,}[^e]ed")
 # `compresor de helio 2`: what it is for stands before the number.
 _OF = r"(?:de|du|des|a|di|da|del|della|dell|d)(?:\s+|')"
+# What counts things stands before the number, or in the place of the thing.
+_COUNTER = r"(?:units?|unit[ae]s?|unidad|einheit|no|nr|n|num(?:ber|mer|ero)?)"
+_COUNTERS = re.compile(_COUNTER)
 _NAME = re.compile(r"(?P<letters>[a-z]{1,8})(?P<number>\d{1,4})")
 
 
@@ -110,10 +114,12 @@ def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:
 
     `terms` are the names of the text: `kck3` abbreviates the third kicker.
     """
-    head = re.escape(thing.words[-1] if thing.words else thing.written.split()[0])
+    *before, head = thing.words or thing.written.split()[:1]
+    # `Indian Point unit 3` is `Indian Point 3` as well.
+    heads = [head, *before[-1:]] if _COUNTERS.fullmatch(head) else [head]
     said = re.compile(
-        rf"\b{head}\w{{0,2}}(?:\s+(?:{_OF}\w{{2,20}}))?[\s#.:-]{{0,3}}"
-        r"(?:(?:no|nr)\.?\s*)?"
+        rf"\b(?:{'|'.join(map(re.escape, heads))})\w{{0,2}}(?:\s+(?:{_OF}\w{{2,20}}))?"
+        rf"[\s#.:-]{{0,3}}(?:{_COUNTER}[\s#.:\u00b0-]{{0,3}})?"
         rf"(?:\d{{1,4}}\s*(?:,|/|and|und|&|-|to|bis)\s*){{0,3}}0*{thing.number}(?!\d|[.,]\d)",
         re.IGNORECASE,
     )

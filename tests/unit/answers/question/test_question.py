@@ -75,6 +75,9 @@ def test_a_question_asks_for_a_kind_of_answer(text: str, kind: str) -> None:
         ("Who replaced 2 pumps?", []),
         ("Why did the linac trip 3 times?", []),
         ("Why did shed 3 flood?", ["shed 3"]),
+        ("Why did pump no. 3 stop?", ["pump 3"]),
+        ("Warum steht Pumpe Nr. 3?", ["Pumpe 3"]),
+        ("pourquoi la pompe n\u00b0 3 fuit", ["pompe 3"]),
     ],
 )
 def test_numbered_things_are_no_sizes_and_no_dates(
@@ -89,6 +92,15 @@ def test_numbered_things_are_no_sizes_and_no_dates(
         ("turbine 2 stopped", [], True),
         ("turbines 1 and 2 stopped", [], True),
         ("Turbine no. 2 stopped", [], True),
+        ("Turbine unit 2 stopped", [], True),
+        ("Turbine units 1 and 2 stopped", [], True),
+        ("Turbine number 2 stopped", [], True),
+        ("die Turbine Nummer 2 steht", [], True),
+        ("la turbine n\u00b0 2 s'est arr\u00eat\u00e9e", [], True),
+        ("la turbine num. 2", [], True),
+        ("turbine of unit 1, 2 bar", [], False),
+        ("turbine unit 20 stopped", [], False),
+        ("turbine unit 1 stopped in unit 2", [], False),
         ("la turbine \u00e0 gaz 2 s'est arr\u00eat\u00e9e", [], True),
         ("la turbine de l'h\u00e9lium et deux autres", [], False),
         ("turbine 20 stopped", [], False),
@@ -103,6 +115,24 @@ def test_a_thing_is_named_so_in_a_row_or_by_its_abbreviation(
 ) -> None:
     (thing,) = find_things("Why did turbine 2 stop?", frozenset())
     assert is_named(thing, text, frozenset(names)) is is_there
+
+
+@pytest.mark.parametrize(
+    ("text", "is_there"),
+    [
+        ("Indian Point unit 3 tripped", True),
+        ("Unit 3 tripped", True),
+        ("Indian Point 3 tripped", True),
+        ("Indian Point units 2 and 3 tripped", True),
+        ("Indian Point 2 tripped", False),
+        ("it tripped at 3 points", False),
+    ],
+)
+def test_a_unit_of_a_place_is_named_with_and_without_the_word(
+    text: str, *, is_there: bool
+) -> None:
+    (thing,) = find_things("Why did Indian Point unit 3 trip?", frozenset())
+    assert is_named(thing, text, frozenset()) is is_there
 
 
 def test_names_are_what_the_analyser_knows_and_what_is_written_as_one() -> None:
