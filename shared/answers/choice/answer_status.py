@@ -67,6 +67,8 @@ class Support:
     # What the question says did not happen, or counts in, where no entry does so:
     # `not trip`, `volts`.
     unsaid: tuple[str, ...] = ()
+    # What is chosen has what the question names, and no other word of it.
+    has_names_alone: bool = False
     # Why something happened is asked, and all that is chosen says that it did.
     is_echo: bool = False
 
@@ -115,12 +117,14 @@ def _judge(
     covers = support.coverage >= thresholds.sure_coverage
     is_near = support.best_sentence >= thresholds.whole_coverage
     is_told = not unsupported or support.coverage >= thresholds.whole_coverage
-    if not (covers and is_near and is_told):
+    is_about = not support.has_names_alone
+    if not (covers and is_near and is_told and is_about):
         compared = support.compare()
         meaning = compared or 0.0
         # Without a model at hand words alone decide.
         is_near |= compared is None or meaning >= thresholds.least_meaning
         is_told |= meaning >= thresholds.same_meaning
+        is_about |= meaning >= thresholds.same_meaning
         is_meant = (
             support.coverage >= thresholds.least_coverage
             and meaning >= thresholds.sure_meaning
@@ -129,7 +133,7 @@ def _judge(
             return Judgement("insufficient", "unsupported_words", "D", unsupported)
         if not is_told:
             return Judgement("clarify", "unsupported_words", "D", unsupported)
-        if not ((covers and is_near) or is_meant):
+        if not (is_about and ((covers and is_near) or is_meant)):
             return Judgement("clarify", "ambiguous_query", "D", unsupported)
     entries = {one.candidate.entry.row.entry_id for one in chosen}
     code = "single_lead" if len(entries) == 1 else "blended"

@@ -89,6 +89,7 @@ def answer_part(
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
         unsaid=list_unsaid(question, cited),
+        has_names_alone=_have_names_alone(question, entries, cited),
         is_echo=question.kind == "why"
         and not any(
             one.is_of_kind or scores.count_added(one.candidate) for one in chosen
@@ -102,6 +103,20 @@ def answer_part(
         scores.unnamed,
         judgement.code != "missing_kind" and any(one.fills_slot for one in chosen),
         tuple(scored[: answer_status.BEST_OF_KIND]),
+    )
+
+
+def _have_names_alone(
+    question: Question, entries: Sequence[EvidenceEntry], cited: Sequence[EvidenceEntry]
+) -> bool:
+    """Tell whether the threads that are cited have no word of a question but names."""
+    words = question.plain_words
+    threads = {one.thread for one in cited}
+    return bool(words) and not any(
+        question.terms_in(one.language).get(word) in one.terms
+        for one in entries
+        if one.thread in threads
+        for word in words
     )
 
 

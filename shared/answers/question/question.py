@@ -113,6 +113,16 @@ class Question:
             found & choice for choice in self.choices
         )
 
+    @property
+    def plain_words(self) -> tuple[str, ...]:
+        """Return the content words that are no part of a name or a numbered thing."""
+        parts = {
+            fold_surface(word, "en")
+            for one in self.called
+            for word in one.written.split()
+        }.union(*(one.words for one in self.things))
+        return tuple(one for one in self.words if fold_surface(one, "en") not in parts)
+
     def terms_in(self, language: str) -> dict[str, str]:
         """Return the content words, as texts of a language have them."""
         return self.terms.get(language) or self.terms[UNSTEMMED]

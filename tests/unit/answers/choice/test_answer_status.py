@@ -52,6 +52,21 @@ def test_what_has_all_words_and_the_meaning_is_grounded_by_words() -> None:
     assert judge() == Judgement("grounded", "single_lead", "A")
 
 
+@pytest.mark.parametrize(
+    ("meaning", "status"),
+    [
+        (None, "clarify"),
+        (SHIPPED.same_meaning - HAIR, "clarify"),
+        (SHIPPED.same_meaning, "grounded"),
+    ],
+)
+def test_what_has_the_names_alone_needs_the_same_meaning(
+    meaning: float | None, status: str
+) -> None:
+    judgement = of(1.0, meaning, best_sentence=1.0, has_names_alone=True)
+    assert judgement.status == status
+
+
 def test_several_entries_are_blended() -> None:
     assert judge(chosen=[OF_KIND, OF_KIND]).code == "single_lead"
     assert judge(chosen=[OF_KIND, OTHER]).code == "blended"

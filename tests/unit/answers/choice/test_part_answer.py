@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from shared.answers.choice.answer_status import BEST_OF_KIND
+from shared.answers.choice.answer_status import BEST_OF_KIND, SHIPPED
 from shared.answers.choice.part_answer import (
     CLEAR_LEAD,
     COMPARED,
@@ -27,7 +28,7 @@ def answer(question: str, *entries: EvidenceEntry, **more: Any) -> PartAnswer:
         entries,
         more.pop("meanings", no_meanings),
         lambda _, words: tuple(words),
-        420,
+        more.pop("characters", 420),
         **more,
     )
 
@@ -102,6 +103,43 @@ def test_what_has_few_of_the_words_and_the_meaning_is_a_b() -> None:
     )
     assert (part.judgement.status, part.judgement.grade) == ("grounded", "B")
     assert part.judgement.unsupported == ("swapped",)
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("What was the RCS leak at Indian Point unit 2?", "ambiguous_query"),
+        ("what was the rcs leak at indian point unit 2", "ambiguous_query"),
+        ("What happened to the vest at Indian Point unit 2?", "single_lead"),
+        ("What happened at Indian Point unit 2?", "single_lead"),
+    ],
+)
+def test_an_entry_of_the_same_place_about_something_else_is_no_answer(
+    question: str, code: str
+) -> None:
+    found = made("A round was fired at Indian Point unit 2. It hit a vest.", 1)
+    other = made("The RCS leak was small.", 2, score=0.5)
+    part = answer(
+        question, found, other, meanings=lambda _, among: dict.fromkeys(among, 0.7)
+    )
+    assert part.judgement.code == code
+
+
+def test_a_reply_need_not_repeat_what_its_thread_is_about() -> None:
+    thread = UUID(int=99)
+    first = made("RFC2 leaks.", 1, score=0.5, thread_id=thread)
+    reply = made(
+        "RFC2 is dry since its O ring is new.", 2, reply=True, thread_id=thread
+    )
+    part = answer(
+        "Why did RFC2 leak?",
+        first,
+        reply,
+        characters=40,
+        meanings=lambda _, among: dict.fromkeys(among, SHIPPED.sure_meaning),
+    )
+    assert [one.candidate.entry for one in part.chosen] == [reply]
+    assert part.judgement.code == "single_lead"
 
 
 @pytest.mark.parametrize(
