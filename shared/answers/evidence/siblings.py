@@ -41,6 +41,8 @@ def find_siblings(
 
 def _form_of(asked: QuestionName | NumberedThing) -> re.Pattern[str] | None:
     if isinstance(asked, NumberedThing):
+        if asked.number.isalpha():
+            return None
         head = re.escape(asked.written.rpartition(" ")[0])
         return re.compile(rf"\b{head}\s+\d{{1,4}}\b", re.IGNORECASE)
     letters = _LETTERS.match(asked.written)

@@ -1,4 +1,4 @@
-"""Things that a question calls by a word and a number: `turbine 2`, `gate valve 8`."""
+"""Things that a question calls by a word and a number or a letter: `gate valve 8`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from shared.answers.question.empty_words import is_empty
+from shared.answers.question.lettered_things import find_lettered_things, has_letter
 from shared.text.analysis.tokens import scan
 from shared.text.facts import make_comparable
 from shared.text.reading.quantities import find_quantities
@@ -51,7 +52,10 @@ _NAME = re.compile(r"(?P<letters>[a-z]{1,8})(?P<number>\d{1,4})")
 
 @dataclass(frozen=True, slots=True)
 class NumberedThing:
-    """The words before a number, folded, the last one being the thing; the number."""
+    """The words before a number, folded, the last one being the thing; the number.
+
+    What is called by a letter has it for its number.
+    """
 
     words: tuple[str, ...]
     number: str
@@ -67,6 +71,10 @@ def find_things(text: str, names: AbstractSet[str]) -> Iterator[NumberedThing]:
         kept = [word for word in words if not is_empty(word)]
         written = f"{match['head']} {text[match.start('number') : match.end()]}"
         yield NumberedThing(tuple(kept), match["number"].lstrip("0") or "0", written)
+    parts = {part for name in names for part in name.split()}
+    for word, letter, written in find_lettered_things(text):
+        if letter not in parts:
+            yield NumberedThing((word,), letter, written)
 
 
 def tells_value(sentence: str, language: str) -> bool:
@@ -114,6 +122,8 @@ def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:
 
     `terms` are the names of the text: `kck3` abbreviates the third kicker.
     """
+    if thing.number.isalpha():
+        return has_letter(thing.words[0], thing.number, text)
     *before, head = thing.words or thing.written.split()[:1]
     # `Indian Point unit 3` is `Indian Point 3` as well.
     heads = [head, *before[-1:]] if _COUNTERS.fullmatch(head) else [head]

@@ -125,6 +125,14 @@ def test_an_entry_of_the_same_place_about_something_else_is_no_answer(
     assert part.judgement.code == code
 
 
+def test_the_pump_of_another_letter_is_no_answer() -> None:
+    told = made("The 'A' RHR pump failed to start because of an interlock.")
+    assert answer("Why did the A RHR pump fail?", told).judgement.grade == "A"
+    part = answer("Why did the B RHR pump fail?", told)
+    assert part.judgement.code == "unknown_name"
+    assert [one.written for one in part.unnamed] == ["B RHR"]
+
+
 def test_a_reply_need_not_repeat_what_its_thread_is_about() -> None:
     thread = UUID(int=99)
     first = made("RFC2 leaks.", 1, score=0.5, thread_id=thread)

@@ -20,6 +20,8 @@ from tests.unit.answers.worded.test_check_sentence import entry
         ),
         ("Why did RFC7 trip?", ["RFC 07 tripped.", "RFC 2 tripped."], [("RFC 2", 1)]),
         ("Why did turbine 5 stop?", ["Turbine 02, turbine 2."], [("turbine 2", 1)]),
+        # Which of the letters there are is not looked for.
+        ("Why did B RHR stop?", ["RHR B 2 and RHR A run."], []),
     ],
 )
 def test_spellings_of_one_name_are_one(

@@ -118,6 +118,71 @@ def test_a_thing_is_named_so_in_a_row_or_by_its_abbreviation(
 
 
 @pytest.mark.parametrize(
+    ("text", "things"),
+    [
+        ("Why did the B RHR pump fail?", ["B RHR"]),
+        ("why did the 'B' pump fail", ["B pump"]),
+        ("how cold was pump room c", ["room c"]),
+        ("When did train A trip?", ["train A"]),
+        ("Warum steht Pumpe B?", ["Pumpe B"]),
+        # Articles, units, initials, what is measured, and what joins.
+        ("A pump failed, why?", []),
+        ("why did a pump fail", []),
+        ("It was at 20 C or 3 h?", []),
+        ("What did B. Roth write?", []),
+        ("How strong is the B field?", []),
+        ("pump A or B", []),
+        ("Perch\u00e9 si ferma? A che ora?", []),
+        ("WHY DID A PUMP FAIL", []),
+        ("la pompe d'eau", []),
+        ("sector D 3", []),
+        ("Finding A Leak", []),
+    ],
+)
+def test_a_thing_may_be_called_by_a_letter(text: str, things: list[str]) -> None:
+    assert [one.written for one in find_things(text, frozenset())] == things
+
+
+@pytest.mark.parametrize(
+    ("text", "is_there"),
+    [
+        ("The 'B' RHR pump failed.", True),
+        ("RHR pump 1B failed.", True),
+        ("Pump RHR-B failed.", True),
+        ("rhr pump b failed", True),
+        ("The 'A' RHR pump failed because of a bad breaker.", False),
+        ("RHR PUMP FAILS TO START. BUS OFF.", False),
+    ],
+)
+def test_a_letter_is_looked_for_where_it_stands_for_a_thing(
+    text: str, *, is_there: bool
+) -> None:
+    (thing,) = find_things("Why did RHR pump B fail?", frozenset())
+    assert is_named(thing, text, frozenset()) is is_there
+
+
+@pytest.mark.parametrize(
+    ("text", "is_there"),
+    [
+        ("The 'A' pump failed.", True),
+        ("Loop A tripped.", True),
+        ("It was the A pump, and RHR A ran.", True),
+        ("THE A PUMP FAILED", True),
+        ("RHR pump 1A failed", True),
+        ("pump a failed", True),
+        ("PUMP A FAILED", True),
+        ("a pump failed", False),
+        ("A pump failed.", False),
+        ("Pump B failed. A similar one runs.", False),
+        ("PUMP B FAILED. A VALVE LEAKED AND REQUIRED A SHUTDOWN.", False),
+    ],
+)
+def test_an_article_is_no_letter_of_a_thing(text: str, *, is_there: bool) -> None:
+    (thing,) = find_things("Why did pump A fail?", frozenset())
+    assert is_named(thing, text, frozenset(["a", "pump"])) is is_there
+
+
+@pytest.mark.parametrize(
     ("text", "is_there"),
     [
         ("Indian Point unit 3 tripped", True),
