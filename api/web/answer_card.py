@@ -50,6 +50,11 @@ class AnswerCard:
     # The cards of things and threads, each line with the address of its sentence.
     things: list[dict[str, Any]] = field(default_factory=list)
 
+    @property
+    def entries(self) -> int:
+        """Return how many entries the answer cites."""
+        return len({one.path.partition("#")[0] for one in self.references})
+
 
 def make_card(
     ctx: ApiContext,

@@ -53,6 +53,13 @@ def test_each_sentence_of_an_entry_has_a_number_and_an_anchor_of_its_own() -> No
     ]
 
 
+def test_two_sentences_of_an_entry_are_of_one_entry() -> None:
+    said = "Gate valve 8 closed at 02:10 [#OPS-1@2]. I think it fell shut [#OPS-1@2]."
+    asked = body(said, ("Gate valve 8 closed at 02:10.", 0))
+    card = compose_card(asked, {(UUID(ONE), 2): TEXT})
+    assert (len(card.references), card.entries) == (2, 1)
+
+
 def test_what_is_cited_from_a_title_leads_to_the_title() -> None:
     found = card_of("Gate valve 8 [#OPS-1@2].", ("Gate valve 8", None))
 
