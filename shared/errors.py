@@ -147,7 +147,8 @@ class InvalidRequestError(LogchordError):
     ) -> InvalidRequestError:
         """Name the one field that is wrong, and why."""
         return cls(
-            message,
+            # Many callers are shown the message alone.
+            f"{path}: {message}" if message.startswith("It ") else message,
             code=top_code,
             details={"fields": [{"path": path, "code": code, "message": message}]},
         )

@@ -408,6 +408,12 @@ def test_a_wrong_field_is_named_by_its_path():
     assert named.error_code == "nul_character"
 
 
+def test_a_message_about_a_field_says_which():
+    error = InvalidRequestError.field("parameters.k", "range", "It takes a number.")
+    assert error.message == "parameters.k: It takes a number."
+    assert error.details["fields"][0]["message"] == "It takes a number."
+
+
 @pytest.mark.parametrize("row", CLASSES, ids=lambda row: type(row[0]).__name__)
 def test_an_error_crosses_from_a_child_process_whole(row):
     error = row[0]

@@ -223,7 +223,7 @@ def say_hits_at_other_times(hits: int, year: tuple[str, str] | None, zone: str) 
     if year:
         since = datetime.fromisoformat(year[0])
         where = f"In {since.astimezone(ZoneInfo(zone)).year}, at the same time of year,"
-    return f"{where} there are hits: {what} in `overflow`."
+    return f"{where} there are hits: {what} apart."
 
 
 def _listed(names: Sequence[str]) -> str:
