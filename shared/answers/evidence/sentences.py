@@ -19,6 +19,9 @@ _ABBREVIATED = re.compile(
 )
 # A new point of a list begins a sentence; `#20` is a number.
 _LISTED = re.compile(r"\s*(?:[-*\u2022>+]|#+\s|\d{1,2}[.)]\s|\d{1,2}:\d{2})")
+# What only rules a text off, or stands out a line: `*** UPDATE AT 14:31 ***`.
+_RULE, _LEAST_RULE = "*=_~", 3
+_RULED = f"{_RULE} \t\n\r"
 # Where an editor broke lines, most reach nearly as far as the longest one.
 _MOST_WRAPPED, _LEAST_WRAPPED, _REACHES = 100, 40, 0.6
 
@@ -33,7 +36,7 @@ class Span(NamedTuple):
 
 
 def split_sentences(text: str) -> Iterator[Span]:
-    """Yield where each sentence stands, in order; blanks belong to none."""
+    """Yield where each sentence stands, in order; blanks and rules belong to none."""
     for start, end, _ in _paragraphs(text):
         begin = start
         for match in _END.finditer(text, start, end):
@@ -78,12 +81,24 @@ def _is_broken(text: str, line: Span, following: int, longest: int) -> bool:
     return reaches or last == "," or text[following].islower()
 
 
+def _is_rule(text: str) -> bool:
+    """Tell whether signs and blanks are enough of them to rule a text off."""
+    return sum(map(text.count, _RULE)) >= _LEAST_RULE
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a stretch without the blanks and rules around it."""
+    said = text[start:end]
+    start, ruled = (end - len(said.lstrip(signs)) for signs in (None, _RULED))
+    start = ruled if _is_rule(text[start:ruled]) else start
+    said = text[start:end]
+    end, ruled = (start + len(said.rstrip(signs)) for signs in (None, _RULED))
+    return start, ruled if _is_rule(text[ruled:end]) else end
+
+
 def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield a sentence without the blanks around it; one without end in pieces."""
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
+    """Yield a sentence without what is around it; one without end in pieces."""
+    start, end = _trim(text, start, end)
     while end - start > MAX_CHARACTERS:
         most = start + MAX_CHARACTERS
         ends = [one.end() for one in _SOFT_END.finditer(text, start, most)]

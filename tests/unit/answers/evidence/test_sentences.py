@@ -42,6 +42,23 @@ def test_lines_that_an_editor_broke_are_one_sentence() -> None:
     assert second == "The cause\nwas a leaking seal."
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("*** UPDATE AT 1431 BY SHIPE ***", ["UPDATE AT 1431 BY SHIPE"]),
+        ("* * * UPDATE * * * It was shut.", ["UPDATE * * * It was shut."]),
+        ("======= Handover =======\nAll quiet.", ["Handover", "All quiet."]),
+        ("Beam lost.\n_____\nReset.", ["Beam lost.", "Reset."]),
+        ("- one point\n** two stars", ["- one point", "** two stars"]),
+        ("*****", []),
+    ],
+)
+def test_what_rules_a_text_off_is_no_part_of_a_sentence(
+    text: str, said: list[str]
+) -> None:
+    assert split(text) == said
+
+
 def test_a_sentence_without_end_is_cut_between_words() -> None:
     pieces = split("beam " * 200)
     assert len(pieces) > 2
