@@ -33,7 +33,9 @@ _MEASURES = {
     "voltage": r"voltages?|\w*spannung",
     "pressure": r"pressures?|\w*druck",
     "temperature": r"temperatures?|\w*temperatur",
-    "money": r"prices?|preis|how much (?:did|does|do|will|would) .+? cost|was kostet",
+    # What something cost us may be time.
+    "money": r"prices?|preis|how much (?:did|does|do|will|would) .+? cost|was kostet"
+    r"|what (?:did|does|do|will|would) .+? cost(?= in\b|\W*\Z)",
 }
 # What tells of it besides.
 _ALSO = {"pressure": r"\w*va[ck]uum\w*", "money": r"price\w*|\w*preis\w*"}

@@ -105,6 +105,10 @@ def test_a_denial_that_no_entry_makes_refuses_whatever_is_alike() -> None:
         ("Was kostet die Kathode?", "Die Kathode kommt auf 4.000 \u20ac.", None),
         ("How much did the switch cost?", "It cost two hours of beam.", "cost"),
         ("How much time did the trip cost?", "It cost two hours.", None),
+        ("What did the switch cost?", "It cost two hours of beam.", "cost"),
+        ("What did it cost in euros?", "It was exchanged twice.", "cost"),
+        ("What did the switch cost?", "It cost 4,000 dollars.", None),
+        ("What did the trip cost us?", "It cost two hours.", None),
         ("Why did the voltage sag?", "The dryer leaked.", None),
         # Who names a measure without a size has not told it.
         ("What is the price of a cathode?", "At the price of its life.", "price"),
