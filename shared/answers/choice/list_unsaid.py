@@ -19,7 +19,7 @@ _DENIAL = (
 # The verb that is denied stands behind the word, or ends the clause: `didn't the beam
 # come back after the trip`.
 _NEXT = re.compile(r"(?i)\b(?:not|never|no longer|nicht|nie)(?: mehr)? (\w+)")
-_BEHIND = re.compile(rf"(?i){_DENIAL}(?P<rest>.*)\Z", re.DOTALL)
+_BEHIND = re.compile(rf"(?i)(?P<denial>{_DENIAL})(?P<rest>.*)\Z", re.DOTALL)
 _NEXT_CLAUSE = re.compile(
     r"(?i)\b(?:after|as|at|because|before|by|during|for|from|if|in|on|since|than|to|under"
     r"|until|when|while|with|bei|nach|nachdem|vor|w\u00e4hrend|weil|wenn)\b"
@@ -69,13 +69,14 @@ def find_unsaid_denial(
 
     None where it denies nothing, or an entry does as well.
     """
-    verb = _find_denied(question)
-    if verb is None:
+    denied = _find_denied(question)
+    if denied is None:
         return None
+    written, verb = denied
     stem = re.escape(verb[: max(_LETTERS, len(verb) - 2)])
     said = re.compile(rf"(?i){_DENIAL}{_BESIDE}\b{stem}|\b{stem}\w*{_BESIDE}{_DENIAL}")
     texts = (text for one in entries for text in (one.row.title, one.text))
-    return None if any(map(said.search, texts)) else f"not {verb}"
+    return None if any(map(said.search, texts)) else written
 
 
 def find_unsaid_unit(
@@ -125,10 +126,10 @@ def find_unsaid_number(
     )
 
 
-def _find_denied(question: Question) -> str | None:
-    """Return the verb that a question denies; None: it denies nothing."""
+def _find_denied(question: Question) -> tuple[str, str] | None:
+    """Return the denial of a question in its words, and the verb; None: no denial."""
     if following := _NEXT.search(question.text):
-        return str(following[1])
+        return following[0], following[1]
     behind = _BEHIND.search(question.text)
     if behind is None:
         return None
@@ -137,7 +138,9 @@ def _find_denied(question: Question) -> str | None:
         # What is no content word is a time, or says nothing.
         words = [one for one in _WORD.findall(part) if one in question.words]
         if words:
-            return str(words[-1])
+            denial = behind["denial"]
+            denial = "not" if denial.endswith(("'t", "\u2019t")) else denial
+            return f"{denial} {words[-1]}", words[-1]
     return None
 
 

@@ -58,6 +58,10 @@ def test_all_that_a_question_says_and_no_entry_does_is_listed() -> None:
             "It was restarted. It is not new.",
             "not restarted",
         ),
+        # It is said as it was asked.
+        ("Warum war TSP-03 nicht gefeuert?", "TSP-03 hat gefeuert.", "nicht gefeuert"),
+        ("Why was it never reset?", "It was reset.", "never reset"),
+        ("Why is it unable to open?", "It opened.", "unable to open"),
         # Where no verb stands behind it, nothing is looked for.
         ("Warum schloss das Ventil nicht?", "Das Ventil ist zu.", None),
     ],
