@@ -15,6 +15,7 @@ from shared.answers.choice.sentence_score import ScoredSentence
 from shared.answers.evidence.evidence import Candidate, EvidenceEntry, cut_reply_marks
 from shared.answers.evidence.siblings import find_siblings
 from shared.answers.prompt.fence import strip_marks
+from shared.answers.question.empty_words import is_empty
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
 from shared.answers.question.question_scope import Outside
@@ -23,6 +24,7 @@ from shared.search.response.answer import Citation, Evidence
 from shared.search.results import citation_labels
 from shared.search.results.superseded import Other
 from shared.text.reading.quantities import find_quantities, say_quantity
+from shared.text.words.folding import fold_surface
 from shared.times.rfc3339 import on_clock, timestamp
 
 CitationStyle = Literal["id", "numeric"]
@@ -285,12 +287,24 @@ def list_questions(
         and judgement.status != "grounded"
         and not judgement.unsaid
         and 2 * len(judgement.unsupported) <= len(question.words)
+        and not any(_is_joined(one, question.text) for one in judgement.unsupported)
     ):
         text = question.text
         for word in judgement.unsupported:
             text = _replaced(text, word, "")
         return [_BLANK_BEFORE_END.sub("", " ".join(text.split()))]
     return []
+
+
+def _is_joined(word: str, text: str) -> bool:
+    """Tell whether what stands before a word joins it, and nothing else, to a text."""
+    beside = re.search(
+        rf"(?P<before>\w+)\W+{re.escape(word)}(?!\w)\W*(?P<behind>\w*)", text
+    )
+    return beside is not None and (
+        is_empty(fold_surface(beside["before"], "en"))
+        and (not beside["behind"] or is_empty(fold_surface(beside["behind"], "en")))
+    )
 
 
 def _say_unnamed(
