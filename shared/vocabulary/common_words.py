@@ -27,25 +27,26 @@ _WORDS = {
     habe haben hat hatte heißt hier ich ihm ihn ihr ihre immer ist jede jedem jeden
     jeder jedes jetzt kann kein keine können man mehr mich mir mit muss nach nicht noch
     nun nur oder ohne schon sehr seit sich sie sind soll sowie über und uns unter viel
-    vom von vor war waren was weil wenn werden wie wieder wir wird wurde wurden zum zur
-    zwischen
+    vom von vor während war waren was weil wenn werden wie wieder wir wird wurde wurden
+    zum zur zwischen
     """,
     "fr": """
     afin ainsi alors après aucun aussi autre aux avait avant avec avoir car ces cet
-    cette ceux chaque comme dans depuis des deux dont elle elles encore entre est eté
-    être fait ils les leur leurs lors mais même moins nos notre nous par pas peu peut
-    plus pour puis que qui sans ses son sont sous sur tous tout toute très une vers
-    vos votre vous
+    cette ceux chaque comme dans depuis des deux dont durant elle elles en encore
+    entre est eté être fait ils les leur leurs lors mais même moins nos notre nous
+    par pas pendant peu peut plus pour puis que qui sans ses son sont sous sur tous
+    tout toute très une vers vos votre vous
     """,
     "it": """
-    alla alle allo anche che chi come con cui dal dalla dei del della delle dello dopo
-    era essere gli hanno loro nel nella nelle non ogni per più poi prima quale quando
-    quella quello questa questo sono sua sul sulla suo tra tutti una uno
+    alla alle allo anche che chi come con cui dal dalla dei del della delle dello
+    dopo durante era essere gli hanno loro nel nella nelle non ogni per più poi
+    prima quale quando quella quello questa questo sono sua sul sulla suo tra tutti
+    una uno
     """,
     "es": """
-    como con cual cuando del desde donde dos ella ellos entre era esta este esto fue
-    hace hasta hay las los más muy nos otra otro para pero por porque que según ser
-    sin sobre son sus también tiene todo una uno
+    como con cual cuando del desde donde dos durante ella ellos en entre era esta
+    este esto fue hace hacia hasta hay las los más muy nos otra otro para pero por
+    porque que según ser sin sobre son sus también tiene todo una uno
     """,
 }
 _COMMON = {

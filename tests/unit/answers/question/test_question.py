@@ -217,6 +217,19 @@ def test_names_are_what_the_analyser_knows_and_what_is_written_as_one() -> None:
         ("Quante pompe sono state sostituite?", ("pompe", "state", "sostituite")),
         ("\u00bfCu\u00e1ntas bombas se cambiaron?", ("bombas", "cambiaron")),
         ("por qu\u00e9 se cerr\u00f3 la valvula", ("cerr\u00f3", "valvula")),
+        (
+            "temperatura del agua en la bomba durante el paro",
+            ("temperatura", "agua", "bomba", "paro"),
+        ),
+        (
+            "pression de la pompe en marche pendant le test",
+            ("pression", "pompe", "marche", "test"),
+        ),
+        (
+            "la pressione della pompa durante il guasto",
+            ("pressione", "pompa", "guasto"),
+        ),
+        ("Druck der Pumpe w\u00e4hrend der Fahrt", ("Druck", "Pumpe", "Fahrt")),
         ("anything about mice", ("mice",)),
         # A single word tells no language.
         ("la vanne", ("la", "vanne")),
