@@ -205,5 +205,6 @@ def _is_stated(
 
 def _whole(one: EvidenceEntry) -> str:
     row = one.row
-    beside = (row.external_id, *row.tags, *map(str, row.metadata.values()))
+    year = str(row.entry_time.year)
+    beside = (row.external_id, year, *row.tags, *map(str, row.metadata.values()))
     return "\n".join((row.title, one.text, *beside))

@@ -41,6 +41,7 @@ _MEASURED = """
     temperature threshold value voltage
 """
 _MEASURES = frozenset(_MEASURED.split())
+_YEAR_LAST = re.compile(r"(?:19|20)\d\d\W*\Z")
 _DONE = re.compile(r"\w{3,}[^e]ed")
 # `compresor de helio 2`: what it is for stands before the number.
 _OF = r"(?:de|du|des|a|di|da|del|della|dell|d)(?:\s+|')"
@@ -66,6 +67,8 @@ def find_things(text: str, names: AbstractSet[str]) -> Iterator[NumberedThing]:
     """Yield the numbered things of a question; what is a name or a size is none."""
     for match, _ in _match_things(text):
         if any(match["number"] in name and match["head"] in name for name in names):
+            continue
+        if _YEAR_LAST.match(text, match.start("number")):
             continue
         words = [fold_surface(word, "en") for word in match["words"].split()]
         kept = [word for word in words if not is_empty(word)]

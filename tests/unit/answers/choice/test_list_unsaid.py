@@ -153,6 +153,9 @@ def test_it_is_told_and_nothing_is_asked_back_without_it() -> None:
         ("Why did it stick at 18.4 mm?", "It stuck.", None),
         ("Why did gate valve 81 close?", "It closed.", None),
         ("Why did HCM-12 creep?", "It crept.", None),
+        # An entry of a year need not say which it is.
+        ("rh engine overheating 2026", "RH engine overheats.", None),
+        ("rh engine overheating 2025", "RH engine overheats.", "2025"),
         # One digit is written in too many ways.
         ("Why were there 3 trips?", "It tripped again and again.", None),
     ],

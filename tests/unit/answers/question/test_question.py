@@ -75,6 +75,9 @@ def test_a_question_asks_for_a_kind_of_answer(text: str, kind: str) -> None:
         ("Who replaced 2 pumps?", []),
         ("Why did the linac trip 3 times?", []),
         ("Why did shed 3 flood?", ["shed 3"]),
+        ("Why did valve 2004 close?", ["valve 2004"]),
+        # A year, at the end, for which entries of it are searched.
+        ("engine trouble 2004?", []),
         ("Why did pump no. 3 stop?", ["pump 3"]),
         ("Warum steht Pumpe Nr. 3?", ["Pumpe 3"]),
         ("pourquoi la pompe n\u00b0 3 fuit", ["pompe 3"]),
