@@ -26,7 +26,13 @@ _HALF_OF_DAY = re.compile(
     r"\b(?P<hour>1[0-2]|0?[1-9])(?P<after>:[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?",
     re.ASCII,
 )
-_NOON = 12
+# `august 99`, `june '24`; no day of a month is larger than 31.
+_SHORT_YEAR = re.compile(
+    rf"\b(?P<month>{MONTH_BESIDE_NUMBER}(?: \d\d?,?(?= ['\u2019]))?)"
+    r" (?:['\u2019](?P<after>\d\d)|(?P<behind>3[2-9]|[4-9]\d))(?!\w|[:.,]\d)",
+    re.ASCII,
+)
+_NOON, _FIRST_OF_LAST_CENTURY = 12, 50
 _SINCE_START = (
     r"\bsince (?:the )?(?:(?:beginning|start) of|anfang|beginn)(?: of)? (?:the )?"
 )
@@ -78,6 +84,7 @@ def make_plain(words: list[str]) -> str:
     text = _COUNTED.sub(lambda found: f"{COUNTS.index(found[1]) + 2} ", text)
     text = german_times.in_english(text)
     text = _SHORT_UNIT.sub(_whole_unit, _HALF_OF_DAY.sub(_of_24_hours, text))
+    text = _SHORT_YEAR.sub(_whole_year, text)
     for said, other in _OTHER_FORMS:
         text = said.sub(other, text)
     return text
@@ -85,6 +92,12 @@ def make_plain(words: list[str]) -> str:
 
 def _whole_unit(found: re.Match[str]) -> str:
     return f"{found[1]} {found[2]} {'hours' if found[3] else 'minutes'}"
+
+
+def _whole_year(found: re.Match[str]) -> str:
+    number = found["after"] or found["behind"]
+    century = 20 if int(number) < _FIRST_OF_LAST_CENTURY else 19
+    return f"{found['month']} {century}{number}"
 
 
 def _of_24_hours(found: re.Match[str]) -> str:
