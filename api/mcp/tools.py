@@ -9,7 +9,7 @@ from pydantic import Field
 
 from api.client.listed_filters import read_filters
 from api.entries import listing
-from api.mcp.rest_calls import RestCalls
+from api.mcp.rest_calls import RestCalls, ToolError
 from api.mcp.result_size import (
     count_kept,
     fence_answer,
@@ -150,10 +150,19 @@ async def ask(rest: RestCalls, asked: Ask) -> dict[str, Any]:
 
 
 async def get_entries(rest: RestCalls, asked: GetEntries) -> dict[str, Any]:
-    """Return entries by whatever they are called; one that is not there is an error."""
+    """Return entries by whatever they are called; none at all is an error."""
     wanted = listing.parse_fields(",".join(asked.fields or ())) or _ENTRY_FIELDS
-    found = [await rest.find_entry(ref) for ref in asked.refs]
-    return {"entries": [_only(wanted, one) for one in found]}
+    found, missing = [], []
+    for ref in asked.refs:
+        try:
+            found.append(await rest.find_entry(ref))
+        except ToolError as exc:
+            if exc.code != "not_found" or (not found and ref == asked.refs[-1]):
+                raise
+            # Asked for alone, it is told why.
+            missing.append(ref)
+    entries = [_only(wanted, one) for one in found]
+    return {"entries": entries, **({"missing": missing} if missing else {})}
 
 
 async def get_thread(rest: RestCalls, asked: OfEntry) -> dict[str, Any]:

@@ -42,6 +42,8 @@ def test_every_tool_answers(agent: Agent):
     assert agent.result("get_entries", refs=[pinned])["entries"] == [whole]
     later = agent.refused("get_entries", refs=[f"{first['permalink']}@2"])
     assert later["code"] == "not_found"
+    some = agent.result("get_entries", refs=["OPS-none", first["permalink"]])
+    assert (some["entries"], some["missing"]) == ([whole], ["OPS-none"])
     answered = agent.result("ask", question="Why did RF cavity 3 trip?")
     assert list(answered)[:2] == ["answer", "citations"]
     assert answered["citations"]
@@ -111,7 +113,8 @@ def test_what_is_wrong_is_an_error_that_names_what_is_right(agent: Agent):
         "unknown_filter"
     )
     assert "Did you mean search?" in agent.refused("serach", query="x")["message"]
-    assert agent.refused("get_entries", refs=["OPS-none"])["code"] == "not_found"
+    for refs in (["OPS-none"], ["OPS-none", "OPS-no"]):
+        assert agent.refused("get_entries", refs=refs)["code"] == "not_found"
     assert agent.refused("search", query="x", mode="no")["code"] == "unknown_mode"
 
 
