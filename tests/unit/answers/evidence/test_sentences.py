@@ -21,6 +21,11 @@ def split(text: str) -> list[str]:
         ("Beam lost. Reset it! Why? Nobody knows", 4),
         ("HCM-03 at 5.0.2 is off, p = 1e-9 mbar, see 12.5 h", 1),
         ("Pump no. 3 failed, i.e. Valve 2 as well. Closed it.", 2),
+        # The point of a German ordinal.
+        ("Dichtung am 4. Juni ersetzt. Dicht.", 2),
+        ("Schicht vom 2. M\u00e4rz: beim 3. Anlauf lief sie. Gut.", 2),
+        ("Seit 4. Oktober l\u00e4uft die 2. Pumpe. Strahl da.", 2),
+        ("Druck auf 5. Danach war Ruhe. It stood at 5. May we go?", 4),
         ("Fan swapped\nFilter cleaned\nDoor shut", 3),
         ("- first point\n- second point", 2),
         ("", 0),

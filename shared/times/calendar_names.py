@@ -1,0 +1,52 @@
+"""What months and weekdays are called in the five languages, each by its number."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from shared.times import german_times
+from shared.times.day_words import WEEKDAYS
+from shared.times.written_forms import MONTHS
+
+_OTHER_MONTHS = (
+    *("janvier gennaio enero", "f\u00e9vrier febbraio febrero", "mars marzo"),
+    *("avril aprile abril", "mai maggio mayo", "juin giugno junio"),
+    *("juillet luglio julio", "ao\u00fbt agosto", "septembre settembre septiembre"),
+    *("octobre ottobre octubre", "novembre noviembre", "d\u00e9cembre dicembre"),
+)
+# Beside a number alone; what is also a word is none: `gen`, `set`, `ago`.
+_SHORT_MONTHS = (
+    *("janv ene", "f\u00e9v f\u00e9vr", "m\u00e4r mrz", "avr abr", "", "giu", "juil"),
+    *("", "sept", "okt ott", "", "dez d\u00e9c dic"),
+)
+_OTHER_WEEKDAYS = (
+    *("lundi luned\u00ec lunes", "mardi marted\u00ec martes"),
+    *("mercredi mercoled\u00ec mi\u00e9rcoles", "jeudi gioved\u00ec jueves"),
+    *("vendredi venerd\u00ec viernes", "samedi sabato s\u00e1bado"),
+    "dimanche domenica domingo",
+)
+
+
+def _number(english: Sequence[str], others: Sequence[str]) -> dict[str, int]:
+    """Return the number of each name, with and without its accents."""
+    return {
+        spelt: number
+        for number, (name, rest) in enumerate(zip(english, others, strict=True), 1)
+        for one in (*name.split(), *_german(name), *rest.split())
+        for spelt in (one, _without_accents(one))
+    }
+
+
+def _german(english: str) -> Iterator[str]:
+    yield from (form for form, word in german_times.WORDS.items() if word == english)
+
+
+def _without_accents(name: str) -> str:
+    apart = unicodedata.normalize("NFKD", name)
+    return "".join(one for one in apart if not unicodedata.combining(one))
+
+
+MONTH_OF = _number(MONTHS, _OTHER_MONTHS)
+SHORT_MONTH_OF = _number([one[:3] for one in MONTHS], _SHORT_MONTHS)
+WEEKDAY_OF = _number(WEEKDAYS, _OTHER_WEEKDAYS)
