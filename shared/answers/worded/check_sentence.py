@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -18,6 +17,7 @@ from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.fence import gives_orders
 from shared.answers.question.empty_words import is_empty
 from shared.answers.question.plain_numbers import find_numbers
+from shared.answers.worded import named_days
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.reading.quantities import Quantity, find_quantities
@@ -31,7 +31,6 @@ LEAST_WORDS = 0.6
 MOST_CITED = 3
 # Links are of entries, never of a model.
 _LINK = re.compile(r"(?i)\bhttps?:|\bwww\.|\bmailto:")
-_DATES = ("%Y-%m-%d", "%H:%M", "%-d %B %Y", "%B %-d, %Y", "%-d %b %Y", "%-d.%-m.%Y")
 _DENIED = re.compile(
     r"(?i)\b(?:no|not|never|none|nobody|nothing|neither|nor|without|cannot|unable"
     r"|failed\s+to|kein\w{0,2}|nicht|nichts|nie|niemals|niemand|ohne|weder)\b"
@@ -45,18 +44,9 @@ _DENIED_IN = {
         r"(?i)\b(?:nunca|jam\u00e1s|ning\u00fan|ninguna|nada|nadie|sin)\b"
     ),
 }
-# Days and months of English and German by their number. `May` and `march` are words of
-# other kinds as well, unless something stands before them that dates.
-_DAY = re.compile(
-    r"(?i)\b(?:(mondays?|montags?)|(tuesdays?|dienstags?)|(wednesdays?|mittwochs?)"
-    r"|(thursdays?|donnerstags?)|(fridays?|freitags?)|(saturdays?|samstags?)"
-    r"|(sundays?|sonntags?))\b"
-)
-_MONTH = re.compile(
-    r"\b(?:(January|Januar)|(February|Februar)|((?<=\d )March|(?<=in )March|M\u00e4rz)"
-    r"|(April)|((?<=\d )May|(?<=in )May|Mai)|(June|Juni)|(July|Juli)|(August)"
-    r"|(September)|(October|Oktober)|(November)|(December|Dezember))\b"
-)
+# What stands around a time of day.
+_AT = r"(?i:\b(?:at|um|\u00e0|alle(?: ore)?|a las)\s)?\b"
+_UHR = r"(?!\d)(?i:\s?(?:uhr|h|hrs|hours)\b)?"
 # What is one of these is not the other.
 _OPPOSITES = tuple(
     (re.compile(rf"(?i)\b(?:{one})\b"), re.compile(rf"(?i)\b(?:{other})\b"))
@@ -91,10 +81,26 @@ class Checker(NamedTuple):
             return "mark"
         if _LINK.search(sentence):
             return "link"
-        tokens = list(scan(sentence, cited[0].entry.language, self.facility))
-        return self._find_unsaid(sentence, tokens, cited) or _find_contrary(
-            sentence, tokens, cited
+        bare = self._strip_known_times(sentence, cited)
+        if bare is None:
+            return "number"
+        tokens = list(scan(bare, cited[0].entry.language, self.facility))
+        return self._find_unsaid(bare, tokens, cited) or _find_contrary(
+            bare, tokens, cited
         )
+
+    def _strip_known_times(
+        self, sentence: str, cited: Sequence[Candidate]
+    ) -> str | None:
+        """Return a sentence without the dates and times of what it cites.
+
+        They head the entries. None: it names another day.
+        """
+        moments = [moment for one in cited for moment in _moments(one, self.zone)]
+        bare = named_days.strip_known_days(sentence, _texts(cited), moments)
+        for moment in moments if bare else ():
+            bare = re.sub(rf"{_AT}{moment:%H:%M}{_UHR}", " ", bare or "")
+        return bare
 
     def _find_unsaid(
         self, sentence: str, tokens: Sequence[Token], cited: Sequence[Candidate]
@@ -102,13 +108,9 @@ class Checker(NamedTuple):
         """Return the kind of thing in a sentence that none it cites has: a number."""
         language = cited[0].entry.language
         texts = _texts(cited)
-        known = [number for text in texts for number in find_numbers(text)]
-        dated = _without_times(sentence, cited, self.zone)
-        moments = [moment for one in cited for moment in _moments(one, self.zone)]
-        if (
-            not set(known).issuperset(find_numbers(dated))
-            or _is_other_size(dated, texts, language)
-            or _is_other_day(dated, texts, moments)
+        known = {number for text in texts for number in find_numbers(text)}
+        if not known.issuperset(find_numbers(sentence)) or _is_other_size(
+            sentence, texts, language
         ):
             return "number"
         terms = frozenset[str]().union(
@@ -184,15 +186,6 @@ def _is_other_size(sentence: str, texts: Sequence[str], language: str) -> bool:
     )
 
 
-def _is_other_day(
-    sentence: str, texts: Sequence[str], moments: Sequence[datetime]
-) -> bool:
-    """Tell whether a sentence names a weekday or month of neither texts nor times."""
-    days = {f"day {moment.isoweekday()}" for moment in moments}
-    months = {f"month {moment.month}" for moment in moments}
-    return not {*_days(sentence)} <= days.union(months, *map(_days, texts))
-
-
 def _is_opposite(sentence: str, texts: Sequence[str]) -> bool:
     """Tell whether a sentence has the opposite of a word of texts, not that word."""
     whole = "\n".join(texts)
@@ -212,12 +205,6 @@ def _sizes(text: str, language: str) -> Iterator[tuple[str, Quantity]]:
         yield re.sub(r"[^\d.,]", "", text[one.start : one.end]), one
 
 
-def _days(text: str) -> Iterator[str]:
-    for kind, names in (("day", _DAY), ("month", _MONTH)):
-        for found in names.finditer(text):
-            yield f"{kind} {found.lastindex}"
-
-
 def _texts(cited: Sequence[Candidate]) -> tuple[str, ...]:
     """Return the cited sentences and the titles of their entries."""
     return (
@@ -231,25 +218,11 @@ def _is_whole_name(ident: str) -> bool:
     return any(map(str.isdigit, ident)) and any(map(str.isalpha, ident))
 
 
-def _without_times(sentence: str, cited: Sequence[Candidate], zone: str) -> str:
-    """Return a sentence without the times of what it cites: they head the entries."""
-    for one in cited:
-        for moment in _moments(one, zone):
-            for written in _written(moment):
-                sentence = sentence.replace(written, " ")
-    return sentence
-
-
 def _moments(one: Candidate, zone: str) -> set[datetime]:
     """Return when an entry was written, and what it tells happened, on a clock."""
     row = one.entry.row
     both = (row.entry_time, row.event_time or row.entry_time)
     return {moment.astimezone(ZoneInfo(zone)) for moment in both}
-
-
-@lru_cache(maxsize=256)
-def _written(moment: datetime) -> tuple[str, ...]:
-    return tuple(moment.strftime(form) for form in _DATES)
 
 
 def _content(tokens: Sequence[Token] | Iterator[Token]) -> list[Token]:
@@ -262,6 +235,7 @@ def _content(tokens: Sequence[Token] | Iterator[Token]) -> list[Token]:
             one.kind is None
             and (one.surface or "").isalpha()
             and not is_empty(fold_surface(one.surface or "", "en"))
+            and not named_days.is_day_word(one.surface or "")
         )
     ]
 

@@ -53,6 +53,13 @@ def flaw(said: str, *cited: Candidate) -> str | None:
     return CHECKER.find_flaw(said, cited)
 
 
+def flaw_in(language: str, written: str, said: str) -> str | None:
+    """Return the flaw of a sentence about the one sentence of an entry."""
+    found = entry(written, language=language).candidates()
+    (one,) = [each for each in found if each.start is not None]
+    return flaw(said, one)
+
+
 CLOSED, LEAKS, KEPT = sentences()
 
 
@@ -153,10 +160,178 @@ def test_a_unit_a_sign_a_day_a_numeral_and_a_direction_are_those_of_its_source(
 def test_what_is_denied_in_another_language_is_denied_here(
     language: str, written: str, said: str
 ) -> None:
-    found = entry(written, language=language).candidates()
-    (one,) = [each for each in found if each.start is not None]
-    assert flaw(said, one) == "denial"
-    assert flaw(written, one) is None
+    assert flaw_in(language, written, said) == "denial"
+    assert flaw_in(language, written, written) is None
+
+
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("language", "written", "said", "wrong"),
+    [
+        (
+            "en",
+            "The seal was replaced on Monday.",
+            "The seal was replaced on Tuesday.",
+            "number",
+        ),
+        (
+            "en",
+            "The seal was replaced on 4 June.",
+            "The seal was replaced on June 4th.",
+            None,
+        ),
+        (
+            "en",
+            "The seal was replaced on 4 June.",
+            "The seal was replaced on 5 June.",
+            "number",
+        ),
+        (
+            "en",
+            "Both seals were replaced on 4 and 5 June.",
+            "Seals were replaced on 5 June.",
+            None,
+        ),
+        (
+            "en",
+            "The seal was replaced on 2026-06-04.",
+            "The seal was replaced on 4 June 2026.",
+            None,
+        ),
+        (
+            "en",
+            "The seal was replaced on 2026-06-04.",
+            "Seal replaced on Thursday 4 June.",
+            None,
+        ),
+        (
+            "en",
+            "The seal was replaced on 2026-06-04.",
+            "Seal replaced on 4 June 2025.",
+            "number",
+        ),
+        (
+            "en",
+            "The seal was replaced yesterday.",
+            "The seal was replaced on Sunday, 1 March.",
+            None,
+        ),
+        (
+            "en",
+            "The seal was replaced yesterday.",
+            "The seal was replaced on Saturday.",
+            "number",
+        ),
+        (
+            "en",
+            "In March 3 seals were replaced.",
+            "3 seals were replaced in March.",
+            None,
+        ),
+        ("en", "The seal holds up to 3.5.", "The seal holds up to 3.5 bar.", None),
+        (
+            "de",
+            "Die Dichtung wurde am Montag ersetzt.",
+            "Die Dichtung wurde am Dienstag ersetzt.",
+            "number",
+        ),
+        (
+            "de",
+            "Die Dichtung wurde am Montag ersetzt.",
+            "Dichtung am Montagmorgen ersetzt.",
+            None,
+        ),
+        (
+            "de",
+            "Die Dichtung wurde am 4. Juni ersetzt.",
+            "Dichtung am 4. Juli ersetzt.",
+            "number",
+        ),
+        (
+            "de",
+            "Die Dichtung wurde am 4.6. ersetzt.",
+            "Dichtung am 4. Juni ersetzt.",
+            None,
+        ),
+        (
+            "de",
+            "Die Dichtung wurde ersetzt.",
+            "Am 2. M\u00e4rz 2026 um 11:04 Uhr wurde die Dichtung ersetzt.",
+            None,
+        ),
+        (
+            "fr",
+            "Le joint a \u00e9t\u00e9 remplac\u00e9 lundi.",
+            "Le joint a \u00e9t\u00e9 remplac\u00e9 mardi.",
+            "number",
+        ),
+        (
+            "fr",
+            "Le joint a \u00e9t\u00e9 remplac\u00e9 le 4 juin.",
+            "Joint remplac\u00e9 le 4 juillet.",
+            "number",
+        ),
+        (
+            "fr",
+            "Le joint a \u00e9t\u00e9 remplac\u00e9 le 4 juin.",
+            "The joint was remplac\u00e9 on 4 June.",
+            None,
+        ),
+        (
+            "fr",
+            "Le joint a \u00e9t\u00e9 remplac\u00e9.",
+            "Joint remplac\u00e9 le 2 mars 2026.",
+            None,
+        ),
+        (
+            "it",
+            "La guarnizione \u00e8 stata sostituita luned\u00ec.",
+            "Guarnizione sostituita marted\u00ec.",
+            "number",
+        ),
+        (
+            "it",
+            "La guarnizione \u00e8 stata sostituita il 4 giugno.",
+            "Guarnizione sostituita il 4 luglio.",
+            "number",
+        ),
+        (
+            "it",
+            "La guarnizione non \u00e8 mai stata sostituita.",
+            "La guarnizione non \u00e8 mai sostituita.",
+            None,
+        ),
+        (
+            "it",
+            "La guarnizione \u00e8 stata sostituita.",
+            "Guarnizione sostituita il 2 marzo 2026 alle ore 11:04.",
+            None,
+        ),
+        (
+            "es",
+            "La junta se cambi\u00f3 el lunes.",
+            "La junta se cambi\u00f3 el martes.",
+            "number",
+        ),
+        (
+            "es",
+            "La junta se cambi\u00f3 el 4 de junio.",
+            "La junta se cambi\u00f3 el 4 de julio.",
+            "number",
+        ),
+        (
+            "es",
+            "La junta se cambi\u00f3.",
+            "La junta se cambi\u00f3 el 2 de marzo de 2026 a las 11:04.",
+            None,
+        ),
+    ],
+)
+def test_a_day_is_one_of_its_source_in_whatever_words(
+    language: str, written: str, said: str, wrong: str | None
+) -> None:
+    # Written on Monday, 2 March 2026, at 11:04 here.
+    assert flaw_in(language, written, said) == wrong
 
 
 def test_of_an_entry_the_sentences_are_found_that_a_statement_rests_on():
