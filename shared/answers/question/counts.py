@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from shared.answers.question.plain_numbers import NUMBER_WORDS
 from shared.text.reading.quantities import convert_quantity
 
-NUMERALS = (
-    r"one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty"
-    r"|forty|sixty|ninety|several|few|zwei|drei|vier|f\u00fcnf|sechs|sieben|acht|neun"
-    r"|zehn|zw\u00f6lf|zwanzig"
-    r"|deux|trois|quatre|cinq|huit|neuf|dix|due(?! to\b)|tre|quattro|cinque|sette|otto"
-    r"|nove|dieci|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez"
-)
+# With those that are numbers in one language alone.
+NUMERALS = rf"one|several|few|due(?! to\b)|otto|neuf|{'|'.join(NUMBER_WORDS)}"
 # The words of a dimension: its units as one says them. Times are another kind of
 # question; shares are written in words, `three quarters`.
 UNIT_WORDS = {
@@ -55,7 +51,7 @@ _HAPPENED = re.compile(
 # A part of no name, decimal or date, and no number of a thing: `No. 3`, `#3`.
 _COUNT = (
     r"(?<![\w.,:/#-])(?<!\bno )(?<!\bno\.)(?<!\bno\. )"
-    rf"(?:\d[\d,]*(?![\d,]|[.:/]\d)|{NUMERALS}|eleven|both|no|keine?)"
+    rf"(?:\d[\d,]*(?![\d,]|[.:/]\d)|{NUMERALS}|both|no|keine?)"
 )
 # Behind another word a number is that one's: `unit 2 trips`.
 _LED = (

@@ -10,13 +10,20 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.fence import gives_orders
 from shared.answers.question.empty_words import is_empty
-from shared.answers.question.plain_numbers import find_numbers
+from shared.answers.question.plain_numbers import (
+    find_readings,
+    find_signed,
+    is_number_word,
+    write_clocks,
+    write_plainly,
+)
 from shared.answers.worded import named_days
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
@@ -97,7 +104,8 @@ class Checker(NamedTuple):
         They head the entries. None: it names another day.
         """
         moments = [moment for one in cited for moment in _moments(one, self.zone)]
-        bare = named_days.strip_known_days(sentence, _texts(cited), moments)
+        said = write_clocks(sentence)
+        bare = named_days.strip_known_days(said, _texts(cited), moments)
         for moment in moments if bare else ():
             bare = re.sub(rf"{_AT}{moment:%H:%M}{_UHR}", " ", bare or "")
         return bare
@@ -107,10 +115,11 @@ class Checker(NamedTuple):
     ) -> Flaw | None:
         """Return the kind of thing in a sentence that none it cites has: a number."""
         language = cited[0].entry.language
-        texts = _texts(cited)
-        known = {number for text in texts for number in find_numbers(text)}
-        if not known.issuperset(find_numbers(sentence)) or _is_other_size(
-            sentence, texts, language
+        sources = [_read(text, language) for text in _texts(cited)]
+        known = frozenset[str]().union(*(one.numbers for one in sources))
+        plain = write_plainly(sentence)
+        if not known.issuperset(find_signed(plain)) or _is_other_size(
+            plain, sources, language
         ):
             return "number"
         terms = frozenset[str]().union(
@@ -169,12 +178,26 @@ def _count_denials(text: str, language: str) -> int:
     return len(_DENIED.findall(text)) + len(own.findall(text) if own else ())
 
 
-def _is_other_size(sentence: str, texts: Sequence[str], language: str) -> bool:
-    """Tell whether a number has another unit or sign in a sentence than in texts.
+class _Source(NamedTuple):
+    """The numbers and quantities of a text that is cited."""
+
+    numbers: frozenset[str]
+    sizes: tuple[tuple[str, Quantity], ...]
+
+
+@lru_cache(maxsize=512)
+def _read(text: str, language: str) -> _Source:
+    plain = write_plainly(write_clocks(text), language)
+    numbers = frozenset(find_readings(plain, language))
+    return _Source(numbers, tuple(_sizes(plain, language)))
+
+
+def _is_other_size(sentence: str, sources: Sequence[_Source], language: str) -> bool:
+    """Tell whether a number has another unit or sign in a sentence than in sources.
 
     A number that stands there without a unit may have been given one.
     """
-    told = [one for text in texts for one in _sizes(text, language)]
+    told = [size for one in sources for size in one.sizes]
     return any(
         any(number == digits for digits, _ in told)
         and not any(
@@ -236,6 +259,7 @@ def _content(tokens: Sequence[Token] | Iterator[Token]) -> list[Token]:
             and (one.surface or "").isalpha()
             and not is_empty(fold_surface(one.surface or "", "en"))
             and not named_days.is_day_word(one.surface or "")
+            and not is_number_word(one.surface or "")
         )
     ]
 

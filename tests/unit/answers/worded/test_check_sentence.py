@@ -334,6 +334,175 @@ def test_a_day_is_one_of_its_source_in_whatever_words(
     assert flaw_in(language, written, said) == wrong
 
 
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("language", "written", "said", "wrong"),
+    [
+        (
+            "en",
+            "The water stood at minus five \u00b0C at night.",
+            "The water stood at -5 \u00b0C at night.",
+            None,
+        ),
+        (
+            "en",
+            "The water stood at minus five \u00b0C at night.",
+            "The water stood at 5 \u00b0C at night.",
+            "number",
+        ),
+        (
+            "en",
+            "The water stood at -5 \u00b0C at night.",
+            "The water stood at five \u00b0C below zero at night.",
+            None,
+        ),
+        (
+            "en",
+            "The offset of the probe was set to -3.",
+            "The offset of the probe was set to 3.",
+            "number",
+        ),
+        (
+            "en",
+            "The offset of the probe was set to 3.",
+            "The offset of the probe was set to minus three.",
+            "number",
+        ),
+        (
+            "de",
+            "Das Wasser hatte nachts minus 5 \u00b0C.",
+            "Das Wasser hatte nachts 5 \u00b0C.",
+            "number",
+        ),
+        (
+            "de",
+            "Das Wasser hatte nachts -5 \u00b0C.",
+            "Das Wasser hatte nachts minus f\u00fcnf \u00b0C.",
+            None,
+        ),
+        (
+            "fr",
+            "L'eau \u00e9tait \u00e0 moins 5 \u00b0C.",
+            "L'eau \u00e9tait \u00e0 5 \u00b0C.",
+            "number",
+        ),
+        (
+            "fr",
+            "L'eau \u00e9tait \u00e0 -5 \u00b0C.",
+            "L'eau \u00e9tait \u00e0 moins cinq \u00b0C.",
+            None,
+        ),
+        (
+            "fr",
+            "L'eau \u00e9tait \u00e0 au moins 5 \u00b0C.",
+            "L'eau \u00e9tait \u00e0 au moins cinq \u00b0C.",
+            None,
+        ),
+        ("it", "L'acqua era a meno cinque \u00b0C.", "L'acqua era a -5 \u00b0C.", None),
+        ("it", "L'acqua era a -5 \u00b0C.", "L'acqua era a 5 \u00b0C.", "number"),
+        (
+            "es",
+            "El agua estaba a menos 5 \u00b0C.",
+            "El agua estaba a 5 \u00b0C.",
+            "number",
+        ),
+        (
+            "es",
+            "El agua estaba a -5 \u00b0C.",
+            "El agua estaba a menos cinco \u00b0C.",
+            None,
+        ),
+        ("en", "The pump tripped three times.", "The pump tripped 3 times.", None),
+        ("en", "The pump tripped twice.", "The pump tripped three times.", "number"),
+        (
+            "en",
+            "It took 25 minutes to pump down.",
+            "It took twenty-five minutes to pump down.",
+            None,
+        ),
+        ("en", "It tripped due to heat.", "It tripped due to heat.", None),
+        ("de", "Die Pumpe fiel zweimal aus.", "Die Pumpe fiel dreimal aus.", "number"),
+        ("de", "Der Tank fasst 1.250 Liter.", "The Tank fasst 1,250 Liter.", None),
+        (
+            "de",
+            "Die Pumpe fiel um 11.30 Uhr aus.",
+            "Die Pumpe fiel um 11:30 Uhr aus.",
+            None,
+        ),
+        (
+            "fr",
+            "La pompe a d\u00e9clench\u00e9 trois fois.",
+            "La pompe a d\u00e9clench\u00e9 3 fois.",
+            None,
+        ),
+        (
+            "fr",
+            "La pompe a d\u00e9clench\u00e9 trois fois.",
+            "La pompe a d\u00e9clench\u00e9 quatre fois.",
+            "number",
+        ),
+        (
+            "fr",
+            "La pompe a d\u00e9clench\u00e9 \u00e0 9h30.",
+            "La pompe a d\u00e9clench\u00e9 \u00e0 9:30.",
+            None,
+        ),
+        (
+            "fr",
+            "Le joint de la pompe est nouveau.",
+            "Le joint neuf de la pompe est nouveau.",
+            None,
+        ),
+        (
+            "fr",
+            "Les neuf pompes ont d\u00e9clench\u00e9.",
+            "Les 9 pompes ont d\u00e9clench\u00e9.",
+            None,
+        ),
+        (
+            "it",
+            "La pompa \u00e8 scattata tre volte.",
+            "La pompa \u00e8 scattata 3 volte.",
+            None,
+        ),
+        (
+            "it",
+            "La pompa \u00e8 scattata sei volte.",
+            "La pompa \u00e8 scattata 6 volte.",
+            None,
+        ),
+        (
+            "it",
+            "La pompa \u00e8 scattata tre volte.",
+            "La pompa \u00e8 scattata due volte.",
+            "number",
+        ),
+        (
+            "es",
+            "La bomba se dispar\u00f3 once veces.",
+            "La bomba se dispar\u00f3 11 veces.",
+            None,
+        ),
+        (
+            "es",
+            "La bomba se dispar\u00f3 tres veces.",
+            "La bomba se dispar\u00f3 cuatro veces.",
+            "number",
+        ),
+        (
+            "es",
+            "Tard\u00f3 treinta y cinco minutos en parar.",
+            "Tard\u00f3 35 minutos en parar.",
+            None,
+        ),
+    ],
+)
+def test_a_number_is_one_of_its_source_in_digits_or_words_and_has_its_sign(
+    language: str, written: str, said: str, wrong: str | None
+) -> None:
+    assert flaw_in(language, written, said) == wrong
+
+
 def test_of_an_entry_the_sentences_are_found_that_a_statement_rests_on():
     found = CHECKER.nearest("The dryer of SR04 leaks.", [CLOSED, LEAKS, KEPT])
     assert found[0] is LEAKS
