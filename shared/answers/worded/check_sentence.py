@@ -24,7 +24,7 @@ from shared.answers.question.plain_numbers import (
     write_clocks,
     write_plainly,
 )
-from shared.answers.worded import named_days
+from shared.answers.worded import named_days, opposites
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.reading.quantities import Quantity, find_quantities
@@ -54,22 +54,6 @@ _DENIED_IN = {
 # What stands around a time of day.
 _AT = r"(?i:\b(?:at|um|\u00e0|alle(?: ore)?|a las)\s)?\b"
 _UHR = r"(?!\d)(?i:\s?(?:uhr|h|hrs|hours)\b)?"
-# What is one of these is not the other.
-_OPPOSITES = tuple(
-    (re.compile(rf"(?i)\b(?:{one})\b"), re.compile(rf"(?i)\b(?:{other})\b"))
-    for one, other in (
-        (r"open\w*", r"clos\w+|shut"),
-        (r"start\w*|restart\w*", r"stop\w*"),
-        (r"increas\w+|rais\w+|rose|risen", r"decreas\w+|lower\w*|fell|fallen|dropp\w+"),
-        (r"enabl\w+", r"disabl\w+"),
-        (r"insert\w+", r"retract\w+|remov\w+"),
-        (r"connect\w+", r"disconnect\w+"),
-        (r"(?:switch|turn)\w* on", r"(?:switch|turn)\w* off"),
-        (r"ge\u00f6ffnet|offen|\u00f6ffnet\w*", r"geschlossen|schlie\u00df\w+|schloss"),
-        (r"gestiegen|stieg|erh\u00f6ht\w*", r"gesunken|sank|gefallen|gesenkt"),
-        (r"eingeschaltet", r"ausgeschaltet|abgeschaltet"),
-    )
-)
 
 
 class Checker(NamedTuple):
@@ -164,12 +148,10 @@ def _find_contrary(
     # More often than its sources it denies what one of them says.
     if denials > sum(_count_denials(one.text, language) for one in cited):
         return "denial"
-    if denials:
-        # Who denies the opposite says the same.
-        return None
-    if _count_denials(nearest.text, language):
+    if not denials and _count_denials(nearest.text, language):
         return "denial"
-    return "words" if _is_opposite(sentence, _texts(cited)) else None
+    plain = [write_plainly(text) for text in (sentence, *_texts(cited))]
+    return "words" if opposites.is_opposite(plain[0], plain[1:]) else None
 
 
 def _count_denials(text: str, language: str) -> int:
@@ -206,19 +188,6 @@ def _is_other_size(sentence: str, sources: Sequence[_Source], language: str) -> 
             for _, other in told
         )
         for number, one in _sizes(sentence, language)
-    )
-
-
-def _is_opposite(sentence: str, texts: Sequence[str]) -> bool:
-    """Tell whether a sentence has the opposite of a word of texts, not that word."""
-    whole = "\n".join(texts)
-    return any(
-        said.search(sentence)
-        and not other.search(sentence)
-        and other.search(whole)
-        and not said.search(whole)
-        for pair in _OPPOSITES
-        for said, other in (pair, pair[::-1])
     )
 
 

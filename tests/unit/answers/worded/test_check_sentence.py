@@ -503,6 +503,135 @@ def test_a_number_is_one_of_its_source_in_digits_or_words_and_has_its_sign(
     assert flaw_in(language, written, said) == wrong
 
 
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("language", "written", "said", "wrong"),
+    [
+        (
+            "en",
+            "The level of the tank rose above the limit.",
+            "The level of the tank fell below the limit.",
+            "words",
+        ),
+        (
+            "en",
+            "The heater of HC-2 is on again.",
+            "The heater of HC-2 is off again.",
+            "words",
+        ),
+        (
+            "en",
+            "The pressure stayed above 5 mbar.",
+            "The pressure stayed below five mbar.",
+            "words",
+        ),
+        (
+            "en",
+            "The pressure came close to 5 mbar.",
+            "With the door open the pressure came close to 5 mbar.",
+            None,
+        ),
+        (
+            "en",
+            "The valve was opened and did not leak.",
+            "The valve was closed and did not leak.",
+            "words",
+        ),
+        (
+            "en",
+            "The heater was switched on, and so on.",
+            "The heater was switched on.",
+            None,
+        ),
+        (
+            "de",
+            "Das Ventil VG-2 wurde ge\u00f6ffnet.",
+            "Das Ventil VG-2 wurde geschlossen.",
+            "words",
+        ),
+        ("de", "Das Ventil VG-2 wurde ge\u00f6ffnet.", "Ventil VG-2 closed.", "words"),
+        ("de", "Das Ventil VG-2 wurde ge\u00f6ffnet.", "Ventil VG-2 ist offen.", None),
+        ("de", "Die Pumpe ist gestartet.", "Die Pumpe ist gestoppt.", "words"),
+        ("de", "Der Druck steigt wieder.", "Der Druck f\u00e4llt wieder.", "words"),
+        (
+            "de",
+            "Der Strom stieg, dann fiel die Pumpe aus.",
+            "Die Pumpe fiel aus, der Strom stieg.",
+            None,
+        ),
+        (
+            "de",
+            "Der Druck blieb \u00fcber 5 mbar.",
+            "Der Druck blieb unter 5 mbar.",
+            "words",
+        ),
+        (
+            "fr",
+            "La vanne VG-2 a \u00e9t\u00e9 ouverte.",
+            "La vanne VG-2 a \u00e9t\u00e9 ferm\u00e9e.",
+            "words",
+        ),
+        (
+            "fr",
+            "La vanne VG-2 a \u00e9t\u00e9 ouverte.",
+            "La vanne VG-2 est ouverte.",
+            None,
+        ),
+        (
+            "fr",
+            "La pompe a d\u00e9marr\u00e9 \u00e0 midi.",
+            "La pompe s'est arr\u00eat\u00e9e \u00e0 midi.",
+            "words",
+        ),
+        ("fr", "La pression monte encore.", "La pression baisse encore.", "words"),
+        (
+            "fr",
+            "Le courant reste \u00e0 moins de 5 mA.",
+            "Le courant reste \u00e0 plus de 5 mA.",
+            "words",
+        ),
+        (
+            "it",
+            "La valvola VG-2 \u00e8 stata aperta.",
+            "La valvola VG-2 \u00e8 stata chiusa.",
+            "words",
+        ),
+        ("it", "La valvola VG-2 era aperta.", "Aperta la valvola VG-2.", None),
+        ("it", "La pompa \u00e8 accesa.", "La pompa \u00e8 spenta.", "words"),
+        (
+            "it",
+            "La pressione \u00e8 salita di nuovo.",
+            "La pressione \u00e8 scesa di nuovo.",
+            "words",
+        ),
+        ("it", "La pompa si \u00e8 fermata.", "La pompa si \u00e8 fermata.", None),
+        (
+            "es",
+            "La v\u00e1lvula VG-2 fue abierta.",
+            "La v\u00e1lvula VG-2 fue cerrada.",
+            "words",
+        ),
+        (
+            "es",
+            "La v\u00e1lvula VG-2 se abri\u00f3.",
+            "La v\u00e1lvula VG-2 abierta, se abri\u00f3.",
+            None,
+        ),
+        ("es", "La bomba est\u00e1 encendida.", "La bomba est\u00e1 apagada.", "words"),
+        (
+            "es",
+            "La presi\u00f3n subi\u00f3 de nuevo.",
+            "La presi\u00f3n baj\u00f3 de nuevo.",
+            "words",
+        ),
+    ],
+)
+def test_a_sentence_with_the_opposite_of_a_word_of_its_source_does_not_hold(
+    language: str, written: str, said: str, wrong: str | None
+) -> None:
+    assert flaw_in(language, written, said) == wrong
+
+
 def test_of_an_entry_the_sentences_are_found_that_a_statement_rests_on():
     found = CHECKER.nearest("The dryer of SR04 leaks.", [CLOSED, LEAKS, KEPT])
     assert found[0] is LEAKS
