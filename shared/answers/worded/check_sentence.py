@@ -25,6 +25,7 @@ from shared.answers.question.plain_numbers import (
     write_plainly,
 )
 from shared.answers.worded import named_days, opposites
+from shared.answers.worded.denials import count_denials
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.reading.quantities import Quantity, find_quantities
@@ -38,19 +39,6 @@ LEAST_WORDS = 0.6
 MOST_CITED = 3
 # Links are of entries, never of a model.
 _LINK = re.compile(r"(?i)\bhttps?:|\bwww\.|\bmailto:")
-_DENIED = re.compile(
-    r"(?i)\b(?:no|not|never|none|nobody|nothing|neither|nor|without|cannot|unable"
-    r"|failed\s+to|kein\w{0,2}|nicht|nichts|nie|niemals|niemand|ohne|weder)\b"
-    r"|n['\u2019]t\b"
-)
-# These are words of other kinds elsewhere: `mai`, `sin`, `non-linear`.
-_DENIED_IN = {
-    "fr": re.compile(r"(?i)\b(?:pas|jamais|aucune?|rien|sans)\b"),
-    "it": re.compile(r"(?i)\b(?:non|mai|nessun\w?|niente|senza)\b"),
-    "es": re.compile(
-        r"(?i)\b(?:nunca|jam\u00e1s|ning\u00fan|ninguna|nada|nadie|sin)\b"
-    ),
-}
 # What stands around a time of day.
 _AT = r"(?i:\b(?:at|um|\u00e0|alle(?: ore)?|a las)\s)?\b"
 _UHR = r"(?!\d)(?i:\s?(?:uhr|h|hrs|hours)\b)?"
@@ -144,20 +132,14 @@ def _find_contrary(
     """Return how a sentence says the contrary of those it cites; None: it does not."""
     language = cited[0].entry.language
     nearest = max(cited, key=lambda one: _share(_content(tokens), one.terms))
-    denials = _count_denials(sentence, language)
+    denials = count_denials(sentence, language)
     # More often than its sources it denies what one of them says.
-    if denials > sum(_count_denials(one.text, language) for one in cited):
+    if denials > sum(count_denials(one.text, language) for one in cited):
         return "denial"
-    if not denials and _count_denials(nearest.text, language):
+    if not denials and count_denials(nearest.text, language):
         return "denial"
     plain = [write_plainly(text) for text in (sentence, *_texts(cited))]
     return "words" if opposites.is_opposite(plain[0], plain[1:]) else None
-
-
-def _count_denials(text: str, language: str) -> int:
-    """Return how often a text denies something, in English, German or its language."""
-    own = _DENIED_IN.get(language)
-    return len(_DENIED.findall(text)) + len(own.findall(text) if own else ())
 
 
 class _Source(NamedTuple):

@@ -632,6 +632,91 @@ def test_a_sentence_with_the_opposite_of_a_word_of_its_source_does_not_hold(
     assert flaw_in(language, written, said) == wrong
 
 
+@pytest.mark.requirement("I04")
+@pytest.mark.parametrize(
+    ("language", "written", "said", "wrong"),
+    [
+        (
+            "en",
+            "RFC2 and RFC3 tripped on VAC.",
+            "RFC2, RFC3: VAC n'a pas tripped.",
+            "denial",
+        ),
+        (
+            "en",
+            "RFC2 and RFC3 tripped on VAC.",
+            "RFC2, RFC3: VAC non tripped.",
+            "denial",
+        ),
+        ("en", "RFC2 never tripped on VAC.", "RFC2: VAC non ha mai tripped.", None),
+        ("en", "Neither RFC2 nor RFC3 tripped.", "Weder RFC2 noch RFC3 tripped.", None),
+        (
+            "de",
+            "Weder RFC2 noch RFC3 fiel aus.",
+            "Neither RFC2 nor RFC3 fiel aus.",
+            None,
+        ),
+        ("de", "RFC2 fiel aus.", "RFC2 nunca fiel aus.", "denial"),
+        (
+            "en",
+            "Pump no. 3 was replaced at noon.",
+            "Pump 3 was replaced at noon.",
+            None,
+        ),
+        (
+            "en",
+            "The PAS key of the hall was lost.",
+            "The key of the hall was lost.",
+            None,
+        ),
+        (
+            "en",
+            "The pump and its seal were replaced.",
+            "Not only the pump, its seal was replaced.",
+            None,
+        ),
+        (
+            "fr",
+            "La pompe a \u00e9t\u00e9 remplac\u00e9e.",
+            "La pompe n'a pas \u00e9t\u00e9 remplac\u00e9e.",
+            "denial",
+        ),
+        ("fr", "La pompe ne fonctionne plus.", "La pompe fonctionne.", "denial"),
+        ("fr", "La pompe ne fonctionne plus.", "La pompe ne fonctionne pas.", None),
+        ("fr", "La pompe tourne sans fuite.", "La pompe tourne sans fuite.", None),
+        (
+            "it",
+            "La pompa non \u00e8 mai stata sostituita.",
+            "La pompa non \u00e8 stata sostituita.",
+            None,
+        ),
+        (
+            "it",
+            "La pompa RX-2 \u00e8 stata sostituita.",
+            "La pompa RX-2 nunca sostituita.",
+            "denial",
+        ),
+        ("es", "La bomba no fue cambiada.", "La bomba fue cambiada.", "denial"),
+        (
+            "es",
+            "No se cambi\u00f3 nunca la bomba.",
+            "La bomba nunca se cambi\u00f3.",
+            None,
+        ),
+        (
+            "es",
+            "Sin embargo la bomba se cambi\u00f3.",
+            "La bomba se cambi\u00f3.",
+            None,
+        ),
+    ],
+)
+def test_what_is_denied_in_one_language_is_no_more_and_no_less_in_another(
+    language: str, written: str, said: str, wrong: str | None
+) -> None:
+    assert flaw_in(language, written, said) == wrong
+
+
 def test_of_an_entry_the_sentences_are_found_that_a_statement_rests_on():
     found = CHECKER.nearest("The dryer of SR04 leaks.", [CLOSED, LEAKS, KEPT])
     assert found[0] is LEAKS
