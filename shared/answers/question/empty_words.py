@@ -9,9 +9,12 @@ from shared.vocabulary import common_words
 _LANGUAGES = ("en", "de")
 
 
-def is_empty(word: str) -> bool:
-    """Tell whether a folded word says nothing of what a question is about."""
+def is_empty(word: str, language: str = "") -> bool:
+    """Tell whether a folded word says nothing of what a question is about.
+
+    `language`: that of its text, where it is known.
+    """
     return any(
         function_words.joins(word, one) or common_words.is_common(word, one)
-        for one in _LANGUAGES
+        for one in (*_LANGUAGES, language)
     )

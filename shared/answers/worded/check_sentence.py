@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -105,7 +105,9 @@ class Checker(NamedTuple):
         ):
             return "name"
         told = terms | {one.term for one in scan(people, language, self.facility)}
-        return "words" if _share(_content(tokens), told) < LEAST_WORDS else None
+        return (
+            "words" if _share(_content(tokens, language), told) < LEAST_WORDS else None
+        )
 
     def nearest(
         self, sentence: str, among: Sequence[Candidate], most: int = 2
@@ -119,7 +121,8 @@ class Checker(NamedTuple):
         def shared(one: Candidate) -> float:
             language = one.entry.language
             if language not in words:
-                words[language] = _content(scan(sentence, language, self.facility))
+                tokens = scan(sentence, language, self.facility)
+                words[language] = _content(tokens, language)
             return _share(words[language], one.terms)
 
         order = sorted(among, key=lambda one: (-shared(one), one.place))
@@ -131,7 +134,8 @@ def _find_contrary(
 ) -> Flaw | None:
     """Return how a sentence says the contrary of those it cites; None: it does not."""
     language = cited[0].entry.language
-    nearest = max(cited, key=lambda one: _share(_content(tokens), one.terms))
+    words = _content(tokens, language)
+    nearest = max(cited, key=lambda one: _share(words, one.terms))
     denials = count_denials(sentence, language)
     # More often than its sources it denies what one of them says.
     if denials > sum(count_denials(one.text, language) for one in cited):
@@ -199,7 +203,7 @@ def _moments(one: Candidate, zone: str) -> set[datetime]:
     return {moment.astimezone(ZoneInfo(zone)) for moment in both}
 
 
-def _content(tokens: Sequence[Token] | Iterator[Token]) -> list[Token]:
+def _content(tokens: Iterable[Token], language: str) -> list[Token]:
     """Return the tokens with meaning: no joining words, numbers or times."""
     return [
         one
@@ -208,7 +212,7 @@ def _content(tokens: Sequence[Token] | Iterator[Token]) -> list[Token]:
         or (
             one.kind is None
             and (one.surface or "").isalpha()
-            and not is_empty(fold_surface(one.surface or "", "en"))
+            and not is_empty(fold_surface(one.surface or "", "en"), language)
             and not named_days.is_day_word(one.surface or "")
             and not is_number_word(one.surface or "")
         )
