@@ -92,17 +92,32 @@ _OF_THREAD: LiteralString = f"""
      ORDER BY e.entry_time DESC, e.id DESC
      LIMIT %(most)s"""
 # The newest of each parameter that stands in a newest revision; by now, as elsewhere.
+# Its unit is that of the text.
 _VALUES: LiteralString = f"""
-    SELECT DISTINCT ON (q.parameter, q.dimension)
-           q.parameter, q.dimension, q.value, q.said_at, e.id AS entry_id, e.source,
-           e.external_id, e.revision
-      FROM entry_quantity q
-      JOIN entry e ON e.id = q.entry_id
-      JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
-     WHERE q.tenant = %(tenant)s AND m.tenant = %(tenant)s AND e.tenant = %(tenant)s
-       AND q.device = ANY (%(devices)s::text[]) AND q.said_at <= now()
-       AND e.deleted_at IS NULL{rights.SEEN}
-     ORDER BY q.parameter, q.dimension, q.said_at DESC, q.entry_id DESC, q.place DESC
+    WITH newest AS (
+        SELECT DISTINCT ON (q.parameter, q.dimension)
+               q.parameter, q.dimension, q.value, q.said_at, e.id, e.source,
+               e.external_id, e.revision
+          FROM entry_quantity q
+          JOIN entry e ON e.id = q.entry_id
+          JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
+         WHERE q.tenant = %(tenant)s AND m.tenant = %(tenant)s
+           AND e.tenant = %(tenant)s AND q.device = ANY (%(devices)s::text[])
+           AND q.said_at <= now() AND e.deleted_at IS NULL{rights.SEEN}
+         ORDER BY q.parameter, q.dimension, q.said_at DESC, q.entry_id DESC,
+                  q.place DESC
+         LIMIT 100),
+    told AS (
+        SELECT n.* FROM newest n
+         ORDER BY n.said_at DESC, n.parameter COLLATE "C" DESC LIMIT %(most)s)
+    SELECT v.parameter, v.dimension, v.value, v.said_at, v.id AS entry_id, v.source,
+           v.external_id, v.revision, coalesce(t.language, '') AS language,
+           left(coalesce(r.plain, r.text), %(chars)s) AS text
+      FROM told v
+      JOIN revision r ON r.entry_id = v.id AND r.number = v.revision
+      LEFT JOIN entry_text t
+             ON t.entry_id = v.id AND t.tenant = %(tenant)s AND t.revision = v.revision
+     ORDER BY v.said_at DESC, v.parameter COLLATE "C" DESC
      LIMIT 100"""
 
 
@@ -142,6 +157,9 @@ class CardValue:
     source: str
     external_id: str
     revision: int
+    # The entry's text, and the language that it was read in.
+    text: str
+    language: str
 
 
 def within_bounds(entries: Sequence[CardEntry]) -> Iterator[CardEntry]:
@@ -197,8 +215,11 @@ def load_values(
     conn: Connection[Any], scope: Scope, devices: Sequence[str]
 ) -> list[CardValue]:
     """Return the newest values of a device, the latest first."""
-    values = {**scope.params, "devices": list(devices)}
+    values = {
+        **scope.params,
+        "devices": list(devices),
+        "most": MOST_VALUES,
+        "chars": MAX_CHARS,
+    }
     with conn.cursor(row_factory=class_row(CardValue)) as cur:
-        found = cur.execute(_VALUES, values, prepare=True).fetchall()
-    found.sort(key=lambda one: (one.said_at, one.parameter), reverse=True)
-    return found[:MOST_VALUES]
+        return cur.execute(_VALUES, values, prepare=True).fetchall()

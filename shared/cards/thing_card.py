@@ -17,7 +17,7 @@ from shared.search.response.card import Card, CardLine, LineKind
 from shared.text.facility.incident_words import Own, State
 from shared.text.reading.incidents import quoted
 from shared.text.reading.locks import find_locks
-from shared.text.reading.quantities import say_quantity
+from shared.text.reading.quantities import find_quantities, say_quantity
 from shared.times.rfc3339 import timestamp
 
 MOST_ALIASES, MOST_IDS, MOST_OPEN, MOST_LOCKS = 10, 20, 3, 3
@@ -154,7 +154,15 @@ def _per_month(newest: CardEntry) -> float | None:
 
 
 def _value_line(one: CardValue) -> CardLine:
-    said = f"{one.parameter} {say_quantity(one.dimension, one.value)}"
+    """Return a value as its entry says it; where no text has it, in a usual unit."""
+    stated = find_quantities(one.text, one.language)
+    units = (
+        found.unit
+        for found in stated
+        if (found.dimension, found.value) == (one.dimension, one.value)
+    )
+    value = say_quantity(one.dimension, one.value, next(units, ""))
+    said = f"{one.parameter} {value}"
     return card_statements.make_line(one, "value", said, one.said_at, None)
 
 

@@ -170,6 +170,19 @@ def test_latest_values_and_locks_are_told_with_who_says_so(asking: Asking) -> No
     ]
 
 
+def test_a_value_has_the_unit_that_its_entry_gives_it(asking: Asking) -> None:
+    asking.write(
+        draft("V-1", "RFC2 frequency 499.654 MHz."),
+        draft("V-2", "RFC2 gap current 1100 mA, gap voltage 0.5 kV.", 1),
+        draft("V-3", "RFC2 Temperatur 86 \u00b0F, Druck 2,5 psi.", 2, language="de"),
+    )
+    card = cards(asking, "RFC2")["entity:device:rfc2"]
+    values = [one.text.split() for one in card.lines if one.kind == "value"]
+    assert {" ".join(words[-2:]) for words in values} == {
+        *("499.654 MHz", "1100 mA", "0.5 kV", "86 \u00b0F", "2.5 psi"),
+    }
+
+
 def test_a_stored_job_has_the_cards_of_whoever_reads_it(asking: Asking) -> None:
     asking.write(
         draft("a", "HCM03 tripped."),
