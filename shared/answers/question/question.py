@@ -8,7 +8,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 
-from shared.answers.question import answer_kinds, numbered_things, sentence_kinds
+from shared.answers.question import (
+    answer_kinds,
+    numbered_things,
+    plans,
+    sentence_kinds,
+)
 from shared.answers.question.answer_kinds import AnswerKind
 from shared.answers.question.counts import find_counted
 from shared.answers.question.empty_words import is_empty
@@ -89,8 +94,8 @@ class Question:
         """Tell whether a sentence can be such an answer; `people` are folded names."""
         if self.is_of_state:
             return answer_kinds.tells_state(sentence, language)
-        if self.kind in {"who", "when"} and sentence_kinds.is_planned(
-            sentence, self.text, self.words
+        if self.kind in {"who", "when"} and plans.is_planned(
+            sentence, language, self.text, self.words
         ):
             return False
         return sentence_kinds.is_of_kind(

@@ -6,7 +6,6 @@ In the five languages of the words; one line a language where they differ.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from shared.answers.question.answer_kinds import AnswerKind
 from shared.answers.question.counts import NUMERALS
@@ -104,19 +103,6 @@ _DOER = re.compile(
     r"|\b(?:by|par|por) (?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)"
     r"[A-Z][a-z\u00df-\u00ff]+"
 )
-# What is still to be done was done by nobody, and at no time.
-_PLANNED = re.compile(
-    r"\b(?:must|will|should|shall|needs? to|ha(?:s|ve) to|(?:is|are) to)(?: \w+)? be"
-    r" (?P<done>\w+)"
-    r"|\b(?:muss|m\u00fcssen|soll\w*|wird|werden)\b[^.;]*?\b(?P<getan>\w+)"
-    r"(?: werden)?\W*\Z",
-    re.IGNORECASE,
-)
-_PLANS = re.compile(
-    r"\b(?:will|must|should|shall|wird|werden|muss|m\u00fcssen|soll\w*)\b",
-    re.IGNORECASE,
-)
-_SAME_LETTERS = 4
 _PLACE = re.compile(
     r"\b(?:in|at|on|behind|under|above|below|beside|between|near|next to|into|onto|from"
     r"|through|inside|outside|im|am|an|auf|hinter|unter|\u00fcber|neben|zwischen|bei|aus"
@@ -179,15 +165,3 @@ def _tells_moment(sentence: str, language: str) -> bool:
     if language == "fr" and _YESTERDAY.search(sentence):
         return True
     return bool(_MOMENT.search(sentence) or _CLOCK.search(sentence))
-
-
-def is_planned(sentence: str, question: str, words: Sequence[str]) -> bool:
-    """Tell whether a sentence only plans what a question takes for done.
-
-    `words` are those of the question: `must be repaired`, asked who repaired it.
-    """
-    planned = None if _PLANS.search(question) else _PLANNED.search(sentence)
-    if planned is None:
-        return False
-    verb = (planned["done"] or planned["getan"]).casefold()[:_SAME_LETTERS]
-    return any(word.casefold().startswith(verb) for word in words)

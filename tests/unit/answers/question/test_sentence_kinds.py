@@ -1,0 +1,82 @@
+"""Which sentences answer a question, by its kind, in each of the five languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from shared.answers.question.question import read_part
+from shared.text.facility.facility import PLAIN
+
+# A question; under it sentences, each behind its language and a plus where it is such
+# an answer.
+PLANS = """
+When was the pump replaced?
+    en + The pump was replaced on Tuesday.
+    en + The pump was replaced on Tuesday as planned.
+    en - The pump will be replaced on Tuesday.
+    en - The pump is scheduled to be replaced on Tuesday.
+    en - We plan to replace the pump on Tuesday.
+    en - Replacement of the pump is planned for Tuesday.
+When will the pump be replaced?
+    en + The pump will be replaced on Tuesday.
+Who replaced the pump?
+    en - Anna Novak will replace the pump.
+    en + Anna Novak replaced the pump, we will test it.
+Wann wurde die Pumpe repariert?
+    de + Die Pumpe wurde gestern repariert.
+    de + Die Pumpe wurde gestern wie geplant repariert.
+    de - Die Pumpe wird am Montag repariert.
+    de - Sie soll am Montag repariert werden, sobald Zeit ist.
+    de - Die Reparatur der Pumpe ist für Montag geplant.
+Wann wird die Pumpe repariert?
+    de + Die Pumpe wird am Montag repariert.
+Quand la pompe a-t-elle été remplacée ?
+    fr + La pompe a été remplacée mardi.
+    fr - La pompe sera remplacée mardi.
+    fr - La pompe doit être remplacée mardi.
+Quand la pompe sera-t-elle remplacée ?
+    fr + La pompe sera remplacée mardi.
+Qui a remplacé la pompe ?
+    fr - Le technicien remplacera la pompe.
+    fr - Le technicien va remplacer la pompe.
+Quando è stata sostituita la pompa?
+    it + La pompa è stata sostituita lunedì.
+    it - La pompa verrà sostituita martedì.
+    it - La pompa deve essere sostituita lunedì.
+    it - Pompa da sostituire lunedì.
+Quando verrà sostituita la pompa?
+    it + La pompa verrà sostituita martedì.
+Chi ha sostituito la pompa?
+    it - Il tecnico sostituirà la pompa.
+¿Cuándo se cambió la bomba?
+    es + La bomba se cambió el martes.
+    es - La bomba se cambiará el martes.
+    es - La bomba debe cambiarse el martes.
+    es - Vamos a cambiar la bomba el martes.
+¿Cuándo se cambiará la bomba?
+    es + La bomba se cambiará el martes.
+"""
+
+
+def read_cases(table: str) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield question, language, sentence and whether it answers."""
+    question = ""
+    for line in table.strip().splitlines():
+        if line.startswith(" "):
+            language, sign, sentence = line.split(maxsplit=2)
+            yield question, language, sentence, sign == "+"
+        else:
+            question = line
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "sentence", "fits"),
+    [case for table in (PLANS,) for case in read_cases(table)],
+)
+def test_a_sentence_answers_a_question_of_its_kind(
+    question: str, language: str, sentence: str, *, fits: bool
+) -> None:
+    asked = read_part(question, question, PLAIN)
+    assert asked.is_answered_by(sentence, language, frozenset()) is fits
