@@ -26,6 +26,12 @@ _OTHER_WEEKDAYS = (
     *("vendredi venerd\u00ec viernes", "samedi sabato s\u00e1bado"),
     "dimanche domenica domingo",
 )
+# How many days later than the day on which it is written; German `hier` is here.
+_RELATIVE = {
+    -2: "vorgestern anteayer",
+    -1: "yesterday gestern hier ieri ayer",
+    1: "tomorrow morgen demain domani ma\u00f1ana",
+}
 
 
 def _number(english: Sequence[str], others: Sequence[str]) -> dict[str, int]:
@@ -50,3 +56,9 @@ def _without_accents(name: str) -> str:
 MONTH_OF = _number(MONTHS, _OTHER_MONTHS)
 SHORT_MONTH_OF = _number([one[:3] for one in MONTHS], _SHORT_MONTHS)
 WEEKDAY_OF = _number(WEEKDAYS, _OTHER_WEEKDAYS)
+DAYS_LATER = {
+    spelt: days
+    for days, names in _RELATIVE.items()
+    for name in names.split()
+    for spelt in (name, _without_accents(name))
+}

@@ -13,6 +13,12 @@ from shared.answers.question.empty_words import is_empty
 from shared.answers.question.numbered_things import tells_value
 from shared.text.reading.quantities import find_quantities
 from shared.text.words.folding import fold_surface
+from shared.times.calendar_names import (
+    DAYS_LATER,
+    MONTH_OF,
+    SHORT_MONTH_OF,
+    WEEKDAY_OF,
+)
 
 _NUMBER_WORDS = (
     rf"(?:\d[\d.,]*|{NUMERALS}|sei|half an?|an?|ein(?:e|en|er)?|une?|una?"
@@ -52,41 +58,48 @@ _REASON = re.compile(
     r"|causa|porque|debido)\b",
     re.IGNORECASE,
 )
-_MONTH = (
-    r"(?:jan(?:uar[y]?)?|feb(?:ruar[y]?)?|mar(?:ch)?|m\u00e4rz?|apr(?:il)?|ma[iy]|jun[ei]?"
-    r"|jul[iy]?|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?"
-    r"|janv(?:ier)?|f\u00e9vr?(?:ier)?|mars|avr(?:il)?|juin|juil(?:let)?|ao\u00fbt"
-    r"|septembre|octobre|novembre|d\u00e9c(?:embre)?"
-    r"|gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre"
-    r"|dicembre|enero|febrero|abril|mayo|junio|julio|septiembre|octubre|noviembre"
-    r"|diciembre)"
-)
+_MONTH = rf"(?:{'|'.join(MONTH_OF | SHORT_MONTH_OF)})"
+_WEEKDAY = rf"(?:{'|'.join(WEEKDAY_OF)})s?"
+# A word that German has for another place.
+_LATER = "|".join(sorted(DAYS_LATER.keys() - {"hier"}))
+# `\u00c0 10 bar` and `um 5.25 mbar` are no times, nor are decimals by themselves.
+_NO_UNIT = r"(?![.,]?\d|\s?(?:%|\u00b0|[mkunp\u00b5]?(?:bar|[avwtkg]|hz|ev|pa|m)\b))"
 _MOMENT = re.compile(
-    r"\b\d{1,2}[:.]\d{2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{0,4}|\b\d{4}-\d{2}-\d{2}\b"
+    r"\b\d{1,2}:\d{2}\b|\b\d{1,2}\.\d{2} ?uhr\b|\b\d{4}-\d{2}-\d{2}\b"
+    rf"|\b(?:um|gegen|ab|bis|seit|ore|alle) \d{{1,2}}\.\d{{2}}\b{_NO_UNIT}"
+    r"|\b\d{1,2}(?P<mark>[./])(?:0?[1-9]|1[0-2])(?P=mark)\d{0,4}"
     rf"|\b\d{{1,2}}(?:st|nd|rd|th|er|\.)? (?:(?:of|de|di) )?{_MONTH}\b"
     rf"|\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?=[,.;)]|\s+(?:at|and|by)\b|\s*\Z)"
     rf"|\b{_MONTH}\.? (?:del? )?(?:19|20)\d\d\b"
     rf"|\b(?:in|im|since|seit|until|by|end of|ende|anfang|en|nel|a) {_MONTH}\b"
     r"|\b\d{1,2} ?(?:[ap]\.?m\b|uhr\b|o'clock)|\b(?:[01]?\d|2[0-3]) ?h ?[0-5]\d\b"
-    r"|\b(?:\u00e0|vers|alle ore|a las) \d{1,2}\b|\bo['\u2019]clock\b"
+    rf"|\b(?:\u00e0|vers|alle ore|a las) \d{{1,2}}\b{_NO_UNIT}|\bo['\u2019]clock\b"
     r"|\b(?:last|previous|this|next|letzten?|vorigen?|diese[nr]?) (?:week|month|year"
     r"|weekend|night|morning|afternoon|evening|shift|woche|monat|jahr|nacht|schicht)\b"
     r"|\b\w+ (?:minutes|hours|days|weeks|months|years) (?:ago|later|before|after)\b"
     r"|\bvor \w+ (?:minuten|stunden|tagen|wochen|monaten|jahren)\b|\bovernight\b"
     r"|\b(?:in|during) the (?:morning|afternoon|evening|night)\b"
-    r"|\b(?:today|yesterday|tonight|noon|midnight"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|heute|gestern|vorgestern|mittag"
-    r"|mitternacht|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch"
+    r"|\b(?:in|during) the (?:\w+ ){1,2}shift\b"
+    r"|\b(?:fr(?:\u00fc|ue)h|sp(?:\u00e4|ae)t|nacht|tag)schicht\b"
+    rf"|\b(?:um|gegen|seit|bis) (?:kurz (?:vor|nach) |halb |viertel (?:vor|nach) )"
+    rf"(?:\d|{NUMERALS})|\b(?:{NUMERALS}) uhr\b"
+    rf"|\b(?:today|tonight|noon|midnight|heute|mittag|mitternacht|{_WEEKDAY}|{_LATER}"
     r"|aujourd['\u2019]hui|ce matin|ce soir|cette nuit|midi|minuit"
-    r"|(?:lun|mar|mercre|jeu|vendre|same)di|dimanche"
-    r"|(?:semaine|nuit|ann\u00e9e) derni\u00e8re|mois dernier"
-    r"|oggi|ieri|stamattina|stanotte|mezzogiorno|mezzanotte|(?:lune|marte|mercole|giove"
-    r"|vener)d[i\u00ec]|sabato|domenica|scors[oa]"
-    r"|hoy|ayer|anoche|mediod[i\u00ed]a|medianoche|lunes|martes|mi[e\u00e9]rcoles|jueves"
-    r"|viernes|s[a\u00e1]bado|domingo|(?:semana|noche|mes|a\u00f1o) pasad[oa])\b",
+    r"|(?:dans|pendant) la (?:nuit|matin\u00e9e|soir\u00e9e)"
+    r"|(?:semaine|nuit|ann\u00e9e) (?:derni\u00e8re|prochaine)|mois (?:dernier"
+    r"|prochain)"
+    r"|oggi|stamattina|stasera|stanotte|mezzogiorno|mezzanotte|scors[oa]|prossim[oa]"
+    r"|(?:nella|durante la|di) notte|(?:nel|di) pomeriggio"
+    r"|hoy|anoche|mediod[i\u00ed]a|medianoche|(?:semana|noche|mes|a\u00f1o) pasad[oa]"
+    r"|pr\u00f3xim[oa] (?:semana|mes|a\u00f1o)|por la (?:noche|tarde|ma\u00f1ana)"
+    r"|de madrugada)\b",
     re.IGNORECASE,
 )
-_YESTERDAY = re.compile(r"\bhier\b", re.IGNORECASE)
+# These say it in one language alone: `hier` and `alle` are German as well.
+_MOMENT_IN = {
+    "fr": re.compile(r"\bhier\b", re.IGNORECASE),
+    "it": re.compile(r"\b(?:alle|dalle) \d{1,2}\b", re.IGNORECASE),
+}
 _PERSON = re.compile(
     r"\b(?:operator|crew|shift leader|electrician|technician|physicist|engineer|group"
     r"|team|company|firm|vendor|supplier|manufacturer|GmbH|Inc|Ltd|contractor|firma"
@@ -161,7 +174,5 @@ def is_of_kind(
 
 def _tells_moment(sentence: str, language: str) -> bool:
     """Tell whether a sentence says when."""
-    # In German it is a place.
-    if language == "fr" and _YESTERDAY.search(sentence):
-        return True
-    return bool(_MOMENT.search(sentence) or _CLOCK.search(sentence))
+    own = _MOMENT_IN.get(language, _MOMENT)
+    return any(form.search(sentence) for form in (_MOMENT, _CLOCK, own))

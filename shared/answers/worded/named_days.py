@@ -10,17 +10,15 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from shared.text.words.folding import fold
-from shared.times.calendar_names import MONTH_OF, SHORT_MONTH_OF, WEEKDAY_OF
+from shared.times.calendar_names import (
+    DAYS_LATER,
+    MONTH_OF,
+    SHORT_MONTH_OF,
+    WEEKDAY_OF,
+)
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_OTHER_DAYS = {
-    -2: "vorgestern anteayer",
-    -1: "yesterday gestern hier ieri ayer",
-    1: "tomorrow morgen demain domani ma\u00f1ana",
-}
-_RELATIVE = {
-    fold(word): days for days, words in _OTHER_DAYS.items() for word in words.split()
-}
+_RELATIVE = {fold(word): days for word, days in DAYS_LATER.items()}
 _MONTHS = {fold(name): number for name, number in MONTH_OF.items()}
 _SHORT = {fold(name): number for name, number in SHORT_MONTH_OF.items()}
 _WEEKDAYS = {fold(name): number for name, number in WEEKDAY_OF.items()}

@@ -58,6 +58,33 @@ Chi ha sostituito la pompa?
 ¿Cuándo se cambiará la bomba?
     es + La bomba se cambiará el martes.
 """
+MOMENTS = """
+When did the valve close?
+    en + The valve closed during the owl shift.
+    en + It closes tomorrow.
+    en - The valve closed at 5.25 mbar.
+    en - The valve of 5.0.2 closed.
+Wann schloss das Ventil?
+    de + Das Ventil schloss um halb zehn.
+    de + Das Ventil schloss gegen 10.30 Uhr.
+    de + Das Ventil schloss in der Frühschicht.
+    de + Das Ventil schließt morgen.
+    de - Das Ventil schließt alle 10 Minuten.
+    de - Das Ventil hier ist zu.
+Quand la vanne s'est-elle fermée ?
+    fr + La vanne s'est fermée vers 10 h.
+    fr - La vanne s'est fermée à 10 bar.
+    fr - La vanne 10 s'est fermée.
+    fr + On la ferme demain.
+Quando si è chiusa la valvola?
+    it + La valvola si è chiusa alle 10.
+    it + La valvola si è chiusa nella notte.
+    it - La valvola 10 si è chiusa.
+¿Cuándo se cerró la válvula?
+    es + La válvula se cerró a las 10.
+    es + La válvula se cierra mañana.
+    es - La válvula 10 se cerró.
+"""
 
 
 def read_cases(table: str) -> Iterator[tuple[str, str, str, bool]]:
@@ -73,7 +100,7 @@ def read_cases(table: str) -> Iterator[tuple[str, str, str, bool]]:
 
 @pytest.mark.parametrize(
     ("question", "language", "sentence", "fits"),
-    [case for table in (PLANS,) for case in read_cases(table)],
+    [case for table in (PLANS, MOMENTS) for case in read_cases(table)],
 )
 def test_a_sentence_answers_a_question_of_its_kind(
     question: str, language: str, sentence: str, *, fits: bool
