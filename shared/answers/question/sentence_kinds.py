@@ -32,13 +32,20 @@ _DURATION = re.compile(
     r"|second[oi]|minut[oi]|or[ae]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi]"
     r"|segundos?|minutos?|horas?|d[i\u00ed]as?|semanas?|mes(?:es)?|a\u00f1os?)\b"
     r"|\b\d{1,2}\s?h\s?[0-5]\d\b"
-    r"|\b(?:overnight|(?:all|the whole) (?:night|day|week|weekend|shift))\b",
+    r"|\b(?:overnight|(?:all|the (?:whole|entire)) (?:night|day|week|weekend|shift"
+    r"|morning|afternoon|evening)|ganze[nrs]? (?:nacht|tag|woche|wochenende|schicht"
+    r"|vormittag|nachmittag|morgen|abend)|toute la (?:nuit|journ\u00e9e|matin\u00e9e"
+    r"|semaine)"
+    r"|tutt[ao] (?:la notte|il giorno|la settimana|la mattina)"
+    r"|tod[ao] (?:la noche|el d\u00eda|la semana|la ma\u00f1ana|la tarde))\b",
     re.IGNORECASE,
 )
 # `At 1330 hours`, `0230 to 0250 hours`: a time of day, however it is counted.
 _CLOCK = re.compile(
     r"\b(?:(?:at|by|until|since|from|between)(?: (?:about|around|approximately))?"
-    r"\s+(?:[01]\d|2[0-3])|0\d)[0-5]\d(?:\s*(?:-|to|and)\s*\d{4})?\s*h(?:(?:ou)?rs?)?\b",
+    r"\s+(?:[01]\d|2[0-3])|0\d)[0-5]\d(?:\s*(?:-|to|and)\s*\d{4})?\s*h(?:(?:ou)?rs?)?\b"
+    # `\u00c0 10h`, `a las 10 h`
+    r"|\b(?:\u00e0|vers|d\u00e8s|las|at|um|gegen|alle|ore) \d{1,2} ?h(?: ?[0-5]\d)?\b",
     re.IGNORECASE,
 )
 # What calls something a cause in so many words.
@@ -95,6 +102,23 @@ _MOMENT = re.compile(
     r"|de madrugada)\b",
     re.IGNORECASE,
 )
+_CLOCKED = (
+    r"(?:\d{1,2} ?[:h] ?[0-5]\d|\d{1,2}(?:\.[0-5]\d)? ?(?:h|uhr|[ap]\.?m)|noon|midnight"
+    r"|mittag|mitternacht|midi|minuit|mezzogiorno|mezzanotte|mediod\u00eda|medianoche)"
+)
+_UNTIL = r"(?:to|until|till|through|bis|\u00e0|au|jusqu'\u00e0|al?|hasta|-|\u2013)"
+_AND = r"(?:and|und|et|e|y)"
+# From one time of day, or day, to another: how long it took can be reckoned.
+_SPAN = re.compile(
+    rf"\b(?:{_CLOCKED}|\d{{1,2}}) ?{_UNTIL} ?(?:las )?{_CLOCKED}\b"
+    rf"|\b(?:between|zwischen|entre|tra|fra) (?:l[ae]s )?(?:{_CLOCKED}|\d{{1,2}})"
+    rf" {_AND} (?:l[ae]s )?{_CLOCKED}\b"
+    r"|\bdalle(?: ore)? \d{1,2}\S* (?:alle|fino alle)(?: ore)? \d{1,2}\b"
+    r"|\b(?:de|desde) las \d{1,2}\S* (?:a|hasta) las \d{1,2}\b"
+    rf"|\b{_WEEKDAY} ?{_UNTIL} (?:the )?{_WEEKDAY}\b"
+    rf"|\b\d{{1,2}}\.? ?{_UNTIL} ?(?:the |zum )?\d{{1,2}}\.? (?:de |di )?{_MONTH}\b",
+    re.IGNORECASE,
+)
 # These say it in one language alone: `hier` and `alle` are German as well.
 _MOMENT_IN = {
     "fr": re.compile(r"\bhier\b", re.IGNORECASE),
@@ -147,7 +171,8 @@ def is_of_kind(
             return bool(_REASON.search(sentence))
         case "how_long":
             # `How long is the cable` asks for metres.
-            return bool(_DURATION.search(_CLOCK.sub("", sentence))) or any(
+            told = _DURATION.search(_CLOCK.sub("", sentence)) or _SPAN.search(sentence)
+            return bool(told) or any(
                 one.dimension == "length" for one in find_quantities(sentence, language)
             )
         case "how_many":

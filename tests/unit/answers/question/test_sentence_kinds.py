@@ -85,6 +85,40 @@ Quando si è chiusa la valvola?
     es + La válvula se cierra mañana.
     es - La válvula 10 se cerró.
 """
+SPANS = """
+How long was the beam off?
+    en + The beam was off from 10:00 to 12:00.
+    en + The beam was off 10:00-12:00.
+    en + The beam was off between 10 and 12:30.
+    en + The beam was off from Monday to Thursday.
+    en + The beam was off the whole morning.
+    en - The beam was off at 10:00 and 12:30.
+    en - The beam went from 10 to 12 mA.
+Wie lange war der Strahl weg?
+    de + Der Strahl war von 10 bis 12 Uhr weg.
+    de + Der Strahl war vom 3. bis 5. Juni weg.
+    de + Der Strahl war die ganze Nacht weg.
+    de + Der Strahl war zwei Stunden weg.
+    de - Der Strahl war um 10 Uhr weg.
+    de - Der Strahl ging von 10 bis 12 mA.
+Combien de temps le faisceau a-t-il été coupé ?
+    fr + Il a été coupé de 10h à 12h.
+    fr + Il a été coupé de 10 à 12 h.
+    fr + Coupé pendant deux heures.
+    fr + Il a été coupé toute la nuit.
+    fr - Il a été coupé à 10h.
+    fr - Il a été coupé vers 10h30.
+Quanto tempo è mancato il fascio?
+    it + Il fascio è mancato dalle 10 alle 12.
+    it + Il fascio è mancato per due ore.
+    it + Il fascio è mancato dal 3 al 5 giugno.
+    it - Il fascio è mancato alle 10.
+¿Cuánto tiempo faltó el haz?
+    es + El haz faltó de 10 a 12 h.
+    es + El haz faltó de las 10 a las 12.
+    es + El haz faltó dos horas.
+    es - El haz faltó a las 10 h.
+"""
 
 
 def read_cases(table: str) -> Iterator[tuple[str, str, str, bool]]:
@@ -100,7 +134,7 @@ def read_cases(table: str) -> Iterator[tuple[str, str, str, bool]]:
 
 @pytest.mark.parametrize(
     ("question", "language", "sentence", "fits"),
-    [case for table in (PLANS, MOMENTS) for case in read_cases(table)],
+    [case for table in (PLANS, MOMENTS, SPANS) for case in read_cases(table)],
 )
 def test_a_sentence_answers_a_question_of_its_kind(
     question: str, language: str, sentence: str, *, fits: bool
