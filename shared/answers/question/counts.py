@@ -67,7 +67,7 @@ _BETWEEN = (
 _NO_FACTOR = r"(?!\s+(?:(?:as|the|that of)\b|high|larg|great|low|less|norm|background))"
 _COUNTED_TIMES = (
     rf"(?:{_COUNT}[\s-]+(?:(?:more|other|separate)\s+)?(?:times|male?)"
-    rf"|\btwice|\b(?:zwei|drei|vier|mehr)mals?)\b{_NO_FACTOR}|{_COUNT}\s+occasions\b"
+    rf"|\btwice|\b(?:{'|'.join(NUMBER_WORDS)}|mehr)mals?)\b{_NO_FACTOR}|{_COUNT}\s+occasions\b"
     r"|\b(?:never|nie|(?:only|just) once)\b|(?<!at )\bonce(?=\s*(?:[.,;)]|\Z))"
     r"|\b(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)) (?:time|occasion)\b"
 )

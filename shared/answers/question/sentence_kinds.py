@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from shared.answers.question import plain_numbers
 from shared.answers.question.answer_kinds import AnswerKind
 from shared.answers.question.counts import NUMERALS
 from shared.answers.question.empty_words import is_empty
@@ -126,8 +127,9 @@ _MOMENT_IN = {
 }
 _PERSON = re.compile(
     r"\b(?:operator|crew|shift leader|electrician|technician|physicist|engineer|group"
-    r"|team|company|firm|vendor|supplier|manufacturer|GmbH|Inc|Ltd|contractor|firma"
-    r"|gruppe|lieferant|hersteller|elektriker|techniker|schichtleiter|kolleg(?:en?|in)"
+    r"|\w*team|company|firm|vendor|supplier|manufacturer|GmbH|Inc|Ltd|contractor"
+    r"|\w*(?:firma|gruppe|elektriker|techniker)|lieferant|hersteller|schichtleiter"
+    r"|rufbereitschaft|kolleg(?:en?|in)"
     r"|op\u00e9rateur|\u00e9quipe|groupe|soci\u00e9t\u00e9|entreprise|technicien"
     r"|\u00e9lectricien|fournisseur|operatore|squadra|gruppo|ditta|tecnico|elettricista"
     r"|fornitore|operador|equipo|grupo|empresa|t\u00e9cnico|electricista|proveedor)\b",
@@ -137,15 +139,19 @@ _PERSON = re.compile(
 _DOER = re.compile(
     r"\A[A-Z][a-z\u00df-\u00ff]+(?: [A-Z][a-z\u00df-\u00ff]+)? (?:has |had )?"
     r"[a-z]{2,}ed (?:the|an?|all|both|it)\b"
-    r"|\b(?:by|par|por) (?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)"
-    r"[A-Z][a-z\u00df-\u00ff]+"
+    rf"|\b(?:by|par|por|da) (?!(?i:{_WEEKDAY}|{_MONTH})\b)[A-Z][a-z\u00df-\u00ff]+"
+    # Each noun is written so in German.
+    r"|\b(?:von|durch) [A-Z][a-z\u00df-\u00ff]+ [A-Z][a-z\u00df-\u00ff]+"
 )
+# What stands behind a preposition, but in `at once`, `at last`.
 _PLACE = re.compile(
     r"\b(?:in|at|on|behind|under|above|below|beside|between|near|next to|into|onto|from"
     r"|through|inside|outside|im|am|an|auf|hinter|unter|\u00fcber|neben|zwischen|bei|aus"
     r"|durch|dans|sur|sous|derri\u00e8re|devant|entre|chez|aux?|\u00e0|nel(?:l[aoe])?|nei"
     r"|negli|sul(?:l[aoe])?|sotto|dietro|tra|fra|presso|alla?|en|sobre|bajo|junto a"
-    r"|cerca de) (?:the |a |an |der |die |das |dem |den |l[ae]s? |el |los )?\w+",
+    r"|cerca de) (?:the |a |an |der |die |das |dem |den |l[ae]s? |el |los )?"
+    r"(?!(?:all|any case|first|last|least|most|once|order|time|vain|now|hold|addition"
+    r"|general|fact|ende|moment|anfang|fin|fait|breve)\b)\w+",
     re.IGNORECASE,
 )
 
@@ -176,7 +182,10 @@ def is_of_kind(
                 one.dimension == "length" for one in find_quantities(sentence, language)
             )
         case "how_many":
-            return bool(re.search(counted, sentence, re.IGNORECASE))
+            plain = plain_numbers.write_plainly(sentence, language)
+            return any(
+                re.search(counted, text, re.IGNORECASE) for text in (sentence, plain)
+            )
         case "how_much":
             return tells_value(sentence, language)
         case "when":
@@ -192,9 +201,20 @@ def is_of_kind(
             who = _PERSON.search(sentence) or _DOER.search(sentence)
             return bool(named & people) or who is not None
         case "where":
-            return bool(_PLACE.search(sentence))
+            return _tells_place(sentence, language)
         case "which" | "what":
             return True
+
+
+def _tells_place(sentence: str, language: str) -> bool:
+    """Tell whether a sentence says where: behind no preposition of a time or size."""
+    sizes = [(one.start, one.end) for one in find_quantities(sentence, language)]
+    for start, end in reversed(sizes):
+        sentence = f"{sentence[:start]};{sentence[end:]}"
+    own = _MOMENT_IN.get(language, _MOMENT)
+    for form in (_SPAN, _CLOCK, own, _MOMENT, _DURATION):
+        sentence = form.sub(";", sentence)
+    return bool(_PLACE.search(sentence))
 
 
 def _tells_moment(sentence: str, language: str) -> bool:

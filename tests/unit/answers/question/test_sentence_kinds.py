@@ -119,6 +119,78 @@ Quanto tempo è mancato il fascio?
     es + El haz faltó dos horas.
     es - El haz faltó a las 10 h.
 """
+PLACES = """
+Where is the leak?
+    en + The leak is at the flange of cell 4.
+    en + At noon we found it behind the rack.
+    en - The leak came at noon.
+    en - The leak was found in the morning.
+    en - The leak was found on Monday at 5 mbar.
+    en - The leak was found at last, in two hours.
+Wo ist das Leck?
+    de + Das Leck ist am Flansch der Zelle 4.
+    de - Das Leck kam am Montag.
+    de - Das Leck wurde im März gefunden.
+    de - Das Leck kam bei 5 mbar.
+Où est la fuite ?
+    fr + La fuite est dans la salle 4.
+    fr - La fuite a commencé à 10h.
+    fr - La fuite a commencé en mars.
+Dove è la perdita?
+    it + La perdita è nella sala pompe.
+    it - La perdita è iniziata alle 10.
+¿Dónde está la fuga?
+    es + La fuga está en la sala 4.
+    es - La fuga empezó en marzo.
+"""
+PEOPLE = """
+Who replaced the pump?
+    en + The pump was replaced by the vacuum group.
+    en + The pump was replaced by Ruiz.
+    en - The pump was replaced by Monday.
+    en - The pump was replaced by March.
+Wer hat die Pumpe ersetzt?
+    de + Die Vakuumgruppe hat die Pumpe ersetzt.
+    de + Die Pumpe wurde von Peter Meier ersetzt.
+    de - Die Pumpe wurde von Hand ersetzt.
+Qui a remplacé la pompe ?
+    fr + La pompe a été remplacée par Dupont.
+    fr - La pompe a été remplacée par erreur.
+Chi ha sostituito la pompa?
+    it + La pompa è stata sostituita da Rossi.
+    it - La pompa è stata sostituita da ieri.
+¿Quién cambió la bomba?
+    es + La bomba fue cambiada por García.
+    es - La bomba fue cambiada por error.
+"""
+COUNTS = """
+How many pumps failed?
+    en + Three pumps failed.
+    en - Pump 3 failed.
+    en + Twenty-five pumps failed.
+Wie viele Pumpen fielen aus?
+    de + Elf Pumpen fielen aus.
+    de - Pumpe 3 fiel aus.
+Wie oft fiel die Pumpe aus?
+    de + Die Pumpe fiel fünfmal aus.
+    de - Die Pumpe fiel um 3 Uhr aus.
+Combien de pompes sont en panne ?
+    fr + Trois pompes sont en panne.
+    fr - La pompe 3 est en panne.
+Combien de fois a-t-elle déclenché ?
+    fr + Elle a déclenché trois fois.
+    fr - Elle a déclenché à 3h.
+Quante pompe sono guaste?
+    it + Sei pompe sono guaste.
+    it - La pompa 3 è guasta.
+Quante volte è scattata la pompa?
+    it + La pompa è scattata tre volte.
+¿Cuántas bombas fallaron?
+    es + Fallaron once bombas.
+    es - Falló la bomba 3.
+¿Cuántas veces se disparó la bomba?
+    es + La bomba se disparó dos veces.
+"""
 
 
 def read_cases(table: str) -> Iterator[tuple[str, str, str, bool]]:
@@ -134,7 +206,11 @@ def read_cases(table: str) -> Iterator[tuple[str, str, str, bool]]:
 
 @pytest.mark.parametrize(
     ("question", "language", "sentence", "fits"),
-    [case for table in (PLANS, MOMENTS, SPANS) for case in read_cases(table)],
+    [
+        case
+        for table in (PLANS, MOMENTS, SPANS, PLACES, PEOPLE, COUNTS)
+        for case in read_cases(table)
+    ],
 )
 def test_a_sentence_answers_a_question_of_its_kind(
     question: str, language: str, sentence: str, *, fits: bool
