@@ -6,11 +6,12 @@ import re
 from functools import lru_cache
 
 _FEW_WORDS = r"(?: [^\W\d_]+){1,3}?"
-# What denies in two words counts once; `not only` denies nothing, and behind the `no`
-# of a thing stands its number.
+# What denies in two words counts once; `not only` denies nothing where more is told,
+# and behind the `no` of a thing stands its number.
 _DENIED = (
     r"neither\b[^.;]*?\bnor|weder\b[^.;]*?\bnoch"
-    r"|(?P<more>(?:not|nicht|non|no|pas) (?:only|just|nur|seulement|solo|s\u00f3lo))"
+    r"|(?P<more>(?:not|nicht|non|no|pas) (?:only|just|nur|seulement|solo|s\u00f3lo))\b"
+    r"(?=.*\b(?:but|also|too|sondern|auch|mais|aussi|ma|anche|sino|tambi\u00e9n)\b)"
     rf"|no{_FEW_WORDS} (?:nunca|nadie|nada|ning\u00fan\w{{0,2}})"
     rf"|non{_FEW_WORDS} (?:mai|nessun\w?|niente|nulla|pi\u00f9)"
     rf"|(?:ne|n['\u2019][^\W\d_]+){_FEW_WORDS} (?:plus|personne)"

@@ -22,6 +22,7 @@ _RELATIVE = {fold(word): days for word, days in DAYS_LATER.items()}
 _MONTHS = {fold(name): number for name, number in MONTH_OF.items()}
 _SHORT = {fold(name): number for name, number in SHORT_MONTH_OF.items()}
 _WEEKDAYS = {fold(name): number for name, number in WEEKDAY_OF.items()}
+_NAMES = frozenset().union(_RELATIVE, _MONTHS, _SHORT, _WEEKDAYS)
 # Behind a German weekday: `montags`, `Montagmorgen`.
 _PART_OF_DAY = re.compile(
     r"(?<=day)s\Z|(?<=tag)(?:s|vormittag|nachmittag|mittag|abend|nacht|morgen)\Z"
@@ -98,6 +99,8 @@ def find_days(text: str) -> NamedDays:
     weekdays, relative, last = set(), set(), 0
     for found in _WORD.finditer(text):
         word = fold(found[0])
+        if word not in _NAMES and not ("tag" in word or word.endswith("days")):
+            continue
         weekday = _WEEKDAYS.get(word) or _WEEKDAYS.get(_PART_OF_DAY.sub("", word))
         if weekday:
             weekdays.add(weekday)

@@ -194,7 +194,8 @@ en Pump no. 3 was replaced at noon.
 en The PAS key of the hall was lost.
     + The key of the hall was lost.
 en The pump and its seal were replaced.
-    + Not only the pump, its seal was replaced.
+    + Not only the pump was replaced, but its seal, too.
+    denial The pump was not only replaced.
 fr La pompe a été remplacée.
     denial La pompe n'a pas été remplacée.
 fr La pompe ne fonctionne plus.
