@@ -1,4 +1,4 @@
-"""What months and weekdays are called in the five languages, each by its number."""
+"""What months, weekdays and spans of time are called in the five languages."""
 
 from __future__ import annotations
 
@@ -26,6 +26,17 @@ _OTHER_WEEKDAYS = (
     *("vendredi venerd\u00ec viernes", "samedi sabato s\u00e1bado"),
     "dimanche domenica domingo",
 )
+_SPANS = ("second", "minute", "hour", "day", "week", "month", "year")
+_OTHER_SPANS = (
+    "seconds sekunde sekunden seconde secondes secondo secondi segundo segundos",
+    "minutes minuto minuti minutos",
+    "hours heure heures ora ore hora horas",
+    "days jour jours giorno giorni d\u00eda d\u00edas",
+    "weeks semaine semaines settimana settimane semana semanas",
+    "months mois mese mesi mes meses",
+    "years ans ann\u00e9e ann\u00e9es anno anni a\u00f1o a\u00f1os",
+)
+_SECONDS = (1, 60, 3600, 86_400, 604_800, 2_629_800, 31_557_600)
 # How many days later than the day on which it is written; German `hier` is here.
 _RELATIVE = {
     -2: "vorgestern anteayer",
@@ -61,4 +72,8 @@ DAYS_LATER = {
     for days, names in _RELATIVE.items()
     for name in names.split()
     for spelt in (name, _without_accents(name))
+}
+# Behind a number: what is also a word tells no span by itself.
+SECONDS_OF = {
+    name: _SECONDS[number - 1] for name, number in _number(_SPANS, _OTHER_SPANS).items()
 }

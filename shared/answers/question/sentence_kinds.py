@@ -17,6 +17,7 @@ from shared.text.words.folding import fold_surface
 from shared.times.calendar_names import (
     DAYS_LATER,
     MONTH_OF,
+    SECONDS_OF,
     SHORT_MONTH_OF,
     WEEKDAY_OF,
 )
@@ -27,11 +28,7 @@ _NUMBER_WORDS = (
 )
 _DURATION = re.compile(
     rf"\b{_NUMBER_WORDS}(?:\s*(?:to|bis|-|\u2013)\s*{_NUMBER_WORDS})?"
-    r"[\s-]*(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|h|hr?s?|hours?|days?|weeks?|months?"
-    r"|years?|shifts?|sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?"
-    r"|secondes?|heures?|jours?|semaines?|mois|ans?|ann\u00e9es?"
-    r"|second[oi]|minut[oi]|or[ae]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi]"
-    r"|segundos?|minutos?|horas?|d[i\u00ed]as?|semanas?|mes(?:es)?|a\u00f1os?)\b"
+    rf"[\s-]*(?:ms|s|secs?|mins?|h|hrs?|shifts?|an|{'|'.join(SECONDS_OF)})\b"
     r"|\b\d{1,2}\s?h\s?[0-5]\d\b"
     r"|\b(?:overnight|(?:all|the (?:whole|entire)) (?:night|day|week|weekend|shift"
     r"|morning|afternoon|evening)|ganze[nrs]? (?:nacht|tag|woche|wochenende|schicht"

@@ -31,6 +31,7 @@ from shared.text.facility.facility import PLAIN, Facility
 from shared.text.reading.quantities import Quantity, find_quantities
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import fold_surface
+from shared.times.calendar_names import SECONDS_OF
 
 # What is wrong with a sentence; `mark`: it cites nothing that there is.
 Flaw = Literal["mark", "link", "number", "name", "words", "denial", "repeated", "cut"]
@@ -39,6 +40,12 @@ LEAST_WORDS = 0.6
 MOST_CITED = 3
 # Links are of entries, never of a model.
 _LINK = re.compile(r"(?i)\bhttps?:|\bwww\.|\bmailto:")
+# A span of time in words; its units are in `find_quantities` as they are shortened.
+_SPAN = re.compile(
+    rf"(?<![\w.,-])(?P<number>\d{{1,9}}(?:[.,]\d{{1,3}})?)[ -]"
+    rf"(?P<of>{'|'.join(SECONDS_OF)})\b",
+    re.IGNORECASE,
+)
 # What stands around a time of day.
 _AT = r"(?i:\b(?:at|um|\u00e0|alle(?: ore)?|a las)\s)?\b"
 _UHR = r"(?!\d)(?i:\s?(?:uhr|h|hrs|hours)\b)?"
@@ -181,6 +188,11 @@ def _sizes(text: str, language: str) -> Iterator[tuple[str, Quantity]]:
     """Yield the quantities of a text, each with its digits as they are written."""
     for one in find_quantities(text, language):
         yield re.sub(r"[^\d.,]", "", text[one.start : one.end]), one
+    for span in _SPAN.finditer(text):
+        seconds = (
+            float(span["number"].replace(",", ".")) * SECONDS_OF[span["of"].lower()]
+        )
+        yield span["number"], Quantity("time", seconds, "", *span.span())
 
 
 def _texts(cited: Sequence[Candidate]) -> tuple[str, ...]:
@@ -215,6 +227,7 @@ def _content(tokens: Iterable[Token], language: str) -> list[Token]:
             and not is_empty(fold_surface(one.surface or "", "en"), language)
             and not named_days.is_day_word(one.surface or "")
             and not is_number_word(one.surface or "")
+            and (one.surface or "") not in SECONDS_OF
         )
     ]
 

@@ -123,6 +123,19 @@ es La bomba se disparó tres veces.
     number La bomba se disparó cuatro veces.
 es Tardó treinta y cinco minutos en parar.
     + Tardó 35 minutos en parar.
+en The pump was off for 5 min.
+    + The pump was off for five minutes.
+    number The pump was off for five hours.
+de Die Pumpe stand 5 Minuten.
+    number Die Pumpe stand 5 Stunden.
+de Die Pumpe stand 2 h.
+    + Die Pumpe stand zwei Stunden.
+fr La pompe est restée arrêtée 5 minutes.
+    number La pompe est restée arrêtée 5 heures.
+it La pompa è rimasta ferma 5 minuti.
+    number La pompa è rimasta ferma 5 ore.
+es La bomba estuvo parada 5 minutos.
+    number La bomba estuvo parada 5 horas.
 """
 OPPOSITES = """
 en The level of the tank rose above the limit.
