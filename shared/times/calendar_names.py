@@ -73,6 +73,10 @@ DAYS_LATER = {
     for name in names.split()
     for spelt in (name, _without_accents(name))
 }
+# Every word for a month or a weekday, as they are shortened, too.
+CALENDAR_WORDS = frozenset(
+    (*MONTH_OF, *SHORT_MONTH_OF, *WEEKDAY_OF, *(one[:3] for one in WEEKDAYS))
+)
 # Behind a number: what is also a word tells no span by itself.
 SECONDS_OF = {
     name: _SECONDS[number - 1] for name, number in _number(_SPANS, _OTHER_SPANS).items()

@@ -13,6 +13,11 @@ from shared.text.analysis.tokens import scan
 from shared.text.facts import make_comparable
 from shared.text.reading.quantities import find_quantities
 from shared.text.words.folding import fold_surface
+from shared.times.calendar_names import (
+    CALENDAR_WORDS,
+    MONTH_OF,
+    SHORT_MONTH_OF,
+)
 
 _NUMBERED = re.compile(
     r"(?P<words>(?:[^\W\d_][\w'-]*\s+){0,2}?(?P<head>[^\W\d_][^\W_]+))"
@@ -20,20 +25,16 @@ _NUMBERED = re.compile(
     r"(?![\w:%\u00b0/]|[.,]\d"
     r"|\s+(?:times?|mal|fois|volte|veces)\b)"
 )
-_MONTHS = (
-    r"\s*\.?\s*(?:jan|feb|m[a\u00e4]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])\w*"
-)
-_DATED = re.compile(_MONTHS, re.IGNORECASE)
-_MONTH_LAST = re.compile(rf"\b{_MONTHS[4:]}\s*\Z", re.IGNORECASE)
+_MONTHS = rf"(?:{'|'.join(MONTH_OF | SHORT_MONTH_OF)})\b"
+_DATED = re.compile(rf"\s*\.?\s*(?:de |di )?{_MONTHS}", re.IGNORECASE)
+_MONTH_LAST = re.compile(rf"\b{_MONTHS}\.?\s*\Z", re.IGNORECASE)
 # Behind these stands how many, how much or when, not which one.
 _OTHER_HEADS = """
     about after around at before below above since until than over under only every last
-    next first limit day days jan feb mar apr may jun jul aug sep oct nov dec january
-    february march april june july august september october november december januar
-    februar marz mai juni juli oktober dezember read to by exceeded reached need needs
-    show find lost lose took take used cost costs
+    next first limit day days read to by exceeded reached need needs show find lost lose
+    took take used cost costs
 """
-_NO_HEADS = frozenset(_OTHER_HEADS.split())
+_NO_HEADS = frozenset(_OTHER_HEADS.split()) | CALENDAR_WORDS
 # A number behind one of these is its value.
 _MEASURED = """
     availability budget cost current dose emittance energy fraction gap length level

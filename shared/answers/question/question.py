@@ -27,6 +27,7 @@ from shared.text.reading.quantities import find_quantities
 from shared.text.words import question_words
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface
+from shared.times.calendar_names import CALENDAR_WORDS
 from shared.vocabulary import common_words
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -55,10 +56,6 @@ _GERMAN = re.compile(
 )
 # `didn't` is asked of as `did not` is.
 _DENIED_VERB = re.compile(r"n['\u2019]t\Z")
-_MONTH = re.compile(
-    r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri"
-    r"|Satur|Sun)[a-z]*"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +215,7 @@ def _is_proper(text: str, token: Token, first: Token) -> bool:
         and written.istitle()
         and len(written) >= _LEAST_LETTERS
         and is_content_word(token.surface or "")
-        and not _MONTH.fullmatch(written)
+        and written.lower() not in CALENDAR_WORDS
         and not _GERMAN.search(text)
     )
 

@@ -81,6 +81,9 @@ def test_a_question_asks_for_a_kind_of_answer(text: str, kind: str) -> None:
         ("Why did pump no. 3 stop?", ["pump 3"]),
         ("Warum steht Pumpe Nr. 3?", ["Pumpe 3"]),
         ("pourquoi la pompe n\u00b0 3 fuit", ["pompe 3"]),
+        ("What happened on giugno 4?", []),
+        ("What happened on Okt 5?", []),
+        ("Why is pump 4 marked red?", ["pump 4"]),
     ],
 )
 def test_numbered_things_are_no_sizes_and_no_dates(
@@ -207,6 +210,10 @@ def test_names_are_what_the_analyser_knows_and_what_is_written_as_one() -> None:
     asked = "Why did Oskar reset RFC2 in January?"
     question = read_part(asked, asked, PLAIN)
     assert [one.written for one in question.names] == ["Oskar", "RFC2"]
+    # No months, however they begin; and months that are no names.
+    asked = "Why did Martin call Junker in Dezember or Enero?"
+    question = read_part(asked, asked, PLAIN)
+    assert [one.written for one in question.names] == ["Martin", "Junker"]
     german = "Warum hat die Pumpe den Strom verloren?"
     assert read_part(german, german, PLAIN).names == ()
 
