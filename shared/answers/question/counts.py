@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from shared.answers.question.plain_numbers import NUMBER_WORDS
 from shared.text.reading.quantities import convert_quantity
+from shared.times.calendar_names import MONTH_OF, SECONDS_OF, SHORT_MONTH_OF
 
 # With those that are numbers in one language alone.
 NUMERALS = rf"one|several|few|due(?! to\b)|otto|neuf|{'|'.join(NUMBER_WORDS)}"
@@ -60,9 +61,8 @@ _LED = (
 )
 # Up to two words, as in `3 new hoses`; none as in `after 20 minutes hoses`.
 _BETWEEN = (
-    r"[\s-]+(?:(?!(?:sec|second|min|minute|hour|day|week|month|year|degree|percent|jan"
-    r"|feb|mar|apr|may|mai|jun|jul|aug|sep|oct|nov|dec|march|april|june|juni|july|juli"
-    r"|august|o[ck]tober|\w+uary?|\w+ember)s?\b)[^\W\d][\w-]*\s+){0,2}?"
+    rf"[\s-]+(?:(?!(?:sec|min|degree|percent|{'|'.join(SECONDS_OF)}"
+    rf"|{'|'.join(MONTH_OF | SHORT_MONTH_OF)})s?\b)[^\W\d][\w-]*\s+){{0,2}}?"
 )
 _NO_FACTOR = r"(?!\s+(?:(?:as|the|that of)\b|high|larg|great|low|less|norm|background))"
 _COUNTED_TIMES = (

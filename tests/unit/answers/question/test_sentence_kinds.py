@@ -177,6 +177,8 @@ Wie oft fiel die Pumpe aus?
 Combien de pompes sont en panne ?
     fr + Trois pompes sont en panne.
     fr - La pompe 3 est en panne.
+    fr - Le 3 juin pompes en panne.
+    fr - Après 20 heures pompes en panne.
 Combien de fois a-t-elle déclenché ?
     fr + Elle a déclenché trois fois.
     fr - Elle a déclenché à 3h.
@@ -188,6 +190,7 @@ Quante volte è scattata la pompa?
 ¿Cuántas bombas fallaron?
     es + Fallaron once bombas.
     es - Falló la bomba 3.
+    es - Tras 20 minutos bombas paradas.
 ¿Cuántas veces se disparó la bomba?
     es + La bomba se disparó dos veces.
 """
