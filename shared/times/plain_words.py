@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shared.times import german_times, written_forms
+from shared.times import german_times, romance_times, written_forms
 
 MONTHS = "|".join(written_forms.MONTHS)
 _SHORT = "jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
@@ -82,7 +82,7 @@ def make_plain(words: list[str]) -> str:
     text = " ".join(map(german_times.lower, words)).rstrip(",;.:!?")
     text = text.replace("'s", "").replace("\u2019s", "")
     text = _COUNTED.sub(lambda found: f"{COUNTS.index(found[1]) + 2} ", text)
-    text = german_times.in_english(text)
+    text = german_times.in_english(romance_times.in_english(text))
     text = _SHORT_UNIT.sub(_whole_unit, _HALF_OF_DAY.sub(_of_24_hours, text))
     text = _SHORT_YEAR.sub(_whole_year, text)
     for said, other in _OTHER_FORMS:

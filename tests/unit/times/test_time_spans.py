@@ -134,6 +134,79 @@ def test_a_date_is_a_whole_day_whatever_its_signs(query: str, interval: str) -> 
     assert told(plan_of(query)) == [interval]
 
 
+YESTERDAY = "2024-06-10 22:00 to 2024-06-11 22:00"
+LAST_WEEK = "2024-06-02 22:00 to 2024-06-09 22:00"
+THREE_DAYS = "2024-06-09 12:00 to 2024-06-12 12:00"
+JUNE_3_TO_5 = "2024-06-02 22:00 to 2024-06-05 22:00"
+MAY_13 = "2023-05-12 22:00 to 2023-05-14 22:00"
+MAY = "2023-04-30 22:00 to 2023-05-31 22:00"
+THREE_DAYS_AGO = "2024-06-08 22:00 to 2024-06-09 22:00"
+EVENING = "2024-06-11 16:00 to 2024-06-11 22:00"
+SINCE_MONDAY = "2024-06-09 22:00 to"
+UNTIL_JUNE_3 = "to 2024-06-02 22:00"
+
+
+@pytest.mark.requirement("U19")
+@pytest.mark.parametrize(
+    ("french", "italian", "spanish", "interval"),
+    [
+        ("le 13 mai 2023", "il 13 maggio 2023", "el 13 de mayo de 2023", MAY_13),
+        ("en mai 2023", "nel maggio 2023", "en mayo de 2023", MAY),
+        ("du 3 au 5 juin", "dal 3 al 5 giugno", "del 3 al 5 de junio", JUNE_3_TO_5),
+        (
+            "entre le 3 et le 5 juin",
+            "tra il 3 e il 5 giugno",
+            "entre el 3 y el 5 de junio",
+            JUNE_3_TO_5,
+        ),
+        ("avant le 3 juin", "prima del 3 giugno", "antes del 3 de junio", UNTIL_JUNE_3),
+        ("hier soir", "ieri sera", "ayer por la noche", EVENING),
+        ("la nuit derni\u00e8re", "la scorsa notte", "anoche", LAST_NIGHT),
+        (
+            "la semaine derni\u00e8re",
+            "la settimana scorsa",
+            "la semana pasada",
+            LAST_WEEK,
+        ),
+        ("il y a trois jours", "tre giorni fa", "hace 3 d\u00edas", THREE_DAYS_AGO),
+        (
+            "ces trois derniers jours",
+            "negli ultimi 3 giorni",
+            "en los \u00faltimos 3 d\u00edas",
+            THREE_DAYS,
+        ),
+        ("depuis lundi", "da luned\u00ec", "desde el lunes", SINCE_MONDAY),
+        ("depuis hier", "da ieri", "desde ayer", "2024-06-10 22:00 to"),
+    ],
+)
+def test_a_time_is_read_in_french_italian_and_spanish(
+    french: str, italian: str, spanish: str, interval: str
+) -> None:
+    for said in (french, italian, spanish):
+        plan = plan_of(f"trip {said}")
+        assert (told(plan), tree_text.text_of(plan.tree)) == ([interval], "trip"), said
+
+
+@pytest.mark.parametrize(
+    ("query", "intervals"),
+    [
+        ("la pompe s'est arr\u00eat\u00e9e hier", [YESTERDAY]),
+        ("que s\u2019est-il pass\u00e9 hier ?", [YESTERDAY]),
+        ("fallos ayer", [YESTERDAY]),
+        # German `hier` is here; these words have other meanings, too.
+        ("Was war hier los", []),
+        ("wer war hier", []),
+        ("mars rover", []),
+        ("la pompe de l'anneau", []),
+        ("pompa da vuoto", []),
+    ],
+)
+def test_a_word_for_a_time_in_one_language_is_none_in_another(
+    query: str, intervals: list[str]
+) -> None:
+    assert told(plan_of(query)) == intervals
+
+
 def at(wall: str, clock: Clock = CLOCK) -> Clock:
     return replace(clock, now=datetime.fromisoformat(wall).replace(tzinfo=UTC))
 

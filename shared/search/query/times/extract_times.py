@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shared.search.query.language.tree import And, Node, Not, Words
 from shared.text.words import function_words, question_words
-from shared.times import plain_words, time_ambiguity, time_phrases
+from shared.times import plain_words, romance_times, time_ambiguity, time_phrases
 from shared.times.calendar import Clock
 from shared.times.time_ambiguity import Stretch
 from shared.times.time_phrases import TimePhrase
@@ -129,7 +129,7 @@ def _joins(words: list[str]) -> bool:
 
 def _stretches(words: list[str], clock: Clock, *, is_end: bool) -> Iterator[Stretch]:
     """Yield every stretch of words that may be a time, the longest at each place."""
-    begins = time_phrases.first_words(clock)
+    begins = time_phrases.first_words(clock) | romance_times.find_first_words(words)
     looks = place = 0
     while place < len(words) and looks < MAX_LOOKS:
         found = None
@@ -158,7 +158,9 @@ def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
         return False
     # `plain` may make several English words of one, as of `Nachtschicht`.
     first = plain.partition(" ")[0]
-    return first in begins or first[:1].isdigit()
+    if plain == "yesterday" and words[place].lower().startswith(romance_times.HERE):
+        return romance_times.HERE in begins
+    return not begins.isdisjoint({first, words[place].lower()}) or first[:1].isdigit()
 
 
 def _longest(

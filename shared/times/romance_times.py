@@ -1,0 +1,190 @@
+"""Times as French, Italian and Spanish say them, in the English words that are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from shared.times import german_times
+from shared.times.calendar_names import MONTH_OF, WEEKDAY_OF
+from shared.times.day_words import WEEKDAYS
+from shared.times.written_forms import MONTHS
+
+_English: TypeAlias = str | Callable[[re.Match[str]], str]
+
+_MONTH_OF = {name: MONTHS[number - 1] for name, number in MONTH_OF.items()}
+_DAY_OF = {name: WEEKDAYS[number - 1] for name, number in WEEKDAY_OF.items()}
+_UNITS = {
+    "minute": "minutes? minut[oi] minutos?",
+    "hour": "heures? or[ae] horas?",
+    "day": "jours? giorn[oi] d[i\u00ed]as?",
+    "week": "semaines? settiman[ae] semanas?",
+    "month": "mois mes[ei] mes(?:es)?",
+    "year": "ans? ann\u00e9es? ann[oi] a\u00f1os?",
+}
+_COUNTS = (
+    *("deux due dos", "trois tre tres", "quatre quattro cuatro", "cinq cinque cinco"),
+    *("six sei seis", "sept sette siete", "huit otto ocho", "neuf nove nueve"),
+    "dix dieci diez",
+)
+_COUNT_OF = {
+    word: str(number) for number, row in enumerate(_COUNTS, 2) for word in row.split()
+}
+_UNIT = f"(?P<unit>{'|'.join(' '.join(_UNITS.values()).split())})"
+_COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNT_OF)})"
+_MONTH, _WEEKDAY = f"(?P<month>{'|'.join(_MONTH_OF)})", f"(?P<day>{'|'.join(_DAY_OF)})"
+_OF_YEAR = r"(?P<of>,? (?:de |del )(?=\d{4}\b))?"
+# What was said in English by an earlier turn.
+_DATE = rf"(?=\d\d? (?:{'|'.join(MONTHS)})\b)"
+_SAID = rf"(?=(?:yesterday|today|last|this|{'|'.join(WEEKDAYS)})\b)"
+# Before units, their count among them or behind: `ces 3 derniers jours`.
+_THE_LAST = (
+    rf"(?:(?:derni\w+|ultim[ie]|\u00faltim[oa]s) {_COUNT} {_UNIT}",
+    rf"{_COUNT} derni\w+ {_UNIT})".replace("<", "<own_"),
+)
+
+
+def _unit(found: re.Match[str]) -> str:
+    groups = found.groupdict()
+    said = groups["unit"] or groups["own_unit"]
+    return next(
+        unit
+        for unit, names in _UNITS.items()
+        if any(re.fullmatch(name, said) for name in names.split())
+    )
+
+
+def _units(found: re.Match[str]) -> str:
+    """Return a count and its units, as `3 days`."""
+    groups = found.groupdict()
+    count = groups["count"] or groups["own_count"]
+    return f"{_COUNT_OF.get(count, count)} {_unit(found)}s"
+
+
+def _month(found: re.Match[str]) -> str:
+    return _MONTH_OF[found["month"]] + (" " if found["of"] else "")
+
+
+def _day(found: re.Match[str]) -> str:
+    return _DAY_OF[found["day"]]
+
+
+def _turn(english: _English, *forms: str) -> tuple[re.Pattern[str], _English]:
+    return re.compile(rf"\b(?:{'|'.join(forms)})"), english
+
+
+_TURNS = (
+    _turn("day before yesterday", r"avant-hier\b", r"l'altro ieri\b", r"anteayer\b"),
+    _turn(
+        "yesterday evening", r"(?:hier soir|ieri sera|ayer por la (?:noche|tarde))\b"
+    ),
+    _turn(
+        "yesterday morning", r"(?:hier matin|ieri mattina|ayer por la ma\u00f1ana)\b"
+    ),
+    _turn("yesterday afternoon", r"hier apr\u00e8s-midi\b", r"ieri pomeriggio\b"),
+    _turn("last night", r"(?:la )?nuit derni\u00e8re\b", r"cette nuit\b", r"anoche\b"),
+    _turn("last night", r"(?:la )?scorsa notte\b", r"ieri notte\b"),
+    _turn("yesterday", r"(?:ieri|ayer)\b", r"hier\Z"),
+    _turn("today", r"(?:aujourd'hui|oggi|hoy)\b"),
+    _turn("this morning", r"(?:ce matin|stamattina|esta ma\u00f1ana)\b"),
+    _turn(
+        lambda found: f"last {_unit(found)}",
+        rf"(?:le |la |l'|il |el )?{_UNIT} (?:derni(?:er|\u00e8re)|pass\u00e9e?"
+        r"|scors[oa]|passat[oa]|pasad[oa])\b",
+    ),
+    _turn(
+        lambda found: f"this {_unit(found)}",
+        rf"(?:cet|cette|ce|quest[oa]|est[ea]) {_UNIT}\b",
+    ),
+    _turn(
+        lambda found: f"last {_units(found)}",
+        r"(?:(?:dans |pendant )?[lc]es|negli|nelle|gli|le|(?:en )?l[oa]s) "
+        + "|".join(_THE_LAST)
+        + r"\b",
+    ),
+    _turn(
+        lambda found: f"last {_units(found)}",
+        rf"(?:depuis|da|desde hace) {_COUNT} {_UNIT}\b",
+    ),
+    _turn(lambda found: f"{_units(found)} ago", rf"(?:il y a|hace) {_COUNT} {_UNIT}\b"),
+    _turn(lambda found: f"{_units(found)} ago", rf"{_COUNT} {_UNIT} fa\b"),
+    _turn(
+        lambda found: f"last {_day(found)}",
+        rf"(?:el )?{_WEEKDAY} (?:dernier|scors[oa]|pasado)\b",
+    ),
+    _turn(
+        lambda found: f"since {_day(found)}",
+        rf"(?:depuis|da|desde(?: el)?) {_WEEKDAY}\b",
+    ),
+    _turn(lambda found: f"on {_day(found)}", rf"el {_WEEKDAY}\b(?! \d)"),
+    _turn("since ", rf"(?:depuis|desde|da) {_SAID}"),
+    # `3 de junio de 2024`, `1er juin`.
+    _turn(
+        lambda found: f"{found['number']} {_month(found)}",
+        rf"(?P<number>\d\d?)(?:er|\u00ba|\u00b0)? (?:de |di )?{_MONTH}\b{_OF_YEAR}",
+    ),
+    _turn(
+        lambda found: f"{'since' if found['since'] else 'in'} {_month(found)}",
+        r"(?:(?P<since>depuis|desde|da)|en(?: el mes de)?|nel(?: mese di)?|in"
+        rf"|(?:au|du) mois de) {_MONTH}\b{_OF_YEAR}",
+    ),
+    # What stands between two dates, and before one.
+    _turn(
+        r"from \1 to ",
+        rf"(?:du|dal|del|desde el) (\d\d?.{{0,20}}?) (?:au|al|hasta el) {_DATE}",
+    ),
+    _turn(
+        r"between \1 and ",
+        r"(?:entre|tra|fra) (?:le |el |il )?(\d\d?.{0,20}?) (?:et|y|e) (?:le |el |il )?"
+        + _DATE,
+    ),
+    _turn("since ", rf"(?:depuis le|desde el|dal) {_DATE}"),
+    _turn("before ", rf"(?:avant le|antes del|prima del) {_DATE}"),
+    _turn("after ", rf"(?:apr\u00e8s le|despu\u00e9s del|dopo il) {_DATE}"),
+    _turn("until ", rf"(?:jusqu'au|hasta el|fino al) {_DATE}"),
+    _turn("on ", rf"(?:le |el |il |l')(?:{_WEEKDAY} )?{_DATE}"),
+)
+_BEGIN_WORDS = """
+    le la les il el los las gli ce cet cette ces questo questa esta este en in nel nelle
+    negli dans pendant du dal del da desde depuis avant après antes después dopo prima
+    au jusqu'au hasta fino entre tra fra hace ieri ayer anteayer avant-hier anoche oggi
+    hoy aujourd'hui stamattina scorsa nuit
+"""
+# Each is in one of the forms above, and is no word of English or German.
+_TELLING_WORDS = """
+    depuis desde hace fa dernier dernière derniers dernières passé passée scorso scorsa
+    passato passata pasado pasada ultimi ultime últimos últimas ieri ayer anteayer
+    avant-hier anoche aujourd'hui oggi hoy soir matin stamattina nuit jours heures
+    semaine mois année mese anno año settimana semana questa questo esta este cette
+"""
+_BEGINNINGS = frozenset(_BEGIN_WORDS.split()) | _DAY_OF.keys() | _COUNT_OF.keys()
+_TELLING = frozenset(_TELLING_WORDS.split()) | {"mai"}
+_TELLING |= {*_MONTH_OF, *_DAY_OF} - {*MONTHS, *WEEKDAYS, *german_times.WORDS}
+# In German it says where, so that other words must be French.
+HERE = "hier"
+_FRENCH_WORDS = "le les est que quand pourquoi été il depuis soir matin après-midi"
+_FRENCH = frozenset(_FRENCH_WORDS.split())
+
+
+def find_first_words(words: Iterable[str]) -> frozenset[str]:
+    """Return the words that a time begins with, where words are in these languages."""
+    plain = {
+        word.lower().replace("\u2019", "'").strip(",;.:!?\u00bf") for word in words
+    }
+    if HERE in plain and (plain & _FRENCH or any("s'" in one for one in plain)):
+        return _BEGINNINGS | {HERE}
+    if _TELLING.isdisjoint(plain):
+        return frozenset()
+    return _BEGINNINGS | {word for word in plain if word.startswith("l'")}
+
+
+def in_english(text: str) -> str:
+    """Return small letters with the times of these languages among them in English."""
+    plain = text.replace("\u2019", "'")
+    words = plain.split()
+    if _TELLING.isdisjoint(words) and words[-1:] != [HERE]:
+        return text
+    for said, english in _TURNS:
+        plain = said.sub(english, plain)
+    return plain
