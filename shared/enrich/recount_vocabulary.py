@@ -6,6 +6,7 @@ their entry: they are made of its text, as the metadata stage makes them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -33,6 +34,10 @@ log = get_logger()
 
 # A step holds the rows of its words: short, for who learns them waits.
 STEP_ENTRIES = 500
+# It reads fewer long texts, so that it ends well within the time of a task.
+STEP_SECONDS = 10.0
+# Texts are up to a megabyte each: so many are in memory at once.
+_READ_AT_ONCE = 50
 
 _PAGE: LiteralString = """
     SELECT t.entry_id, t.tenant, t.language, t.idents, t.plain
@@ -72,15 +77,15 @@ def prepare(
     with connection(pool) as conn:
         values = {"after": cursor["after"], "limit": STEP_ENTRIES}
         page = fetch_all(conn, _VocabularyRow, _PAGE, values)
-        count = _counted(conn, page, facility)
+    count, seen = _counted(pool, page, facility)
 
     def commit(conn: Connection) -> Progress:
         word_counts.store_counts(conn, walk, count)
-        if len(page) == STEP_ENTRIES:
-            went = {"walk": walk, "after": str(page[-1].entry_id)}
-            return Progress(went, done + len(page))
+        if seen < len(page) or seen == STEP_ENTRIES:
+            went = {"walk": walk, "after": str(page[seen - 1].entry_id)}
+            return Progress(went, done + seen)
         first = {"walk": walk, "settle": word_counts.WORDS, "after": _FIRST}
-        return Progress(first, done + len(page), total=done + len(page))
+        return Progress(first, done + seen, total=done + seen)
 
     return commit
 
@@ -98,24 +103,44 @@ def _settle(
     return Progress(None, done, total=done)
 
 
-def _counted(conn: Connection, page: list[_VocabularyRow], facility: Facility) -> Count:
+def _counted(
+    pool: Pool, page: Sequence[_VocabularyRow], facility: Facility
+) -> tuple[Count, int]:
+    """Count the words of the first entries of a page, and how many there was time for.
+
+    No transaction is open while a text is read, which may take a quarter of a second.
+    """
     count = Count()
-    for tenant, rows in groupby(sorted(page, key=_tenant_of), key=_tenant_of):
-        known = {row.entry_id: row for row in rows}
-        contents = read_entries.load_contents(conn, tenant, list(known))
-        for entry_id, content in contents.items():
-            row = known[entry_id]
-            words = _words(conn, content, row, facility)
-            count.add(tenant, language_of(row.language), words, row.idents)
-    return count
+    ends = time.monotonic() + STEP_SECONDS
+    contents: dict[UUID, Content] = {}
+    for place, row in enumerate(page):
+        if place and time.monotonic() >= ends:
+            return count, place
+        if place % _READ_AT_ONCE == 0:
+            contents = _contents(pool, page[place : place + _READ_AT_ONCE])
+        content = contents.get(row.entry_id)
+        if content is not None:
+            words = _words(pool, content, row, facility)
+            count.add(row.tenant, language_of(row.language), words, row.idents)
+    return count, len(page)
+
+
+def _contents(pool: Pool, rows: Sequence[_VocabularyRow]) -> dict[UUID, Content]:
+    found: dict[UUID, Content] = {}
+    with connection(pool) as conn:
+        for tenant, group in groupby(sorted(rows, key=_tenant_of), key=_tenant_of):
+            ids = [row.entry_id for row in group]
+            found |= read_entries.load_contents(conn, tenant, ids)
+    return found
 
 
 def _words(
-    conn: Connection, content: Content, row: _VocabularyRow, facility: Facility
+    pool: Pool, content: Content, row: _VocabularyRow, facility: Facility
 ) -> dict[str, str]:
     files: list[str] = []
     if content.has_attachments:
-        files = attachment_rows.load_texts(conn, content.tenant, content.entry_id)
+        with connection(pool) as conn:
+            files = attachment_rows.load_texts(conn, content.tenant, content.entry_id)
     text = plain_text.to_plain(content.text, content.text_format)
     sections = metadata.sections_of(content, text, files)
     if row.plain:

@@ -16,6 +16,8 @@ from shared.entries.reading import read_entries
 from shared.entries.removal import purge as purging
 from shared.entries.saving.save import save_page, tombstone
 from shared.messaging.stage_names import METADATA_STAGE
+from shared.postgres.pool import make_pool
+from shared.text.facility.facility import PLAIN
 from shared.vocabulary import word_counts
 from shared.vocabulary.learn_words import SeenWords
 from shared.work import chore_records
@@ -140,6 +142,35 @@ def test_the_count_says_in_how_many_entries_a_word_is(ctx, committing, monkeypat
         assert words(committing) == {"beam": 5, "lost": 2}
         assert words(committing, "other") == {"beam": 5}
         assert names(committing)["hcm3"] == 5
+
+
+def test_a_count_of_long_texts_holds_no_transaction_open_meanwhile(
+    ctx, committing, database
+):
+    for number in range(4):
+        text = " ".join(f"lost{number}x{place} beam" for place in range(8000))
+        save(committing, f"{number}", text)
+    extract_metadata(ctx)
+    # As at ten seconds, which a page of longer texts takes.
+    pool = make_pool(database, application="test", size=1, idle_timeout_ms=200)
+    with pool:
+        walk = {"walk": word_counts.begin(committing), "after": None}
+        effect = recount_vocabulary.prepare(pool, walk, 0, PLAIN)
+        assert effect(committing).done == 4
+
+
+def test_a_count_of_long_texts_does_as_many_a_step_as_there_is_time_for(
+    ctx, committing, monkeypatch
+):
+    monkeypatch.setattr(recount_vocabulary, "STEP_SECONDS", 0.0)
+    for number in range(3):
+        save(committing, f"{number}", "beam lost")
+    extract_metadata(ctx)
+
+    count(ctx, committing)
+
+    assert ctx.steps > 3
+    assert words(committing) == {"beam": 3, "lost": 3}
 
 
 @pytest.mark.parametrize("vocabulary", ["there", "older"])
