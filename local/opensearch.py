@@ -5,6 +5,7 @@ Many homes share one distribution; each has its configuration, data and logs.
 
 import http.client
 import json
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,6 +38,9 @@ _SETTINGS = {
     f"{_DISK}.high": "500mb",
     f"{_DISK}.flood_stage": "250mb",
 }
+
+# The shell hands on what stands there, and cuts it at each blank.
+_OF_TEMPORARY = "-Djava.io.tmpdir=${OPENSEARCH_TMPDIR}\n"
 
 # To its output only, which is the one log file of every server here.
 _LOG4J = """status = error
@@ -90,9 +94,8 @@ class EmbeddedOpenSearch(EmbeddedServer):
             # Made anew by root: the server's own user may write in it afterwards.
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
-        shutil.copyfile(
-            template / "config" / "jvm.options", self.config_folder / "jvm.options"
-        )
+        options = (template / "config" / "jvm.options").read_text(encoding="utf-8")
+        self._write("jvm.options", options.replace(_OF_TEMPORARY, ""))
         self._write("log4j2.properties", _LOG4J)
         self._write("opensearch.yml", self._configuration())
         made = [self._temporary, self.config_folder, *self.config_folder.iterdir()]
@@ -129,6 +132,7 @@ class EmbeddedOpenSearch(EmbeddedServer):
             "OPENSEARCH_JAVA_OPTS": f"{heap} {locales} {self._java_options}",
             "OPENSEARCH_PATH_CONF": str(self.config_folder),
             "OPENSEARCH_TMPDIR": str(self._temporary),
+            "JDK_JAVA_OPTIONS": shlex.quote(f"-Djava.io.tmpdir={self._temporary}"),
             "HOME": str(self._temporary),
         }
 

@@ -33,7 +33,8 @@ def cache_folder() -> Path:
 @pytest.fixture(scope="module")
 def opensearch(tmp_path_factory) -> Iterator[EmbeddedOpenSearch]:
     """Give a node that serves, its distribution fetched if the cache lacks it."""
-    place = StackFolders(tmp_path_factory.mktemp("opensearch"), cache_folder())
+    home = tmp_path_factory.mktemp("opensearch") / 'a "home" of Müller\'s'
+    place = StackFolders(home, cache_folder())
     try:
         fetch.fetch_opensearch(place.cache, lambda *_: None)
     except ServerError as error:
@@ -111,6 +112,15 @@ def test_another_start_takes_the_running_node_over(opensearch):
     again = EmbeddedOpenSearch(opensearch.place, opensearch.port)
     again.start()
     assert again.pid == opensearch.pid
+
+
+@pytest.mark.timeout(240)
+def test_a_home_may_have_blanks_and_quotes_in_its_path(opensearch):
+    _, nodes = ask(opensearch, "/_nodes/jvm")
+    (node,) = nodes["nodes"].values()
+    temporary = opensearch.data_folder.with_name("opensearch-tmp")
+    assert " " in temporary.parent.parent.name
+    assert f"-Djava.io.tmpdir={temporary}" in node["jvm"]["input_arguments"]
 
 
 @pytest.mark.timeout(240)
