@@ -31,6 +31,7 @@ MAX_LOG_BYTES = 10_000_000
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
+# Shows a line of a child; it never raises, whoever looks on.
 Echo = Callable[[str, str], None]
 
 
@@ -81,12 +82,15 @@ class Runner:
         self._state, self._echo = state, echo
         self._children = [Child(c, _log_file(logs / f"{c.name}.log")) for c in commands]
         self._stopping = False
+        # What is written down is not as it is, and that has been told.
+        self._is_stale = self._is_stale_told = False
 
     def run(self, environ: Mapping[str, str]) -> None:
         """Keep every child alive until `stop`, or an interrupt, ends the loop."""
         while not self._stopping:
             changed = [self._attend(child, environ) for child in self._children]
-            if any(changed):
+            self._is_stale |= any(changed)
+            if self._is_stale:
                 self._write_state()
             time.sleep(0.1)
 
@@ -179,7 +183,15 @@ class Runner:
     def _write_state(self) -> None:
         """Write down which processes run, for `status` and for a later stack."""
         rows = {c.command.name: c.row() for c in self._children}
-        runner_state.write(self._state, rows)
+        try:
+            runner_state.write(self._state, rows)
+        except OSError as exc:
+            # The children need no disk to go on; tried again until there is room.
+            if not self._is_stale_told:
+                self._say(self._state.name, f"cannot be written: {exc}")
+            self._is_stale_told = True
+        else:
+            self._is_stale = self._is_stale_told = False
 
 
 def _log_file(path: Path) -> RotatingFileHandler:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,14 @@ _LINE_SECONDS, _LINE_SHARE = 5.0, 0.1
 _WORTH_SECONDS = 2.0
 
 
+class _Console(Console):
+    """A console whose reader may go: rich would end the process for that."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing any more."""
+        self.quiet = True
+
+
 @dataclass
 class _Step:
     begun: float = field(default_factory=time.monotonic)
@@ -41,7 +50,7 @@ class Steps:
 
     def __init__(self, output: Output) -> None:
         self._quiet = output.quiet
-        self._console = Console(
+        self._console = _Console(
             stderr=True, no_color=not output.color, highlight=False, soft_wrap=True
         )
         self._bars: Progress | None = None
@@ -79,7 +88,7 @@ class Steps:
 
     def line(self, text: str) -> None:
         """Print a line that has its own colours already."""
-        self._console.print(Text.from_ansi(text))
+        self._print(Text.from_ansi(text))
 
     def begin(self, step: str) -> None:
         """Take that a step has begun."""
@@ -121,9 +130,11 @@ class Steps:
                     row.told_at, row.told_share = now, row.share or 0.0
                     self.say(f"{step} ... {_so_far(row, now)}")
 
-    def _print(self, text: str) -> None:
-        self._console.print(text, markup=False)
-        sys.stderr.flush()
+    def _print(self, text: str | Text) -> None:
+        # What runs goes on, whether it can be shown or not: a disk may be full.
+        with suppress(OSError):
+            self._console.print(text, markup=False)
+            sys.stderr.flush()
 
 
 def _so_far(row: _Step, now: float) -> str:

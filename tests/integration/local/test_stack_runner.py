@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -19,12 +22,15 @@ _RUNNER = textwrap.dedent(
     """
     import os, signal, sys
     from pathlib import Path
+    from api.cli.output import Output
+    from api.cli.stack.progress import Steps
     from local import procfile
     from local.runner import Runner
 
     folder = Path(sys.argv[1])
+    steps = Steps(Output(color=False))
     def echo(name, line):
-        print(name, line, flush=True)
+        steps.line(f"{name} {line}")
     runner = Runner(
         procfile.parse_procfile(folder / "Procfile"),
         logs=folder / "logs",
@@ -48,11 +54,18 @@ Start = Callable[..., "Run"]
 class Run:
     """One runner in a process of its own, and what it wrote."""
 
-    def __init__(self, folder: Path, procfile: str, patience_seconds: float) -> None:
+    def __init__(
+        self, folder: Path, procfile: str, patience_seconds: float, *, unread: bool
+    ) -> None:
         self.folder = folder
         (folder / "Procfile").write_text(procfile, encoding="utf-8")
         self.printed = folder / "printed"
-        with self.printed.open("wb") as out:
+        with ExitStack() as opened:
+            out: IO[bytes] = opened.enter_context(self.printed.open("wb"))
+            if unread:
+                reader, writer = os.pipe()
+                os.close(reader)
+                out = opened.enter_context(os.fdopen(writer, "wb"))
             self.process = subprocess.Popen(
                 [sys.executable, "-c", _RUNNER, str(folder), str(patience_seconds)],
                 stdout=out,
@@ -84,8 +97,10 @@ class Run:
 def start(tmp_path: Path) -> Iterator[Start]:
     runs: list[Run] = []
 
-    def make(procfile: str, patience_seconds: float = 10) -> Run:
-        runs.append(Run(tmp_path, procfile, patience_seconds))
+    def make(
+        procfile: str, patience_seconds: float = 10, *, unread: bool = False
+    ) -> Run:
+        runs.append(Run(tmp_path, procfile, patience_seconds, unread=unread))
         return runs[-1]
 
     yield make
@@ -130,6 +145,31 @@ def test_a_child_that_dies_at_once_waits_longer_each_time_and_is_named(start: St
 def test_a_program_that_is_not_there_is_said_and_tried_again(start: Start):
     run = start("absent: no-such-program-here\n")
     until(lambda: run.says("cannot be started", 2), within_seconds=10, what=run.text())
+
+
+def test_a_state_that_cannot_be_written_ends_nothing_and_is_written_later(
+    start: Start,
+):
+    run = start(f"one: {_FAMILY}\n")
+    before = run.wait_for("one")
+    # As with a full disk.
+    in_the_way = run.folder / "runner.new"
+    in_the_way.mkdir()
+    before.kill()
+    until(lambda: run.says("hello", 2), within_seconds=10, what=run.text())
+    until(lambda: run.says("cannot be written"), within_seconds=5, what=run.text())
+    in_the_way.rmdir()
+    assert run.wait_for("one", but=before.pid).is_running()
+
+
+def test_what_children_say_is_kept_where_nobody_reads_the_terminal(start: Start):
+    run = start(f"one: {_ORDERLY.format('one')}\n", unread=True)
+    log = run.folder / "logs" / "one.log"
+    until(lambda: log.exists() and "is up" in log.read_text(), within_seconds=10)
+    child = run.wait_for("one")
+    child.terminate()
+    until(lambda: log.read_text().count("is up") == 2, within_seconds=10)
+    assert "one ends" in log.read_text()
 
 
 def test_children_of_a_killed_runner_end_with_it(start: Start):
