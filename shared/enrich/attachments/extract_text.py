@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from shared.enrich.attachments import file_type
 from shared.enrich.attachments.archive import unsafe
+from shared.enrich.attachments.file_store import translate_file_errors
 from shared.errors import IngestionError, InvalidRequestError
 from shared.log import get_logger
 from shared.text import decoding
@@ -105,7 +106,8 @@ def _told(
         "max_thumbnail_bytes": MAX_THUMBNAIL_BYTES,
         "media_type": media_type,
     }
-    with tempfile.TemporaryFile() as output:
+    # No room, or no process: this machine's, and no fault of the file.
+    with translate_file_errors(), tempfile.TemporaryFile() as output:
         child = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
             [sys.executable, "-P", "-m", _CHILD, json.dumps(asked)],
             stdin=file,

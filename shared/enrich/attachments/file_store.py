@@ -48,7 +48,7 @@ class FileStore:
     def put(self, file: BinaryIO, sha256: bytes, size: int) -> None:
         """Keep a file from its start; idempotent, and never seen half."""
         path = self._path(sha256)
-        with _translated():
+        with translate_file_errors():
             if self._size(path) == size:
                 return
             self._fs.makedirs(f"{self._root}/{_INCOMING}", exist_ok=True)
@@ -67,30 +67,30 @@ class FileStore:
 
     def has(self, sha256: bytes, size: int) -> bool:
         """Tell whether the content is here, and whole."""
-        with _translated():
+        with translate_file_errors():
             return self._size(self._path(sha256)) == size
 
     @contextmanager
     def open(self, sha256: bytes) -> Iterator[BinaryIO]:
         """Open the content for reading."""
-        with _translated():
+        with translate_file_errors():
             opened = self._fs.open(self._path(sha256), "rb")
         with opened:
             yield opened
 
     def delete(self, sha256: bytes) -> None:
         """Remove a content; one that is missing is no error."""
-        with _translated(), suppress(FileNotFoundError):
+        with translate_file_errors(), suppress(FileNotFoundError):
             self._fs.rm(self._path(sha256))
 
     def is_there(self) -> bool:
         """Tell whether anything was ever stored."""
-        with _translated():
+        with translate_file_errors():
             return bool(self._fs.exists(self._root))
 
     def contents(self, prefix: str) -> list[bytes]:
         """Return every content whose hash begins with these two letters."""
-        with _translated():
+        with translate_file_errors():
             try:
                 paths = self._fs.find(f"{self._root}/{prefix}")
             except FileNotFoundError:
@@ -102,7 +102,7 @@ class FileStore:
         """Remove what killed writers have left of files; return how many."""
         before = time.time() - _LEFT_OVER_SECONDS
         removed = 0
-        with _translated(), suppress(FileNotFoundError):
+        with translate_file_errors(), suppress(FileNotFoundError):
             for path in self._fs.ls(f"{self._root}/{_INCOMING}", detail=False):
                 begun = _begun(str(path).rpartition("/")[2])
                 if begun is not None and begun < before:
@@ -146,13 +146,13 @@ def _begun(name: str) -> float | None:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Turn a store that cannot be reached, or is full, into our own error."""
+def translate_file_errors() -> Iterator[None]:
+    """Turn a store that cannot be reached, or a full disk, into our own error."""
     try:
         yield
     except OSError as exc:
         raise SourceUnreachableError(
-            "The store of attached files does not answer, or is full.",
+            "The store of attached files does not answer, or a disk is full.",
             reason=STORE_UNAVAILABLE,
             technical=f"{type(exc).__name__}: {exc}",
         ) from exc

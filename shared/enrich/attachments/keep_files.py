@@ -14,7 +14,7 @@ from psycopg import Connection
 from shared.enrich.attachments import attachment_states, file_type
 from shared.enrich.attachments.attachment_states import FileContents
 from shared.enrich.attachments.extract_text import ExtractionBounds, extract
-from shared.enrich.attachments.file_store import FileStore
+from shared.enrich.attachments.file_store import FileStore, translate_file_errors
 from shared.errors import IngestionError
 from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
@@ -53,7 +53,7 @@ def receive_file(
     opened: AbstractContextManager[Iterable[bytes]], filename: str, *, max_bytes: int
 ) -> Iterator[Received]:
     """Take a file into a place without a name, up to a size, and hang up."""
-    with tempfile.TemporaryFile() as file:
+    with _temporary_file() as file:
         digest, size, head = hashlib.sha256(), 0, b""
         with opened as pieces:
             for piece in pieces:
@@ -64,9 +64,24 @@ def receive_file(
                 if len(head) < file_type.HEAD_BYTES:
                     head = (head + piece)[: file_type.HEAD_BYTES]
                 digest.update(piece)
-                file.write(piece)
-        file.flush()
+                with translate_file_errors():
+                    file.write(piece)
+        with translate_file_errors():
+            file.flush()
         yield Received(file, digest.digest(), size, file_type.sniff(head, filename))
+
+
+@contextmanager
+def _temporary_file() -> Iterator[BinaryIO]:
+    """Give a file without a name; that there is no room for it is no sender's fault."""
+    with translate_file_errors():
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, translated
+    try:
+        yield file
+    finally:
+        # What could not be written is tried once more.
+        with translate_file_errors():
+            file.close()
 
 
 def extract_contents(got: Received, bounds: ExtractionBounds) -> FileContents:

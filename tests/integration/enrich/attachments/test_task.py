@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import subprocess
 import tempfile
 import threading
 from base64 import b64encode
@@ -63,6 +64,18 @@ def server():
     server = Files()
     yield server
     server.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of sixteen pages."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]
+    if subprocess.run(mounted, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk can be mounted as root only")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
 
 
 @pytest.fixture
@@ -551,6 +564,22 @@ def test_a_store_that_is_full_pauses_the_stage_and_loses_nothing(
     (tmp_path / "attachments").write_text("a file where the folder should be")
     ctx = make_context()
     entry_id = save_and_fetch(ctx, conn, ref(server, "a.txt", b"a"))
+
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+    paused = conn.execute("SELECT stage FROM stage_pause").fetchone()
+    assert paused == (ATTACHMENTS_STAGE,)
+    assert states(conn, entry_id) == {"a.txt": "due"}
+
+
+@pytest.mark.parametrize("lacks", ["a folder", "room"])
+def test_a_machine_without_room_for_temporary_files_quarantines_nothing(
+    conn, ctx, server, monkeypatch, small_disk, lacks
+):
+    folder = small_disk if lacks == "room" else small_disk / "gone"
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    if lacks == "room":
+        (folder / "other").write_bytes(bytes(60_000))
+    entry_id = save_and_fetch(ctx, conn, ref(server, "a.txt", b"a" * 9000))
 
     assert due_stages(conn) == [ATTACHMENTS_STAGE]
     paused = conn.execute("SELECT stage FROM stage_pause").fetchone()
