@@ -133,7 +133,24 @@ class EmbeddedPostgres(EmbeddedServer):
         return str(self.data_folder)
 
     def _environment(self) -> Mapping[str, str]:
-        return {"HOME": str(self.data_folder.parent)}
+        # So Postgres knows a pid in its lock that is of no server.
+        reused = self._find_reused_pid()
+        ours = {} if reused is None else {"PG_GRANDPARENT_PID": str(reused)}
+        return {"HOME": str(self.data_folder.parent), **ours}
+
+    def _find_reused_pid(self) -> int | None:
+        """Return the pid of a killed server if another process has it by now.
+
+        Postgres takes whoever has it for that server, and does not start.
+        """
+        lock = self.data_folder / "postmaster.pid"
+        try:
+            pid = int(lock.read_text(encoding="utf-8").partition("\n")[0])
+            its = psutil.Process(pid)
+            is_server = its.name() == "postgres" and lock.parent.samefile(its.cwd())
+        except (OSError, ValueError, psutil.Error):
+            return None
+        return None if is_server else pid
 
     def _answers(self) -> bool:
         asked = subprocess.run(

@@ -357,6 +357,22 @@ def test_what_was_committed_survives_a_crash(postgres):
     assert "was not properly shut down" in postgres.log_path.read_text()
 
 
+def test_postgres_starts_where_another_process_has_the_pid_of_one_killed(postgres):
+    psutil.Process(postgres.pid).kill()
+    until(lambda: postgres.pid is None, within_seconds=10)
+    lock = postgres.data_folder / "postmaster.pid"
+    _, _, rest = lock.read_text().partition("\n")
+    # As after a power cut, or in a container, whose pids are few.
+    with subprocess.Popen(service_user.as_service_user(["sleep", "60"])) as other:
+        lock.write_text(f"{other.pid}\n{rest}")
+        postgres.start()
+        postgres.wait_ready(READY_SECONDS)
+        assert other.poll() is None
+        other.kill()
+    with psycopg.connect(postgres.url) as conn:
+        assert conn.execute("SELECT 1").fetchone() == (1,)
+
+
 def test_a_server_that_was_killed_is_seen_as_dead_and_starts_again(valkey):
     os.kill(valkey.pid or 0, signal.SIGKILL)
     deadline = time.monotonic() + 5
