@@ -1,8 +1,10 @@
 """Where one stack lives, and the error that its servers raise."""
 
+import json
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -13,6 +15,18 @@ class ServerError(Exception):
 
 class PortTakenError(ServerError):
     """Somebody else listens on the port a server was given."""
+
+
+def read_notes(path: Path) -> dict[str, Any]:
+    """Return the notes that a file holds; none where it is absent or damaged.
+
+    Nobody waits for their way to the disk, and a power cut may leave an empty file.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import json
 import threading
 from pathlib import Path
 
+from local.place import read_notes
 from local.server import free_port
 
 
@@ -31,11 +32,7 @@ class Ports:
             return free
 
     def _read(self) -> dict[str, int]:
-        try:
-            found: dict[str, int] = json.loads(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        return found
+        return read_notes(self._path)
 
     def _write(self, ports: dict[str, int]) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,8 @@ from typing import TypedDict
 
 import psutil
 
+from local.place import read_notes
+
 WINDOW_SECONDS, FAILING_DEATHS = 60.0, 5
 # /proc counts starts in ticks since boot; the runner's own clock differs by a little.
 _SAME_START_SECONDS = 5.0
@@ -34,11 +36,7 @@ def write(path: Path, rows: dict[str, ChildState]) -> None:
 
 def read_children(path: Path) -> dict[str, ChildState]:
     """Return the children by name; none where no runner has written."""
-    try:
-        state = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    rows: dict[str, ChildState] = state["children"]
+    rows: dict[str, ChildState] = read_notes(path).get("children", {})
     return rows
 
 

@@ -20,7 +20,7 @@ from typing import ClassVar, Protocol
 import psutil
 
 from local import processes, service_user
-from local.place import PortTakenError, ServerError, StackFolders
+from local.place import PortTakenError, ServerError, StackFolders, read_notes
 
 __all__ = [
     "EmbeddedServer",
@@ -205,7 +205,7 @@ class EmbeddedServer(ABC):
         if process is None:
             self.pid_path.unlink(missing_ok=True)
             return False
-        if self._recorded().get("port") != self._port:
+        if read_notes(self.pid_path).get("port") != self._port:
             processes.end(process, self.stop_signal, self.stop_seconds)
             return False
         self._process = process
@@ -214,7 +214,7 @@ class EmbeddedServer(ABC):
     def _find(self) -> psutil.Process | None:
         """Find our process by its pid file, else among all by its folder."""
         marker = self._marker()
-        recorded = self._recorded().get("pid")
+        recorded = read_notes(self.pid_path).get("pid")
         if isinstance(recorded, int):
             with suppress(psutil.Error):
                 process = psutil.Process(recorded)
@@ -227,13 +227,6 @@ class EmbeddedServer(ABC):
         ]
         # A child that was just forked still shows its parent's command line.
         return min(found, key=lambda process: process.info["create_time"], default=None)
-
-    def _recorded(self) -> dict[str, object]:
-        try:
-            recorded = json.loads(self.pid_path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            return {}
-        return recorded if isinstance(recorded, dict) else {}
 
     def _spawn(self) -> None:
         if self.log_path.exists() and self.log_path.stat().st_size > _MAX_LOG_BYTES:

@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol
 
 from local import fetch, processes, runner_state, secrets, service_user
 from local.opensearch import EmbeddedOpenSearch
-from local.place import PortTakenError, ServerError, StackFolders
+from local.place import PortTakenError, ServerError, StackFolders, read_notes
 from local.ports import Ports
 from local.postgres import EmbeddedPostgres
 from local.procfile import Command
@@ -242,20 +242,16 @@ class Stack:
 
 def read_startup(home: Path) -> dict[str, Any] | None:
     """Return how long the start took, once it was complete."""
-    try:
-        text = (home / "run" / "startup.json").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return read_notes(home / "run" / "startup.json") or None
 
 
 def server_pids(home: Path) -> dict[str, int]:
     """Return the embedded servers of a home by name, as their pid files say."""
     found = {}
     for path in sorted((home / "run").glob("*.json")):
-        if path.stem in _SERVERS:
-            found[path.stem] = int(json.loads(path.read_text(encoding="utf-8"))["pid"])
+        pid = read_notes(path).get("pid")
+        if path.stem in _SERVERS and pid is not None:
+            found[path.stem] = int(pid)
     return found
 
 

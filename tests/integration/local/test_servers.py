@@ -19,6 +19,7 @@ import pytest
 import redis
 
 from local import service_user
+from local.ports import Ports
 from local.postgres import EmbeddedPostgres, memory_at_hand, of_memory
 from local.server import (
     EmbeddedServer,
@@ -268,6 +269,13 @@ def test_a_stale_pid_file_is_cleaned_and_no_stranger_is_stopped(place, left):
     assert json.loads(server.pid_path.read_text())["pid"] == server.pid
     server.stop()
     assert not server.pid_path.exists()
+
+
+def test_ports_that_a_power_cut_has_damaged_are_chosen_anew_and_kept(tmp_path):
+    path = tmp_path / "ports.json"
+    path.write_text("")
+    chosen = Ports(path).kept("postgres")
+    assert Ports(path).kept("postgres") == chosen
 
 
 def test_a_taken_port_says_by_whom_and_how_to_choose_another(place):

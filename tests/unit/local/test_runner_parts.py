@@ -13,7 +13,8 @@ import pytest
 
 from api.cli import output
 from api.cli.render import log_lines
-from local import procfile, runner_state
+from local import procfile, runner_state, stack
+from local.place import StackFolders
 from shared.errors import AccessError, ConfigurationError, NotFoundError
 from shared.messaging.task_names import QUEUES
 from workers.runtime import worker_kinds
@@ -148,6 +149,18 @@ def test_state_that_is_written_is_read_again(tmp_path: Path) -> None:
     runner_state.write(path, rows)
     assert runner_state.read_children(path) == rows
     assert runner_state.read_children(tmp_path / "absent.json") == {}
+
+
+@pytest.mark.parametrize("left", ["", "{", "[]", "{}"])
+def test_notes_that_a_power_cut_has_damaged_are_none(tmp_path: Path, left: str) -> None:
+    run = StackFolders(tmp_path, tmp_path).run
+    run.mkdir()
+    for name in ("runner.json", "postgres.json", "startup.json"):
+        (run / name).write_text(left, encoding="utf-8")
+
+    runner_state.reclaim(run / "runner.json", pytest.fail)
+    assert stack.server_pids(tmp_path) == {}
+    assert stack.read_startup(tmp_path) is None
 
 
 def test_a_reused_process_number_is_not_taken_for_a_child(tmp_path: Path) -> None:
