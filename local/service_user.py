@@ -156,11 +156,17 @@ def shared_copy(name: str, *sources: Path) -> Path:
     copy = servers / name
     with locked(servers / f"{name}.lock"):
         if not copy.is_dir():
+            # What a killed process left; the lock says that nobody is at work.
+            for left in servers.glob(f".{name}-*"):
+                shutil.rmtree(left, ignore_errors=True)
             fresh = Path(tempfile.mkdtemp(dir=servers, prefix=f".{name}-"))
-            for source in sources:
-                _copy(source, fresh / source.name)
-            fresh.chmod(0o755)
-            fresh.replace(copy)
+            try:
+                for source in sources:
+                    _copy(source, fresh / source.name)
+                fresh.chmod(0o755)
+                fresh.replace(copy)
+            finally:
+                shutil.rmtree(fresh, ignore_errors=True)
     return copy
 
 
@@ -210,7 +216,10 @@ def _moved_home(home: Path, pointer: Path) -> Path:
         moved = homes / f"{home.name}-{secrets.token_hex(4)}"
         make_open(moved)
         (moved / "origin").write_text(str(pointer.absolute()), encoding="utf-8")
-        pointer.write_text(str(moved), encoding="utf-8")
+        # Whole or not at all: an empty one would name the folder at hand.
+        fresh = pointer.with_name(f"{pointer.name}.new")
+        fresh.write_text(str(moved), encoding="utf-8")
+        fresh.replace(pointer)
     return moved
 
 

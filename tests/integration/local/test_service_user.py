@@ -144,6 +144,45 @@ def test_the_place_of_the_data_is_remembered_when_the_home_is_opened_later(tmp_p
     assert not moved.exists()
 
 
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """Give a disk of sixteen pages, all but one of them taken by `other`."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    disk = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", str(folder)]
+    if subprocess.run(disk, check=False, capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    with pytest.raises(OSError, match="No space"):
+        (folder / "other").write_bytes(bytes(100_000))
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_the_place_of_the_data_is_no_other_after_a_full_disk(full_disk):
+    with pytest.raises(OSError, match="No space"):
+        service_user.data_home(full_disk)
+    (full_disk / "other").unlink()
+    assert service_user.data_home(full_disk).parent == service_user.SHARED / "homes"
+    service_user.discard_home(full_disk)
+
+
+def test_a_copy_of_a_server_that_a_full_disk_ends_leaves_no_half(
+    full_disk, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(service_user, "SHARED", full_disk)
+    (full_disk / "other").unlink()
+    half = full_disk / "servers" / ".server-1-killed"
+    half.mkdir(parents=True)
+    (half / "program").write_bytes(bytes(40_000))
+    program = tmp_path / "program"
+    program.write_bytes(bytes(100_000))
+    with pytest.raises(OSError, match="No space"):
+        service_user.shared_copy("server-1", program)
+    assert [one.name for one in half.parent.iterdir()] == ["server-1.lock"]
+    program.write_bytes(bytes(40_000))
+    assert service_user.shared_copy("server-1", program).is_dir()
+
+
 def test_what_a_vanished_temporary_home_left_is_swept(tmp_path):
     homes = [tmp_path / "first", tmp_path / "second"]
     for home in homes:
