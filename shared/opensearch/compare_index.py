@@ -198,7 +198,11 @@ def _look_at_entries(sides: Sides, came: Mapping[str, Any]) -> Differences:
         page = _page(conn, sides, first, day_buckets.last_id(day))
     is_last = len(page) < STEP_ENTRIES
     until = day_buckets.last_id(day) if is_last else page[-1].id
-    found = _of_index(sides, first, until)
+    found, reached = _of_index(sides, first, until)
+    if reached < until:
+        # Many are of no entry: each of them is taken out by itself, in this step.
+        until, is_last = reached, False
+        page = [row for row in page if row.id <= until]
     suspects = [
         row
         for row in page
@@ -211,7 +215,7 @@ def _look_at_entries(sides: Sides, came: Mapping[str, Any]) -> Differences:
     goes_on = (
         {**came, "days": others, "after": None}
         if is_last
-        else {**came, "after": str(page[-1].id)}
+        else {**came, "after": str(until)}
     )
     return Differences(goes_on, len(page), tuple(differ), tuple(extra), tuple(past))
 
@@ -264,11 +268,14 @@ def _named(sides: Sides) -> dict[str, str | int]:
     }
 
 
-def _of_index(sides: Sides, first: UUID, last: UUID) -> dict[UUID, int]:
-    """Return the version of each document between two ids."""
+def _of_index(sides: Sides, first: UUID, last: UUID) -> tuple[dict[UUID, int], UUID]:
+    """Return the version of documents between two ids, and up to which: of two pages.
+
+    So many are more than a page of entries has, unless many are of no entry.
+    """
     found: dict[UUID, int] = {}
     bound: dict[str, str] = {"gte": str(first), "lte": str(last)}
-    while True:
+    for _ in range(2):
         body = {
             "size": STEP_ENTRIES,
             "_source": False,
@@ -279,8 +286,9 @@ def _of_index(sides: Sides, first: UUID, last: UUID) -> dict[UUID, int]:
         hits = _ask(sides, body)["hits"]["hits"]
         found |= {UUID(hit["_id"]): int(hit["_version"]) for hit in hits}
         if len(hits) < STEP_ENTRIES:
-            return found
+            return found, last
         bound = {"gt": str(hits[-1]["_id"]), "lte": str(last)}
+    return found, UUID(bound["gt"])
 
 
 def _versions(sides: Sides, ids: Iterable[UUID]) -> dict[UUID, int]:

@@ -382,6 +382,30 @@ def test_days_that_are_equal_are_not_looked_into(ctx, committing, filled):
     assert [row.id for row in third.differ] == [filled[3]]
 
 
+@pytest.mark.requirement("F36", "P6")
+def test_what_an_older_backup_lacks_is_taken_out_in_steps_that_end_in_time(
+    ctx, committing, filled, monkeypatch
+):
+    monkeypatch.setattr(compare_index, "STEP_ENTRIES", 4)
+    alias = mapping.read_alias(base_of(ctx))
+    # As restored from a backup of before these came, and before those behind them.
+    ghosts = [uuid7() for _ in range(30)]
+    for ghost in (*ghosts, *filled[:3]):
+        committing.execute("DELETE FROM entry WHERE id = %s", (ghost,))
+        days = {"day": day_buckets.day_of(ghost), "check": 1}
+        document = {"entry_id": str(ghost), **days}
+        ctx.opensearch.index(index=alias, id=str(ghost), body=document)
+    sides = Sides(ctx.opensearch, alias, ctx.pool, 7)
+    found = compare_index.look(sides, None)
+    taken: list[UUID] = []
+    while found.goes_on is not None:
+        found = compare_index.look(sides, found.goes_on)
+        assert len(found.extra) <= 8
+        assert found.differ == ()
+        taken += [one for one, _ in found.extra]
+    assert sorted(taken) == sorted([*ghosts, *filled[:3]])
+
+
 @pytest.mark.requirement("F17", "P6")
 def test_what_comes_back_just_after_its_tombstone_left_is_in_the_index_at_once(
     ctx, committing, save, filled
