@@ -36,7 +36,11 @@ def say_date(value: str, *, is_from_1904: bool) -> str:
     if not 0 <= days < _AFTER_LAST:
         return value
     begins = _BEGINNING_1904 if is_from_1904 else _BEGINNING
-    at = begins + timedelta(seconds=round(days * 86_400))
+    try:
+        at = begins + timedelta(seconds=round(days * 86_400))
+    except OverflowError:
+        # The last moment of all, rounded up, or days from 1904 that are too many.
+        return value
     clock = at.strftime("%H:%M:%S").removesuffix(":00")
     if days < 1:
         return clock
