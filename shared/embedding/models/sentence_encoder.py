@@ -26,9 +26,10 @@ _SHA256 = {
 }
 # It takes a mean over a text: of a longer one, little of each sentence is left.
 MAX_TOKENS = 128
-# A word without an end is cut: its matrices take 5 kB a piece.
+# What is no chunk of ours may be longer: its matrices take 5 kB a piece.
 _LONGEST = 2_000
-_WORDS = re.compile(r"\w+|[^\w\s]")
+# Where nothing stands between words, as in Chinese, so many characters are one.
+_WORDS = re.compile(r"\w{1,100}|[^\w\s]")
 
 
 class SentenceEncoder:
@@ -68,5 +69,4 @@ class SentenceEncoder:
         ]
 
     def _count_word(self, word: str) -> int:
-        pieces = self._tokenizer.encode(word[:_LONGEST], add_bos=False, add_eos=False)
-        return len(pieces)
+        return len(self._tokenizer.encode(word, add_bos=False, add_eos=False))

@@ -21,6 +21,7 @@ from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION
 from shared.embedding.models.sentence_encoder import SentenceEncoder
 from shared.embedding.switch import reembed, second_model
 from shared.embedding.vectors import vector_tables
+from shared.embedding.vectors.chunks import cut
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import ConfigurationError
@@ -239,6 +240,14 @@ def test_its_vectors_are_those_that_were_published():
     assert encoder.encode(["x" * 100_000]).shape == (1, SECOND_DIMENSION)
     assert encoder.count_tokens("") == 0
     assert encoder.encode([""]).shape == (1, SECOND_DIMENSION)
+
+
+@pytest.mark.parametrize("text", ["由于真空泵停止束流丢失" * 300, "deadbeef0123" * 400])
+def test_a_text_without_blanks_or_stops_is_read_to_its_end(text):
+    encoder = SentenceEncoder()
+    found = cut(text, encoder)
+    assert found[-1].end == len(text)
+    assert all(encoder.count_tokens(one.text) <= encoder.max_tokens for one in found)
 
 
 @pytest.mark.parametrize("name", ["sp.model", "weights.npz"])
