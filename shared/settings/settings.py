@@ -32,7 +32,13 @@ DEFAULT_SCOPES = ("read", "search", "ingest")
 
 
 def _place(of_root: str, of_others: str) -> Path:
-    return Path(of_root) if os.geteuid() == 0 else Path.home() / of_others
+    if os.geteuid() == 0:
+        return Path(of_root)
+    try:
+        return Path.home() / of_others
+    except RuntimeError:
+        # A user of a container may have neither an account nor HOME.
+        return Path("/", of_others)
 
 
 def _default_home() -> Path:

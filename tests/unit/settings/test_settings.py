@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,6 +102,24 @@ def test_the_home_of_the_file_is_where_the_stack_is_looked_for(nowhere, write_fi
     (nowhere / "run/stack.json").write_text('{"port": 9001}')
     file = write_file(f"home: {nowhere}\n")
     assert load_report({}, file).settings.port == 9001
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
+def test_a_user_without_an_account_and_without_home_needs_neither():
+    code = (
+        "import os; from shared.settings.settings import Settings\n"
+        "os.setgroups([]); os.setgid(64321); os.setuid(64321)\n"
+        "print(Settings.load({'LOGCHORD_HOME': '/there'}).home)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(ROOT)},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "/there\n", done.stderr
 
 
 def test_a_damaged_stack_file_says_how_to_mend_it(nowhere):
