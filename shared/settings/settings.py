@@ -337,9 +337,15 @@ class Settings(sections.Section):
         return self.database_url.get_secret_value()
 
     @classmethod
-    def load(cls, environ: Mapping[str, str], file: Path | None = None) -> Settings:
+    def load(
+        cls,
+        environ: Mapping[str, str],
+        file: Path | None = None,
+        *,
+        with_stack: bool = True,
+    ) -> Settings:
         """Read every layer once; an unknown key names the nearest valid one."""
-        return load_report(environ, file).settings
+        return load_report(environ, file, with_stack=with_stack).settings
 
 
 _SCHEMES: Mapping[str, tuple[str, ...]] = {
@@ -367,8 +373,14 @@ class Report:
     warnings: tuple[str, ...]
 
 
-def load_report(environ: Mapping[str, str], file: Path | None = None) -> Report:
-    """Read every layer once, and keep what an operator should be told."""
+def load_report(
+    environ: Mapping[str, str], file: Path | None = None, *, with_stack: bool = True
+) -> Report:
+    """Read every layer once, and keep what an operator should be told.
+
+    Whoever begins or ends a stack has no use for what the last one wrote down, which
+    may be damaged.
+    """
     plugins.import_named(environ)
     path = file or layers.config_path(environ)
     read = [layers.from_file(path, Settings)] if path is not None else []
@@ -381,7 +393,8 @@ def load_report(environ: Mapping[str, str], file: Path | None = None) -> Report:
         ),
         _default_home(),
     )
-    read.insert(0, layers.from_stack(home.expanduser(), Settings))
+    if with_stack:
+        read.insert(0, layers.from_stack(home.expanduser(), Settings))
     merged = {name: text for layer in read for name, text in layer.values.items()}
     origins = {name: layer.origin for layer in read for name in layer.values}
     settings = _validated(merged, origins)

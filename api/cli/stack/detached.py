@@ -29,7 +29,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
     if pid is not None:
         message = f"A stack runs in {home} already (process {pid}); see `status`."
         raise UsageError(message)
-    StackFolders(home, Settings.load(environ).cache).make()
+    StackFolders(home, Settings.load(environ, with_stack=False).cache).make()
     (home / "run" / "startup.json").unlink(missing_ok=True)
     log = home / "logs" / "up.log"
     arguments = [*_THIS_PROGRAM, "--no-color", "up", "--no-echo"]

@@ -24,7 +24,7 @@ def up(*, detach: bool, demo: bool, port: int | None, no_echo: bool) -> int:
     environ = dict(os.environ)
     if port is not None:
         environ[environment_name("port")] = str(port)
-    settings = Settings.load(environ)
+    settings = Settings.load(environ, with_stack=False)
     environ[environment_name("home")] = str(settings.home.absolute())
     environ[environment_name("cache")] = str(settings.cache.absolute())
     try:
@@ -46,6 +46,7 @@ def down() -> int:
 
     out = output.current()
     try:
-        return detached.stop(out, Settings.load(os.environ))
+        settings = Settings.load(os.environ, with_stack=False)
+        return detached.stop(out, settings)
     except ServerError as exc:
         raise CommandError(str(exc)) from exc

@@ -55,7 +55,7 @@ class Start:
         self._echoes = echo and not out.quiet
         self._begun = time.time()
         self._steps = Steps(out)
-        settings = Settings.load(environ)
+        settings = Settings.load(environ, with_stack=False)
         self._home = settings.home
         self._stack = Stack(StackFolders(settings.home, settings.cache), self._steps)
         self._model: subprocess.Popen[str] | None = None

@@ -68,6 +68,20 @@ def test_up_returns_once_everything_is_healthy(up: Machine) -> None:
     assert found["startup"]["seconds"] > 0
 
 
+def test_down_mends_what_a_power_cut_has_left_of_a_stack(tmp_path: Path) -> None:
+    one = machine(tmp_path)
+    left = one.home / "run" / "stack.json"
+    left.parent.mkdir(parents=True)
+    left.write_text("", encoding="utf-8")
+    assert "run `logchord down`" in one.run("status").stderr
+
+    done = one.run("down")
+
+    assert done.returncode == 0, done.stderr
+    assert not left.exists()
+    assert "run `logchord down`" not in one.run("status").stderr
+
+
 def test_a_second_up_says_who_runs_already(up: Machine) -> None:
     done = up.run("up")
     assert done.returncode == 2
