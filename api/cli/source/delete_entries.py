@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from uuid import UUID
 
 import click
 
@@ -55,12 +56,13 @@ def _check_removed(pool: Pool, settings: Settings, name: str) -> None:
 
 def _delete(pool: Pool, settings: Settings, tenant: str, name: str) -> int:
     stages = entry_stages.list_deletion_stages(settings)
-    count = 0
+    count, after = 0, UUID(int=0)
     while True:
         with connection(pool) as conn:
             gone = retention.delete_of_source(
-                conn, tenant, name, stages=stages, limit=_AT_ONCE
+                conn, tenant, name, stages=stages, limit=_AT_ONCE, after=after
             )
         count += len(gone)
         if len(gone) < _AT_ONCE:
             return count
+        after = gone[-1]

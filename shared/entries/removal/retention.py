@@ -26,24 +26,33 @@ _PAST: LiteralString = """
      ORDER BY e.id
        FOR NO KEY UPDATE OF e"""
 
+# Behind those that were deleted before: to walk over them again and again would take
+# longer each time.
 _OF_SOURCE: LiteralString = """
     SELECT e.id
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND e.deleted_at IS NULL
+       AND e.id > %(after)s
      ORDER BY e.id
      LIMIT %(limit)s
        FOR NO KEY UPDATE OF e"""
 
 
 def delete_of_source(
-    conn: Connection, tenant: str, source: str, *, stages: Sequence[str], limit: int
+    conn: Connection,
+    tenant: str,
+    source: str,
+    *,
+    stages: Sequence[str],
+    limit: int,
+    after: UUID,
 ) -> list[UUID]:
     """Delete entries of a removed source; a source that is added again restores them.
 
     Done when fewer than `limit` are returned. The work is bulk: nobody waits for it.
     """
     entry_links.share(conn, tenant, source)
-    values = {"tenant": tenant, "source": source, "limit": limit}
+    values = {"tenant": tenant, "source": source, "limit": limit, "after": after}
     found = [row[0] for row in conn.execute(_OF_SOURCE, values)]
     gone = tombstones.bury(conn, tenant, found, reason=tombstones.SOURCE_REMOVED)
     reply_updates.add_work_of_gone(conn, tenant, gone, stages, work_class=due.BULK)

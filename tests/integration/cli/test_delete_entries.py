@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from subprocess import CompletedProcess
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
+from shared.entries.removal import retention
 from shared.entries.saving.save import save_page
 from shared.errors import GoneError
 from tests.support.typed import typed
@@ -58,3 +60,21 @@ def test_the_entries_of_a_removed_source_are_deleted_and_of_no_other(
     assert rows == [("hall", False, 3), ("ring", True, 3)]
     told = caught.value.message
     assert told == "This entry was deleted here, after its source was removed."
+
+
+def test_each_step_goes_on_behind_what_was_deleted_before_it(database):
+    drafts = [EntryDraft("ring", f"{number}", "text") for number in range(5)]
+    with psycopg.connect(database, autocommit=True) as conn:
+        save_page(conn, "default", drafts, stages=[], editor="test")
+        steps: list[list[UUID]] = [[]]
+        after = UUID(int=0)
+        while len(steps) == 1 or len(steps[-1]) == 2:
+            steps.append(
+                retention.delete_of_source(
+                    conn, "default", "ring", stages=[], limit=2, after=after
+                )
+            )
+            after = steps[-1][-1]
+            # What lies before is not looked at any more.
+            conn.execute("UPDATE entry SET deleted_at = NULL")
+    assert [len(step) for step in steps[1:]] == [2, 2, 1]
