@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +67,10 @@ class CompletionReader:
     def __init__(self, request: ChatRequest) -> None:
         self._most = request.max_tokens * _CHARACTERS_A_TOKEN
         self._texts: list[str] = []
-        self._calls: dict[int, dict[str, str]] = {}
+        # By index, and among those that share one in the order in which they came.
+        self._calls: dict[tuple[int, int], dict[str, str]] = {}
+        self._newest: dict[int, int] = {}
+        self._last_index = 0
         self._characters = 0
         self._usage: Mapping[str, Any] = {}
         self.finish_reason: str | None = None
@@ -117,8 +121,10 @@ class CompletionReader:
         text = delta.get("content") or ""
         if not isinstance(text, str):
             raise malformed("content that is no text")
-        for place, call in enumerate(delta.get("tool_calls") or ()):
-            self._add_call(place, call)
+        called = delta.get("tool_calls") or ()
+        for place, call in enumerate(called):
+            # Some number no call; one alone then goes on with the last.
+            self._add_call(place if len(called) > 1 else self._last_index, call)
         self._texts.append(text)
         self._bound(len(text))
         if reason := choice.get("finish_reason"):
@@ -126,14 +132,22 @@ class CompletionReader:
         return mend(text)[0]
 
     def _add_call(self, place: int, delta: Mapping[str, Any]) -> None:
-        index = int(delta.get("index", place))
-        if not 0 <= index < _MOST_TOOL_CALLS:
+        given, called = delta.get("index"), delta.get("function") or {}
+        index = self._last_index = place if given is None else int(given)
+        said = called.get("arguments")
+        added = said if isinstance(said, str) else _dump_object(said)
+        newest = self._newest.setdefault(index, 0)
+        call = self._calls.get((index, newest))
+        if call is not None and _is_another(call, delta.get("id"), called, added):
+            newest = self._newest[index] = newest + 1
+            call = None
+        if call is None:
+            call = {"id": "", "name": "", "arguments": ""}
+            self._calls[index, newest] = call
+        if not 0 <= index < _MOST_TOOL_CALLS or len(self._calls) > _MOST_TOOL_CALLS:
             raise malformed(f"tool call {index}")
-        call = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
-        called = delta.get("function") or {}
         call["id"] = str(delta.get("id") or call["id"])
         call["name"] = str(called.get("name") or call["name"])
-        added = str(called.get("arguments") or "")
         call["arguments"] += added
         self._bound(len(added))
 
@@ -143,6 +157,33 @@ class CompletionReader:
             raise ModelOutageError(
                 reason="endless", technical=f"over {self._most} characters"
             )
+
+
+def _is_another(
+    call: Mapping[str, str], id_: Any, called: Mapping[str, Any], added: str
+) -> bool:
+    """Tell whether a part begins a call of its own under an index that is taken.
+
+    Ollama and Gemini send each call whole, all of them as number 0. An id alone tells
+    nothing: vLLM made one up for each part.
+    """
+    if not (called.get("name") and call["name"]):
+        return False
+    if id_ and call["id"]:
+        return bool(id_ != call["id"])
+    return bool(added) and _is_whole(call["arguments"])
+
+
+def _is_whole(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _dump_object(said: Any) -> str:
+    """Return arguments that come as an object, as the text that they should be."""
+    return "" if said is None else json.dumps(said, ensure_ascii=False)
 
 
 def malformed(told: str) -> ModelOutageError:

@@ -97,6 +97,73 @@ def test_two_tool_calls_whose_parts_are_mixed_are_told_apart_by_their_index(
     assert (told.text, told.finish_reason) == ("", "tool_calls")
 
 
+def numbered(index: int | None, id_: str, arguments: Any) -> dict[str, Any]:
+    function = {"name": "keyword", "arguments": arguments}
+    said = {"id": id_, "type": "function", "function": function}
+    return said if index is None else {"index": index, **said}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(
+            [[numbered(0, "a", '{"n": 1}')], [numbered(0, "b", '{"n": 2}')]],
+            id="Ollama: each is number 0",
+        ),
+        pytest.param(
+            [[numbered(0, "a", '{"n": 1}'), numbered(0, "b", '{"n": 2}')]],
+            id="each is number 0, in one part",
+        ),
+        pytest.param(
+            [[numbered(0, "", '{"n": 1}')], [numbered(0, "", '{"n": 2}')]],
+            id="Gemini: without an id",
+        ),
+        pytest.param(
+            [
+                [numbered(None, "a", '{"n": ')],
+                [{"function": {"arguments": "1}"}}],
+                [numbered(None, "b", '{"n": ')],
+                [{"function": {"arguments": "2}"}}],
+            ],
+            id="without a number",
+        ),
+        pytest.param(
+            [[numbered(None, "a", '{"n": 1}'), numbered(None, "b", '{"n": 2}')]],
+            id="without a number, in one part",
+        ),
+        pytest.param(
+            [
+                [{**numbered(None, "a", '{"n": 1}'), "index": None}],
+                [numbered(1, "b", '{"n": 2}')],
+            ],
+            id="null for a number",
+        ),
+        pytest.param(
+            [[numbered(0, "a", {"n": 1})], [numbered(1, "b", {"n": 2})]],
+            id="arguments that are no text",
+        ),
+        pytest.param(
+            [
+                [numbered(0, "a", ""), numbered(1, "b", "")],
+                [{"index": 0, "id": "x", "function": {"arguments": '{"n": 1}'}}],
+                [{"index": 1, "id": "y", "function": {"arguments": '{"n": 2}'}}],
+            ],
+            id="vLLM: another id for each part",
+        ),
+    ],
+)
+def test_two_tool_calls_are_two_however_they_are_numbered(
+    server: ChatScript, client: ChatClient, parts: list[list[dict[str, Any]]]
+):
+    sent = (part(tool_calls=one) for one in parts)
+    server.replies = [streams(*sent, part(finish="tool_calls"))]
+
+    told = client.complete(ASKED, 5)
+
+    called = [(one.name, one.arguments) for one in told.tool_calls]
+    assert called == [("keyword", '{"n": 1}'), ("keyword", '{"n": 2}')]
+
+
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
