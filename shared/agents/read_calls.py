@@ -1,7 +1,7 @@
 """What a model wants to have called, from its own words, whichever way it says so.
 
-Models with native tool calls say it beside their text, others in one JSON object in a
-fenced block.
+Models with native tool calls say it beside their text, others in one JSON object, which
+they are told to fence: some forget to, or write around it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ MOST_CALLS = 8
 MOST_CHARACTERS = 8000
 # No tool takes anything nested, but lists.
 MOST_DEPTH = 20
-_FENCED = re.compile(r"```(?:json|tool_call|tool)?([^`]*)```")
-_TAGGED = re.compile(r"<tool_call>([^<]*)</tool_call>")
+# So many places of a text are tried, where an object may begin.
+_MOST_TRIED = 200
+_BEGINS = re.compile(r"\{\s*\"")
+# Models break lines within a text, which JSON does not allow.
+_DECODER = json.JSONDecoder(strict=False)
 _NAMES, _ARGUMENTS = ("tool", "name", "function"), ("arguments", "args", "parameters")
 
 
@@ -73,29 +76,30 @@ def _native(place: int, id_: str, name: str, text: str) -> WantedCall:
 
 
 def _in_text(text: str, tools: Collection[str]) -> tuple[WantedCall, ...]:
-    blocks = [*_FENCED.findall(text), *_TAGGED.findall(text)] or [text]
+    """Return the calls among the JSON objects of a text, whatever stands around them.
+
+    Other JSON in an answer is none of ours.
+    """
     found: list[WantedCall] = []
-    for block in map(str.strip, blocks):
-        if block[:1] in {"{", "["}:
-            found += _of_block(block, tools, len(found))
-    return tuple(found[:MOST_CALLS])
-
-
-def _of_block(block: str, tools: Collection[str], first: int) -> list[WantedCall]:
-    names_one = any(f'"{one}"' in block for one in tools)
-    try:
-        values = _read(block[:MOST_CHARACTERS])
-    except (ValueError, RecursionError) as exc:
-        if names_one:
-            raise MalformedCallError from exc
-        # Other JSON in an answer is none of ours.
-        return []
-    listed = values if isinstance(values, list) else [values]
-    return [
-        call
-        for place, one in enumerate(listed, first)
-        if (call := _call(one, tools, place)) is not None
-    ]
+    place = 0
+    for _ in range(_MOST_TRIED):
+        begins = _BEGINS.search(text, place)
+        if begins is None or len(found) == MOST_CALLS:
+            break
+        block = text[begins.start() : begins.start() + MOST_CHARACTERS]
+        # What is no call may hold some.
+        call, length = None, 1
+        try:
+            value, end = _DECODER.raw_decode(block)
+            call = _call(_checked(value), tools, len(found))
+        except (ValueError, RecursionError) as exc:
+            if any(f'"{one}"' in block for one in tools):
+                raise MalformedCallError from exc
+        if call is not None:
+            found.append(call)
+            length = end
+        place = begins.start() + length
+    return tuple(found)
 
 
 def _call(values: Any, tools: Collection[str], place: int) -> WantedCall | None:
@@ -124,7 +128,10 @@ def _read(text: str) -> Any:
     Whoever keeps nothing asks the model once more. NUL and halves of pairs are mended,
     which JSON may have escaped.
     """
-    value = json.loads(text)
+    return _checked(json.loads(text, strict=False))
+
+
+def _checked(value: Any) -> Any:
     if _is_deep(value, MOST_DEPTH):
         message = "nested too deep"
         raise ValueError(message)

@@ -66,6 +66,14 @@ def test_a_megabyte_of_argument_is_not_kept() -> None:
         f"```\n{json.dumps(ASKED)}\n```",
         f"<tool_call>{json.dumps(ASKED)}</tool_call>",
         json.dumps(ASKED),
+        # Not fenced, or the fence is not closed, or written otherwise.
+        f"I look for it.\n{json.dumps(ASKED)}",
+        f"{json.dumps(ASKED)}\nI wait for what is found [as I was told].",
+        f"```json\n{json.dumps(ASKED)}",
+        f"```JSON\n{json.dumps(ASKED)}\n```",
+        f"<tool_call>\n{json.dumps(ASKED)}\n",
+        f"<think>In {{brackets}}.</think>\n{json.dumps(ASKED)}",
+        json.dumps({"tool_calls": [ASKED]}),
         json.dumps({"name": "keyword", "parameters": ASKED["arguments"]}),
         json.dumps({"name": "keyword", "arguments": '{"query": "klystron"}'}),
         json.dumps(
@@ -79,10 +87,28 @@ def test_a_call_in_a_text_is_found(text: str) -> None:
     assert (one.name, one.arguments) == ("keyword", {"query": "klystron"})
 
 
+@pytest.mark.parametrize("query", ["p < 5 mbar", "`LER` ```trip```", "{x} }", "a\nb"])
+@pytest.mark.parametrize("around", ["```json\n{}\n```", "<tool_call>{}</tool_call>"])
+def test_a_call_may_ask_for_any_signs(around: str, query: str) -> None:
+    # A model breaks its line as it is.
+    asked = json.dumps({"tool": "keyword", "arguments": {"query": query}})
+    written = around.replace("{}", asked.replace("\\n", "\n"))
+    (one,), _ = read_calls(said(written), TOOLS)
+    assert one.arguments == {"query": query}
+
+
+def test_two_calls_one_behind_the_other_are_two() -> None:
+    others = {"tool": "semantic", "arguments": {"query": "a window"}}
+    text = f"{json.dumps(ASKED)}\n{json.dumps(others)}"
+    found, _ = read_calls(said(text), TOOLS)
+    assert [one.name for one in found] == ["keyword", "semantic"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "The klystron tripped [1.1].",
+        'Its card said {"kV": 3, "of": {"name": "LER"}} and {"cut": then [1.1].',
         'Its setting was ```{"kV": 3}``` then.',
         "```python\nprint(1)\n```",
         "",
@@ -92,9 +118,15 @@ def test_an_answer_is_no_call(text: str) -> None:
     assert read_calls(said(text), TOOLS) == ((), False)
 
 
-def test_half_a_call_is_neither() -> None:
+@pytest.mark.parametrize("end", ["\n```", "", '"query": "klys'])
+@pytest.mark.parametrize("before", ["```json\n", "", "I look.\n", "<tool_call>"])
+def test_half_a_call_is_neither(before: str, end: str) -> None:
     with pytest.raises(MalformedCallError):
-        read_calls(said('```json\n{"tool": "keyword", "arguments": {\n```'), TOOLS)
+        read_calls(said(f'{before}{{"tool": "keyword", "arguments": {{{end}'), TOOLS)
+
+
+def test_a_text_of_brackets_is_no_call() -> None:
+    assert read_calls(said('{"a": ' * 100_000), TOOLS) == ((), False)
 
 
 def test_no_turn_has_more_calls_than_it_may() -> None:
