@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.errors import ModelOutageError, ModelRefusalError
+from shared.language_models.thoughts import ThoughtFilter
 from shared.text.decoding import mend
 
 # A token has four characters on the average; a model that says more heeds no bound.
@@ -66,6 +67,7 @@ class CompletionReader:
 
     def __init__(self, request: ChatRequest) -> None:
         self._most = request.max_tokens * _CHARACTERS_A_TOKEN
+        self._thoughts = ThoughtFilter()
         self._texts: list[str] = []
         # By index, and among those that share one in the order in which they came.
         self._calls: dict[tuple[int, int], dict[str, str]] = {}
@@ -101,7 +103,7 @@ class CompletionReader:
             raise ModelRefusalError(reason="content_filter")
         return Completion(
             # Whole at last: two halves of a pair may have come in two parts.
-            text=mend("".join(self._texts))[0],
+            text=mend("".join([*self._texts, self._thoughts.end()]))[0],
             tool_calls=tuple(
                 ToolCall(**{name: mend(said)[0] for name, said in call.items()})
                 for _, call in sorted(self._calls.items())
@@ -118,15 +120,14 @@ class CompletionReader:
         delta = choice.get("delta") or choice.get("message") or {}
         if refusal := delta.get("refusal"):
             raise ModelRefusalError(reason="declined", technical=str(refusal)[:200])
-        text = delta.get("content") or ""
-        if not isinstance(text, str):
-            raise malformed("content that is no text")
+        text = _read_content(delta.get("content") or "")
         called = delta.get("tool_calls") or ()
         for place, call in enumerate(called):
             # Some number no call; one alone then goes on with the last.
             self._add_call(place if len(called) > 1 else self._last_index, call)
-        self._texts.append(text)
         self._bound(len(text))
+        text = self._thoughts.read(text)
+        self._texts.append(text)
         if reason := choice.get("finish_reason"):
             self.finish_reason = str(reason)
         return mend(text)[0]
@@ -157,6 +158,16 @@ class CompletionReader:
             raise ModelOutageError(
                 reason="endless", technical=f"over {self._most} characters"
             )
+
+
+def _read_content(content: Any) -> str:
+    """Return the text of an answer's content, which Mistral tells from thoughts."""
+    if isinstance(content, list):
+        texts = (one["text"] for one in content if one["type"] == "text")
+        content = "".join(texts)
+    if not isinstance(content, str):
+        raise malformed("content that is no text")
+    return content
 
 
 def _is_another(

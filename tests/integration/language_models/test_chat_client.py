@@ -274,6 +274,48 @@ def test_content_of_null_is_no_text_and_a_heartbeat_is_no_part(server, client):
     assert (told.text, told.tokens_in) == ("Air.", None)
 
 
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["<think>", "Is it [1.1]?", "</think>", "\n\nAir ", "[1.1]."],
+        ["\n<thi", "nk>Is it [1.1]? No.</th", "ink>Air ", "[1.1]."],
+        ["<think>a < b </think>Air [1.1]."],
+        [
+            [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}],
+            [{"type": "text", "text": "Air "}],
+            "[1.1].",
+        ],
+    ],
+)
+def test_what_a_model_thinks_is_no_part_of_its_answer(
+    server: ChatScript, client: ChatClient, pieces: list[Any]
+):
+    server.replies = [streams(*map(part, pieces), part(finish="stop"))]
+    heard: list[str] = []
+
+    told = client.complete(ASKED, 5, heard.append)
+
+    assert told.text == "".join(heard) == "Air [1.1]."
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>It is", ""),
+        ("<think>", ""),
+        ("<thin", "<thin"),
+        (" <b>Air</b>", "<b>Air</b>"),
+        ("Air <think>", "Air <think>"),
+    ],
+)
+def test_a_thought_that_does_not_end_is_no_answer(
+    server: ChatScript, client: ChatClient, text: str, answer: str
+):
+    server.replies = [streams(part(text), part(finish="length"))]
+
+    assert client.complete(ASKED, 5).text == answer
+
+
 def test_an_answer_that_comes_whole_is_read_like_a_streamed_one(server, client):
     message = {"role": "assistant", "content": "Air [1.1]."}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
