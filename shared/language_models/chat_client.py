@@ -113,8 +113,10 @@ def _data(pieces: Iterator[bytes]) -> Iterator[str]:
             text = line.rstrip(b"\r").decode("utf-8", "replace")
             if text.startswith("data:"):
                 said.append(text.removeprefix("data:").removeprefix(" "))
-            elif not text and said:
-                yield "\n".join(said)
+            elif not text:
+                # Data without a character is a heartbeat.
+                if any(said):
+                    yield "\n".join(said)
                 said.clear()
 
 

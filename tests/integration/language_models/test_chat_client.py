@@ -261,6 +261,8 @@ def test_content_of_null_is_no_text_and_a_heartbeat_is_no_part(server, client):
     server.replies = [
         streams(
             ": heartbeat\n\n",
+            "data:\n\n",
+            "event: ping\ndata: \n\n",
             part(None, role="assistant"),
             'event: message\r\ndata: {"choices": [{"delta": {"content": "Air."}}]}\r\n',
             "\r\n",
