@@ -84,7 +84,14 @@ class AgentAnswer:
             return replace(prepared.answer, model=share)
         checker = Checker(self._context.facility, self._plan.time.zone)
         prepared, prompt = self._given(prepared)
-        worded = word_answer(prepared, prompt, self._last_text(), checker)
+        said = self._last_said()
+        worded = word_answer(
+            prepared,
+            prompt,
+            str(said.get("text") or ""),
+            checker,
+            is_cut=said.get("finish_reason") == "length",
+        )
         share = replace(
             share,
             grounding_score=worded.grounding_score,
@@ -112,9 +119,9 @@ class AgentAnswer:
             generate_ms=round(sum(one.took_ms or 0.0 for one in self._turns), 3),
         )
 
-    def _last_text(self) -> str:
+    def _last_said(self) -> Mapping[str, Any]:
         said = [one.model_out for one in self._turns if one.model_out]
-        return str(said[-1].get("text") or "") if said else ""
+        return said[-1] if said else {}
 
     def _given(self, prepared: PreparedAnswer) -> tuple[PreparedAnswer, ModelPrompt]:
         """Return the prompt as the model saw it, a label for all that it may cite.

@@ -220,6 +220,7 @@ def _ask(
         calls, judged, exit_reason = (), {}, spent
     model_out = {
         "text": said.completion.text,
+        "finish_reason": said.completion.finish_reason,
         "native": said.native,
         "again": said.again,
         "exit_reason": exit_reason,

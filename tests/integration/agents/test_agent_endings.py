@@ -142,6 +142,26 @@ def test_a_model_that_is_asked_again_each_time_comes_to_the_step_guard(
     assert (ended.body["state"], "trip" in ended.found) == ("partial", True)
 
 
+@pytest.mark.parametrize("finish", ["length", "stop"])
+def test_a_sentence_that_the_longest_answer_cut_is_not_told(
+    runner: Runner, finish: str
+) -> None:
+    said = "The klystron tripped [1.1]. Cracked was its window [1.1], which was"
+    scripted(
+        runner,
+        calls(call("keyword", query="klystron")),
+        streams(part(said), part(finish=finish)),
+    )
+    ended = runner.run()
+    assert ended.reason == "answered"
+    assert ended.search.sentences is not None
+    assert ended.search.sentences.model is not None
+    is_cut = finish == "length"
+    assert ended.search.sentences.model.removed == int(is_cut)
+    assert ("which was" in ended.body["answer"]) is not is_cut
+    assert "klystron tripped" in ended.body["answer"]
+
+
 @pytest.mark.requirement("S0-71", "C23")
 def test_a_deadline_in_a_turn_ends_it_with_what_was_found(runner: Runner) -> None:
     runner.deadline_seconds, runner.timeout_seconds = 3.0, 30.0
