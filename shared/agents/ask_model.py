@@ -33,8 +33,9 @@ log = get_logger()
 
 # With less time left no model is asked.
 LEAST_SECONDS = 0.3
-# Before an endpoint that was busy is asked once more.
-PAUSE_SECONDS = 0.5
+# Before an endpoint that was busy is asked once more; one that wants to be left alone
+# for longer than the most is not asked again in this turn.
+PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.5, 10.0
 _ASKED_AT_MOST = 2
 
 
@@ -100,6 +101,8 @@ class ModelFailedError(Exception):
         # Whether asking again is for nothing, but perhaps without naming tools.
         self.is_final = is_final
         self.names_no_tools = False
+        # How long the endpoint is left alone before.
+        self.pause_seconds = 0.0
 
 
 def seconds_left(process: AgentProcess, job: Job, plan: Plan) -> float:
@@ -144,13 +147,18 @@ def ask_model(
             failed = exc
         if is_over():
             raise TurnLostError
-        if seconds_left(process, job, plan) < LEAST_SECONDS:
+        left = seconds_left(process, job, plan) - LEAST_SECONDS
+        if left < 0:
             raise ModelFailedError("deadline")
         if failed.is_final:
             # An endpoint that knows no tools refuses whoever names some.
             if not failed.names_no_tools or not native or before:
                 raise failed
             native = False
+        elif again + 1 < _ASKED_AT_MOST:
+            if failed.pause_seconds > min(left, MOST_PAUSE_SECONDS):
+                raise failed
+            _pause(failed.pause_seconds, is_over)
     raise failed
 
 
@@ -177,8 +185,9 @@ def _ask_once(
         raise failed from exc
     except ModelOutageError as exc:
         log.warning("agent_model_failed", reason=exc.reason)
-        _pause(exc, is_over)
-        raise ModelFailedError(_failure(exc)) from exc
+        failed = ModelFailedError(_failure(exc))
+        failed.pause_seconds = float(exc.retry_after_seconds or PAUSE_SECONDS)
+        raise failed from exc
     except LogchordError as exc:
         log.warning("agent_model_not_asked", code=exc.error_code)
         raise ModelFailedError("model_unavailable") from exc
@@ -198,11 +207,12 @@ def _failure(error: ModelOutageError) -> ExitReason:
     return "model_malformed" if malformed else "model_unavailable"
 
 
-def _pause(error: ModelOutageError, is_over: Callable[[], bool]) -> None:
-    """Wait as long as a busy endpoint asks for, if that is a moment."""
-    seconds = min(error.retry_after_seconds or PAUSE_SECONDS, 2 * PAUSE_SECONDS)
+def _pause(seconds: float, is_over: Callable[[], bool]) -> None:
+    """Wait as long as a busy endpoint asks for, or until the turn is lost."""
     ends = time.monotonic() + seconds
-    while time.monotonic() < ends and not is_over():
+    while time.monotonic() < ends:
+        if is_over():
+            raise TurnLostError
         threading.Event().wait(0.05)
 
 

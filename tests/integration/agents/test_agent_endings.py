@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import pytest
 
@@ -90,6 +92,10 @@ BAD: dict[str, tuple[Reply, str, int, int]] = {
         *(answers(429, {}, "application/json", retry_after="1"), "model_unavailable"),
         *(2, 0),
     ),
+    "429 for an hour": (
+        answers(429, {}, "application/json", retry_after="3600"),
+        *("model_unavailable", 1, 0),
+    ),
     "cut": (streams(part("The"), done=False), "model_unavailable", 2, 0),
     "wrong key": (answers(401, {}, "application/json"), "model_unavailable", 1, 0),
 }
@@ -107,6 +113,23 @@ def test_a_bad_model_ends_the_agent_with_its_reason(runner: Runner, name: str) -
     assert len(runner.script.asked) == 1 + asked
     spent = sum(one.tokens_in + one.tokens_out for one in ended.turns)
     assert spent == _FIRST_TURN_TOKENS + tokens
+
+
+def test_a_busy_model_is_asked_again_when_it_wants_to_be(runner: Runner) -> None:
+    asked_at: list[float] = []
+    busy = answers(429, {}, "application/json", retry_after="2")
+    good = says("The klystron tripped because its window was cracked [1.1].")
+
+    def timed(reply: Reply) -> Reply:
+        def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+            asked_at.append(time.monotonic())
+            reply(handler, body)
+
+        return answer
+
+    scripted(runner, calls(call("keyword", query="klystron")), timed(busy), timed(good))
+    assert runner.run().reason == "answered"
+    assert asked_at[1] - asked_at[0] >= 2
 
 
 def test_a_model_that_goes_on_for_ever_is_cut_off(runner: Runner) -> None:
