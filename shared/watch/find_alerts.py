@@ -40,19 +40,20 @@ Found = list[tuple["SavedSearch", "Matches"]]
 
 
 def make_vectors(context: SearchContext, planner: SavedPlanner) -> None:
-    """Make the vectors that saved searches lack, by the model that is live."""
-    live = context.models.live()
-    if live is None:
+    """Make the vectors that saved searches lack, by the models in use."""
+    models = match_entries.name_models(context)
+    # Where meaning is switched off no vector is missing, nor is it known that none is.
+    if models is None or not planner.has_meaning:
         return
     with connection(context.pool) as conn:
-        lacking = saved_searches.list_without_vector(conn, live.model, VECTORS_AT_ONCE)
+        lacking = saved_searches.list_without_vector(conn, models, VECTORS_AT_ONCE)
     for saved in lacking:
         plans = _plans(planner, saved, Scope(saved.tenant, saved.subject))
         vector = None
         if plans is not None and plans.by_meaning is not None:
             vector = _vector_of(context, saved, plans.by_meaning)
         with connection(context.pool) as conn:
-            saved_searches.keep_vector(conn, saved, live.model, vector)
+            saved_searches.keep_vector(conn, saved, models, vector)
 
 
 def find_matches(
@@ -66,13 +67,13 @@ def find_matches(
     with connection(context.pool) as conn:
         watching = saved_searches.list_watching(conn, tenant)
         owners = [find_owner(conn, settings, saved) for saved in watching]
-    live = context.models.live() if watching else None
+    models = match_entries.name_models(context) if watching else None
     found: Found = []
     for saved, owner in zip(watching, owners, strict=True):
         plans = None if owner is None else _plans(planner, saved, owner)
         if plans is None:
             continue
-        is_known = live is None or saved.vector_model == live.model
+        is_known = models is None or saved.vector_model == models
         if plans.by_meaning is not None and not is_known:
             # What it means is not known yet: the entries stay due.
             raise EmbeddingOutageError(technical="a saved search has no vector")

@@ -43,6 +43,16 @@ def match(
     return found
 
 
+def name_models(context: SearchContext) -> str | None:
+    """Return the names of the models in use, which choose among them by language.
+
+    A vector is kept with them: another one may speak what none of these does.
+    """
+    live, second = context.models.live(), context.models.find_second()
+    known = [one.model for one in (live, second) if one is not None]
+    return " ".join(known) if live is not None else None
+
+
 def make_vector(context: SearchContext, plan: Plan, seconds: float) -> str | None:
     """Return the vector of a question; None: no model speaks its language."""
     text = tree_text.wanted_text(plan.tree).strip()

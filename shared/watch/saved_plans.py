@@ -64,14 +64,15 @@ class SavedPlanner:
             message = "A saved search needs words or a filter."
             raise InvalidRequestError.field("request", "empty_query", message)
         _refuse_times(by_words)
-        if not (semantic and by_words.asks_for_words and self._has_meaning):
+        if not (semantic and by_words.asks_for_words and self.has_meaning):
             return SavedPlans(by_words, None)
         given = {} if threshold is None else {"similarity_threshold": threshold}
         meant = replace(asked, mode="semantic", exhaustive=False, ordering=given)
         return SavedPlans(by_words, self._made(meant, scope, approved))
 
     @property
-    def _has_meaning(self) -> bool:
+    def has_meaning(self) -> bool:
+        """Tell whether anything is searched by meaning here."""
         return "semantic" in self._limits.enabled
 
     def _made(self, asked: SearchQuery, scope: Scope, approved: Approved) -> Plan:

@@ -75,11 +75,11 @@ _WATCHING: LiteralString = f"""SELECT {_COLUMNS}
      LIMIT %(most)s"""
 # Made of this question still: it may have been replaced meanwhile.
 _KEEP_VECTOR: LiteralString = """
-    UPDATE saved_search SET vector_model = %(model)s, vector = %(vector)s
+    UPDATE saved_search SET vector_model = %(models)s, vector = %(vector)s
      WHERE tenant = %(tenant)s AND id = %(id)s AND request = %(request)s"""
 _WITHOUT_VECTOR: LiteralString = f"""SELECT {_COLUMNS}
       FROM saved_search
-     WHERE semantic AND vector_model IS DISTINCT FROM %(model)s
+     WHERE semantic AND vector_model IS DISTINCT FROM %(models)s
      ORDER BY id
      LIMIT %(most)s"""
 
@@ -130,6 +130,7 @@ class SavedSearch:
     similarity_threshold: float | None
     alert: dict[str, Any]
     alerts_since: datetime | None
+    # Those in use when its vector was made, or could not be.
     vector_model: str | None
     vector: str | None
     created_at: datetime
@@ -192,17 +193,20 @@ def list_watching(conn: Connection, tenant: str) -> list[SavedSearch]:
     return _all(conn, _WATCHING, {"tenant": tenant, "most": MOST_OF_TENANT})
 
 
-def list_without_vector(conn: Connection, model: str, most: int) -> list[SavedSearch]:
-    """Return saved searches by meaning, of all facilities, without a model's vector."""
-    return _all(conn, _WITHOUT_VECTOR, {"model": model, "most": most})
+def list_without_vector(conn: Connection, models: str, most: int) -> list[SavedSearch]:
+    """Return saved searches by meaning, of all facilities, without a vector by these.
+
+    One that none of these models could make a vector of is not among them.
+    """
+    return _all(conn, _WITHOUT_VECTOR, {"models": models, "most": most})
 
 
 def keep_vector(
-    conn: Connection, saved: SavedSearch, model: str, vector: str | None
+    conn: Connection, saved: SavedSearch, models: str, vector: str | None
 ) -> None:
-    """Store the vector of a question; None: the model does not speak its language."""
+    """Store the vector of a question; None: no model in use speaks its language."""
     given = {"tenant": saved.tenant, "id": saved.id, "request": Jsonb(saved.request)}
-    conn.execute(_KEEP_VECTOR, {**given, "model": model, "vector": vector})
+    conn.execute(_KEEP_VECTOR, {**given, "models": models, "vector": vector})
 
 
 def _owner(scope: Scope) -> dict[str, Any]:

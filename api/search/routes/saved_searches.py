@@ -29,7 +29,13 @@ from shared.errors import EmbeddingOutageError
 from shared.log import get_logger
 from shared.messaging.stage_names import ALERT_STAGE
 from shared.postgres.pool import connection
-from shared.watch import alert_rows, preview_alerts, saved_searches, webhook
+from shared.watch import (
+    alert_rows,
+    match_entries,
+    preview_alerts,
+    saved_searches,
+    webhook,
+)
 from shared.watch.saved_plans import SavedPlanner, SavedPlans
 from shared.watch.saved_searches import SavedSearch, SavedSearchDraft
 
@@ -168,12 +174,12 @@ def _plan(
 
 def _with_vector(ctx: ApiContext, scope: Scope, saved: SavedSearch) -> SavedSearch:
     """Return the saved search once a worker has made the vector of its question."""
-    live = ctx.searches.context.models.live()
-    if live is None or saved.vector_model == live.model:
+    models = match_entries.name_models(ctx.searches.context)
+    if models is None or saved.vector_model == models:
         return saved
     ctx.nudger.again(ALERT_STAGE)
     ends = time.monotonic() + _VECTOR_SECONDS
-    while saved.vector_model != live.model:
+    while saved.vector_model != models:
         if time.monotonic() >= ends:
             raise EmbeddingOutageError(technical="no worker has made its vector yet")
         time.sleep(_POLL_SECONDS)

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from psycopg import Connection
 
+from shared.access import keys
 from shared.access.scope import Scope
 from shared.answers.answer_question import answer_question
 from shared.embedding.models import sentence_encoder
@@ -32,14 +33,18 @@ from shared.search.response.search import carry_out_branches
 from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
+from shared.watch import saved_searches
+from shared.watch.saved_searches import AlertRule, SavedSearchDraft
 from shared.work import chore_records
 from shared.work.chore_records import REEMBED_MODEL
 from tests.support import watched_chores
 from tests.support.ended_searches import DEADLINE_SECONDS, job_of
 from tests.support.fixtures.workers import MakeContext
+from tests.support.waiting import until
 from tests.support.watched_chores import Watched, due_now
 from workers.runtime.context import Context
 from workers.tasks import chores
+from workers.tasks.alert import match_entries
 from workers.tasks.enhance import embed_entries, extract_metadata
 
 pytestmark = pytest.mark.timeout(120)
@@ -146,6 +151,37 @@ def test_entries_and_questions_in_other_languages_are_found_by_meaning(
     assert "water" in names
     assert names.index("water") < names.index("smoke") if "smoke" in names else True
     assert len(names) == len(set(names))
+
+
+def test_a_search_that_was_saved_before_is_told_by_meaning_of_what_comes(
+    make, committing
+):
+    ctx = make()
+    save(committing, "beam")
+    work(ctx)
+    key = keys.create_key(committing, tenant="default", name="a", scopes=("search",))
+    draft = SavedSearchDraft(
+        "pumps",
+        {"query": "Warum ist die Pumpe des Kühlwassers im Ring stehen geblieben?"},
+        semantic=True,
+        similarity_threshold=0.3,
+        alert=AlertRule(enabled=True),
+    )
+    saved_searches.create(committing, keys.find_by_id(committing, key.key_id), draft)
+    # No model in use speaks its language yet.
+    match_entries(ctx)
+    save(committing, "water", "door")
+    work(ctx)
+    fill(ctx, committing)
+    # Which models are in use is asked once a second.
+    until(ctx.search_context.models.find_second, within_seconds=10)
+    match_entries(ctx)
+
+    found = committing.execute(
+        "SELECT e.external_id, a.matched_by FROM alert a JOIN entry e"
+        " ON e.id = a.entry_id"
+    )
+    assert found.fetchall() == [("water", ["semantic"])]
 
 
 def test_a_sentence_in_another_language_answers_by_its_meaning(make, committing):

@@ -385,3 +385,24 @@ def test_a_pattern_has_no_meaning_that_entries_could_be_near(
     assert fired(conn, one) == {}
     (kept,) = saved_searches.list_watching(conn, TENANT)
     assert kept.vector is None
+
+
+def test_what_was_saved_without_meaning_has_one_once_that_is_switched_on(
+    ctx: Killable,
+    conn: Any,
+    make_context: MakeContext,
+    saved: Callable[..., SavedSearch],
+    write: Save,
+) -> None:
+    write("The canteen is closed today.")
+    work(ctx)
+    off = make_context(LOGCHORD_SEARCH_MODULES__SEMANTIC__ENABLED="false")
+    one = saved("cavity tripped", semantic=True, similarity_threshold=0.5)
+    words = write("cavity tripped")
+    work(off)
+    assert fired(conn, one) == {words: ["keyword"]}
+
+    near = write("cavity two")
+    work(ctx)
+
+    assert fired(conn, one)[near] == ["semantic"]
