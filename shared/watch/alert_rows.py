@@ -113,6 +113,14 @@ _REST: LiteralString = """
     UPDATE alert SET due_at = clock_timestamp() + make_interval(secs => %(wait)s)
      WHERE tenant = %(tenant)s AND saved_search_id = %(saved_id)s
        AND due_at <= clock_timestamp() AND leased_until IS NULL"""
+# So does what else would be sent in the same quiet hours.
+_POSTPONE: LiteralString = """
+    UPDATE alert
+       SET due_at = %(until)s, leased_until = NULL,
+           attempts = attempts - (id = ANY (%(ids)s))::int
+     WHERE tenant = %(tenant)s AND saved_search_id = %(saved_id)s
+       AND due_at < %(until)s
+       AND (id = ANY (%(ids)s) OR leased_until IS NULL)"""
 _GIVE_UP: LiteralString = """
     UPDATE alert SET due_at = NULL, leased_until = NULL, last_error = %(error)s
      WHERE tenant = %(tenant)s AND id = ANY (%(ids)s)"""
@@ -193,6 +201,12 @@ def note_failed(conn: Connection, alerts: Sequence[AlertRow], error: str) -> Non
     given = {**_of(alerts), "error": error[:500], "wait": wait}
     conn.execute(_FAILED, {**given, "most": MOST_ATTEMPTS})
     conn.execute(_REST, {**given, "saved_id": alerts[0].saved_search_id})
+
+
+def postpone(conn: Connection, alerts: Sequence[AlertRow], until: datetime) -> None:
+    """Have these, and others of their search, sent then: that was no attempt."""
+    saved_id = alerts[0].saved_search_id
+    conn.execute(_POSTPONE, {**_of(alerts), "saved_id": saved_id, "until": until})
 
 
 def give_up(conn: Connection, alerts: Sequence[AlertRow], why: str) -> None:

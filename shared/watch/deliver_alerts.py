@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -10,11 +11,13 @@ from uuid import UUID
 from shared.access.installation_secret import installation_secret
 from shared.log import get_logger
 from shared.postgres.pool import Pool, connection
+from shared.search.pipelines.plan_settings import calendar_of
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.settings.settings import Settings
 from shared.times.rfc3339 import timestamp
 from shared.watch import alert_rows, saved_searches, webhook
 from shared.watch.alert_rows import AlertRow
+from shared.watch.find_alerts import find_quiet_end
 from shared.watch.owners import find_owner
 from shared.watch.saved_searches import SavedSearch
 
@@ -39,6 +42,12 @@ def deliver(
         url = saved.rule.webhook_url
         if url is None or not saved.rule.enabled:
             alert_rows.give_up(conn, alerts, "Its alerts are off, or go nowhere.")
+            return
+        # Who sends may be late, or try again.
+        now = datetime.now(UTC)
+        quiet_end = find_quiet_end(now, saved.rule, calendar_of(settings))
+        if quiet_end is not None:
+            alert_rows.postpone(conn, alerts, quiet_end)
             return
         owner = find_owner(conn, settings, saved)
         if owner is None:

@@ -108,19 +108,20 @@ def find_due_time(rule: AlertRule, clock: Clock) -> datetime | None:
         today = clock.today
         assert today is not None
         due = clock.day(today).until or due
-    return due if rule.quiet_hours is None else _after_quiet(due, rule, clock)
+    return find_quiet_end(due, rule, clock) or due
 
 
-def _after_quiet(due: datetime, rule: AlertRule, clock: Clock) -> datetime:
-    """Return the end of the quiet hours that a moment falls into, or the moment."""
-    assert rule.quiet_hours is not None
+def find_quiet_end(moment: datetime, rule: AlertRule, clock: Clock) -> datetime | None:
+    """Return the end of the quiet hours that a moment falls into; None: into none."""
+    if rule.quiet_hours is None:
+        return None
     begins, ends = (time.fromisoformat(one) for one in rule.quiet_hours)
-    wall = due.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
+    wall = moment.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
     for day in (wall.date() - _DAY, wall.date()):
         until = day if begins < ends else day + _DAY
         if datetime.combine(day, begins) <= wall < datetime.combine(until, ends):
             return clock.moment(datetime.combine(until, ends))
-    return due
+    return None
 
 
 def _vector_of(context: SearchContext, saved: SavedSearch, plan: Plan) -> str | None:

@@ -7,7 +7,7 @@ import hmac
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from uuid import UUID
@@ -222,6 +222,44 @@ def test_a_digest_waits_for_the_end_of_its_day_and_goes_as_one(
     [told] = hook.came
     assert told["digest"] == "day"
     assert {one["entry"]["entry_id"] for one in told["alerts"]} == set(map(str, ids))
+
+
+@pytest.mark.requirement("I08")
+def test_what_is_late_or_sent_again_waits_for_the_end_of_quiet_hours(
+    ctx: Context,
+    conn: Any,
+    hook: Hook,
+    owner: Scope,
+    saved: Callable[..., SavedSearch],
+    fire: Any,
+) -> None:
+    one = saved()
+    fire("A", "B")
+    hook.statuses = [500]
+    deliver(ctx)
+    assert len(hook.came) == 1
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    begins, ends = now - timedelta(hours=1), now + timedelta(hours=1)
+    quiet = (f"{begins:%H:%M}", f"{ends:%H:%M}")
+    rule = replace(one.rule, quiet_hours=quiet)
+    draft = SavedSearchDraft(
+        "RF", one.request, semantic=False, similarity_threshold=None, alert=rule
+    )
+    saved_searches.replace(conn, owner, one.id, draft)
+    due_now(conn)
+
+    deliver(ctx)
+
+    assert len(hook.came) == 1
+    # Each keeps its attempts.
+    assert sorted(attempts for _, _, attempts, _ in rows(conn)) == [0, 1]
+    [due] = conn.execute("SELECT DISTINCT due_at FROM alert").fetchall()
+    assert due == (ends,)
+    quiet_no_more = replace(draft, alert=one.rule)
+    saved_searches.replace(conn, owner, one.id, quiet_no_more)
+    due_now(conn)
+    deliver(ctx)
+    assert len(hook.came) == 3
 
 
 @pytest.mark.requirement("I08")
