@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shared.errors import InvalidRequestError
 from shared.search.jobs.outcome import Outcome
 
 INVALID, REPEATED = "invalid", "repeated"
@@ -20,6 +21,9 @@ def keep_outcomes(call: Mapping[str, Any], heard: Sequence[Outcome]) -> dict[str
     if last.unsearched:
         status = "timeout" if last.status == "timeout" else "error"
     why = next((note.message for note in last.diagnostics), None)
+    if last.error_code == InvalidRequestError.code:
+        # What only the search can refuse of the arguments is the model's to mend, too.
+        return refuse_call(last.error_code, why or last.error_code)
     return {
         "status": status,
         "limit": call["arguments"].get("limit"),

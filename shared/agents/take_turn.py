@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -209,7 +209,7 @@ def _ask(
     calls = said.calls
     if calls and is_last:
         calls, exit_reason = (), "max_turns"
-    judged = _judge(calls, offered, before)
+    calls, judged = _judge(calls, offered, before)
     wanted = [
         call.name
         for number, call in enumerate(calls)
@@ -276,11 +276,16 @@ def _judge(
     calls: Sequence[WantedCall],
     offered: Mapping[str, AgentTool],
     before: Sequence[TurnRow],
-) -> dict[str, dict[str, Any]]:
-    """Return the outcomes of the calls that need not be carried out."""
+) -> tuple[tuple[WantedCall, ...], dict[str, dict[str, Any]]]:
+    """Return the calls as they were read, and the outcomes of those that are refused.
+
+    What is as one before need not be carried out either.
+    """
     known = _known(offered, before)
     found: dict[str, dict[str, Any]] = {}
+    as_read: list[WantedCall] = []
     for number, call in enumerate(calls):
+        as_read.append(call)
         tool = offered.get(call.name)
         if tool is None:
             listed = ", ".join(offered)
@@ -291,14 +296,17 @@ def _judge(
             found[str(number)] = refuse_call("validation_failed", call.unreadable)
             continue
         try:
-            key = tools.key_of(call.name, tool.read(call.arguments))
+            given = tool.read(call.arguments)
         except ValueError as exc:
             found[str(number)] = refuse_call("validation_failed", str(exc))
             continue
+        said = given.model_dump(mode="json", exclude_unset=True)
+        as_read[-1] = replace(call, arguments=said)
+        key = tools.key_of(call.name, given)
         if key in known:
             found[str(number)] = {**known[key], "status": REPEATED}
         known.setdefault(key, {"status": REPEATED, "outcomes": [], "told": {}})
-    return found
+    return tuple(as_read), found
 
 
 def _known(

@@ -82,13 +82,17 @@ class AgentTool:
         return {"type": "function", "function": {**told, "parameters": schema}}
 
     def read(self, given: Mapping[str, Any]) -> BaseModel:
-        """Return the arguments, checked; raises `ValueError` with what is wrong."""
+        """Return the arguments, checked; raises `ValueError` with what is wrong.
+
+        Some models write null for whatever they leave out.
+        """
+        said = {name: one for name, one in given.items() if one is not None}
         try:
-            return self.arguments.model_validate(given)
+            return self.arguments.model_validate(said)
         except ValidationError as exc:
             told = exc.errors(include_url=False, include_context=False)
-            said = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told)
-            raise ValueError("; ".join([*said][:5])) from exc
+            flaws = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told]
+            raise ValueError("; ".join(flaws[:5])) from exc
 
 
 _CLOSER = (

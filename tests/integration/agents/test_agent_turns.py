@@ -90,6 +90,50 @@ def test_bad_arguments_go_back_to_the_model_and_not_to_the_reader(
     assert [json.loads(one["content"])["error"]["code"] for one in told] == codes
 
 
+@pytest.mark.requirement("S0-66")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("keyword", {"query": "klystron", "start_date": "the other day"}),
+        ("keyword", {"query": "klystron", "exclude_entry_ids": ["#12"]}),
+        ("parse_time", {"text": "when it tripped"}),
+    ],
+)
+def test_what_only_the_search_can_refuse_does_not_come_to_the_reader_either(
+    runner: Runner, name: str, arguments: dict[str, Any]
+) -> None:
+    scripted(
+        runner,
+        calls(call(name, **arguments)),
+        calls(call("keyword", query="klystron")),
+        says("The klystron tripped because its window was cracked [1.1]."),
+    )
+    ended = runner.run()
+    first = ended.turns[0].outcomes["0"]
+    assert (first["status"], first["error_code"]) == ("invalid", "validation_failed")
+    (heard,) = [m for m in runner.script.asked[1]["messages"] if m["role"] == "tool"]
+    assert json.loads(heard["content"])["error"]["code"] == "validation_failed"
+    body = ended.body
+    assert (body["state"], body["degraded"]) == ("done", False)
+    assert "failed" not in body["answer"]
+
+
+def test_what_a_model_leaves_out_as_null_or_writes_otherwise_is_read(
+    runner: Runner,
+) -> None:
+    left_out: dict[str, Any] = {"sort": None, "author": None}
+    scripted(
+        runner,
+        calls(call("keyword", query="klystron", limit="5.0", **left_out)),
+        calls(call("keyword", query="klystron", limit=5)),
+        says("The klystron tripped because its window was cracked [1.1]."),
+    )
+    ended = runner.run()
+    assert (ended.reason, runner.ran) == ("answered", [100])
+    assert ended.turns[0].calls[0]["arguments"] == {"query": "klystron", "limit": 5}
+    assert ended.turns[1].outcomes["0"]["status"] == "repeated"
+
+
 def test_the_same_call_is_not_carried_out_twice(runner: Runner) -> None:
     scripted(
         runner,
