@@ -32,6 +32,8 @@ _WRONG_KEY = frozenset({401, 403})
 _END = "[DONE]"
 _REASONS = {"half_body": "cut", "empty_reply": "cut", "no_connection": "unreachable"}
 
+_BEHIND_ITS_END = frozenset({"cut", "timeout"})
+
 
 def ignore(_: str) -> None:
     """Wait for the whole of a text."""
@@ -80,8 +82,8 @@ class ChatClient:
                         on_text(text)
         except SourceUnreachableError as exc:
             reason = _REASONS.get(exc.reason or "", exc.reason or "unreachable")
-            # Cut off behind its last word, it is whole.
-            if reader.finish_reason is None or reason != "cut":
+            # Cut off behind its last word, or waited for in vain, it is whole.
+            if reader.finish_reason is None or reason not in _BEHIND_ITS_END:
                 told = exc.technical or exc.message
                 raise ModelOutageError(reason=reason, technical=told) from exc
         return reader.completion(first_ms, _ms_since(began))

@@ -14,6 +14,8 @@ from shared.text.decoding import mend
 # A token has four characters on the average; a model that says more heeds no bound.
 _CHARACTERS_A_TOKEN = 32
 _MOST_TOOL_CALLS = 64
+# What vLLM, gateways and DeepSeek say of an answer that they gave up.
+_BROKEN_OFF = frozenset({"abort", "error", "insufficient_system_resource"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,9 @@ class CompletionReader:
 
     def completion(self, first_ms: float | None, took_ms: float) -> Completion:
         """Return the whole answer; one that nobody finished was cut."""
-        if self.finish_reason is None:
-            raise ModelOutageError(reason="cut", technical="no finish_reason")
+        if self.finish_reason is None or self.finish_reason in _BROKEN_OFF:
+            told = f"finish_reason {self.finish_reason}"
+            raise ModelOutageError(reason="cut", technical=told)
         if self.finish_reason == "content_filter":
             raise ModelRefusalError(reason="content_filter")
         return Completion(

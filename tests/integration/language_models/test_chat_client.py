@@ -169,6 +169,13 @@ def test_two_tool_calls_are_two_however_they_are_numbered(
     [
         pytest.param(streams(part("Half"), done=False), "cut", id="cut"),
         pytest.param(streams(part("Half")), "cut", id="no finish reason"),
+        pytest.param(streams(part("Half", "abort")), "cut", id="vLLM: aborted"),
+        pytest.param(streams(part("Half", "error")), "cut", id="ended by an error"),
+        pytest.param(
+            streams(part("Half"), part(finish="insufficient_system_resource")),
+            "cut",
+            id="DeepSeek: no room",
+        ),
         pytest.param(
             streams(part("Half"), "data: {nonsense\n\n"), "malformed", id="bad JSON"
         ),
@@ -342,6 +349,17 @@ def test_an_answer_cut_behind_its_last_word_is_whole(server, client):
     server.replies = [reply]
 
     assert client.complete(ASKED, 5).text == "Air."
+
+
+def test_an_answer_behind_whose_last_word_nothing_comes_is_whole(server, client):
+    def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        begin_stream(handler)
+        send_part(handler, part("Air.", "stop"))
+        server.released.wait(10)
+
+    server.replies = [reply]
+
+    assert client.complete(ASKED, 1).text == "Air."
 
 
 def test_a_model_that_heeds_no_bound_is_stopped(server, client):
