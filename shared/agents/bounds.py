@@ -98,6 +98,11 @@ class Bounds:
         return "tool_budget" if most > self.calls_of_tool else None
 
 
+def reason_without_end(*, cancelled: bool) -> ExitReason:
+    """Return why an agent ended whose job was ended by others: owner or deadline."""
+    return "cancelled" if cancelled else "deadline"
+
+
 def count_steps(turns: Sequence[TurnRow]) -> int:
     """Return how many steps were taken: each word of a model, and each set of calls."""
     said = sum(1 + (one.model_out or {}).get("again", 0) for one in turns)

@@ -9,14 +9,14 @@ from uuid import UUID
 
 from shared.agents import tools, turn_rows
 from shared.agents.agent_answer import AgentAnswer, AskedModel
-from shared.agents.bounds import ExitReason
+from shared.agents.bounds import ExitReason, reason_without_end
 from shared.agents.call_outcomes import FAILED, REPEATED
 from shared.agents.conversation import read_outcomes
 from shared.agents.turn_rows import TurnRow
 from shared.errors import SearchTimeoutError
 from shared.postgres.pool import pipelined_connection
 from shared.search.jobs import close_job
-from shared.search.jobs.job import Job
+from shared.search.jobs.job import Job, StoredJob
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.language import grammar
 from shared.search.query.list_by_time import LISTING_MODULE
@@ -69,6 +69,17 @@ def end_agent(
         agent=describe(plan, turns, reason, worded.twin_text),
     )
     return replace(ended, conclusion=conclusion, answer=answer, asked=asked)
+
+
+def close_turns(turns: Sequence[TurnRow], found: StoredJob) -> list[TurnRow]:
+    """Return the turns of a stored job: one that has ended leaves none open.
+
+    Where others have ended it, perhaps nobody took the last turn any more.
+    """
+    if found.ended_at is None or not turns or turns[-1].exit_reason is not None:
+        return [*turns]
+    reason = reason_without_end(cancelled=found.cancelled)
+    return [*turns[:-1], replace(turns[-1], state="ended", exit_reason=reason)]
 
 
 def describe(

@@ -22,7 +22,7 @@ from shared.agents.ask_model import (
     ask_model,
     seconds_left,
 )
-from shared.agents.bounds import ExitReason
+from shared.agents.bounds import ExitReason, reason_without_end
 from shared.agents.call_outcomes import INVALID, REPEATED, keep_outcomes, refuse_call
 from shared.agents.read_calls import WantedCall
 from shared.agents.tools import AgentTool
@@ -61,7 +61,8 @@ def take_turn(process: AgentProcess, job_id: UUID, turn_no: int) -> Ending | Non
             return None
         if running.has_ended:
             # By its owner or by its deadline: nothing runs on.
-            turn_rows.end(conn, job_id, running.tenant, "cancelled")
+            reason = reason_without_end(cancelled=running.cancelled)
+            turn_rows.end(conn, job_id, running.tenant, reason)
             return None
     job = _open(process, job_id, running)
     plan = Plan.from_json(job.plan)
@@ -265,11 +266,12 @@ def _renew(claim: Claim, conn: Connection) -> bool:
 
 
 def _leave(process: AgentProcess, job: Job) -> None:
-    """Store that the agent was cancelled, if its job was ended meanwhile."""
+    """Store why the agent ends, if its job was ended meanwhile."""
     with connection(process.pool) as conn:
         running = turn_rows.find_job(conn, job.job_id)
         if running is not None and running.has_ended:
-            turn_rows.end(conn, job.job_id, job.tenant, "cancelled")
+            reason = reason_without_end(cancelled=running.cancelled)
+            turn_rows.end(conn, job.job_id, job.tenant, reason)
 
 
 def _judge(

@@ -57,6 +57,7 @@ class RunningJob:
     age_seconds: float
     left_seconds: float
     has_ended: bool
+    cancelled: bool
 
 
 _COLUMNS: LiteralString = """
@@ -66,7 +67,7 @@ _JOB: LiteralString = """
     SELECT tenant, subject, key_id, plan,
            extract(epoch FROM clock_timestamp() - created_at)::float8 AS age_seconds,
            extract(epoch FROM deadline_at - clock_timestamp())::float8 AS left_seconds,
-           ended_at IS NOT NULL AS has_ended
+           ended_at IS NOT NULL AS has_ended, cancelled
       FROM job
      WHERE id = %(job_id)s"""
 # What a crash of the server's machine takes back is claimed or stored once more, out of

@@ -253,7 +253,8 @@ def _of_agent(
     see all entries that were found.
     """
     with connection(ctx.pool) as conn:
-        turns = turn_rows.list_turns(conn, found.id, caller.scope.tenant)
+        stored = turn_rows.list_turns(conn, found.id, caller.scope.tenant)
+    turns = end_agent.close_turns(stored, found)
     plan = ctx.reader(caller.scope).plan_of(found)
     seen = end_agent.list_seen_entries(plan, turns)
     with connection(ctx.pool) as conn:

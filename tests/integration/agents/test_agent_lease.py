@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from shared.agents import turn_rows
+from shared.agents import end_agent, turn_rows
 from shared.agents.take_turn import Ending, take_turn
 from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.postgres.pool import connection
+from shared.search.jobs import close_job
 from shared.search.jobs import job as jobs
 from tests.support.agent_runner import Runner, call, calls, scripted
+from tests.support.fixtures.asking import ANNA
 from tests.support.stub_servers.chat_server import Reply, goes_on, says
 from tests.support.waiting import until
 
@@ -147,13 +149,35 @@ def test_nothing_runs_on_once_its_owner_has_ended_it(runner: Runner) -> None:
     take_turn(runner.process, job.job_id, 1)
     with connection(runner.asking.pool) as conn:
         conn.execute(
-            "UPDATE job SET ended_at = now(), state = 'partial' WHERE id = %s",
+            "UPDATE job SET ended_at = now(), state = 'partial', cancelled = true"
+            " WHERE id = %s",
             (job.job_id,),
         )
     jobs.forget(runner.redis, job.job_id)
     assert take_turn(runner.process, job.job_id, 2) is None
     assert runner.turns(job)[-1].exit_reason == "cancelled"
     assert len(runner.script.asked) == 1
+
+
+def test_a_job_that_its_deadline_has_ended_leaves_no_turn_open(runner: Runner) -> None:
+    scripted(runner, calls(call("keyword", query="klystron")), says("It did [1.1]."))
+    job = runner.open()
+    take_turn(runner.process, job.job_id, 1)
+    with connection(runner.asking.pool) as conn:
+        conn.execute(
+            "UPDATE job SET deadline_at = now() - interval '1 s' WHERE id = %s",
+            (job.job_id,),
+        )
+        (ended,) = close_job.finish_overdue_jobs(conn, runner.redis)
+    assert ended.state == "partial"
+    with connection(runner.asking.pool) as conn:
+        stored = jobs.find_own_job(conn, ANNA, job.job_id)
+    # As it is told while nobody takes it, and once somebody comes too late.
+    for _ in range(2):
+        (told,) = end_agent.close_turns(runner.turns(job), stored)
+        assert (told.state, told.exit_reason) == ("ended", "deadline")
+        assert take_turn(runner.process, job.job_id, 2) is None
+    assert runner.turns(job)[-1].exit_reason == "deadline"
 
 
 def held(until_set: threading.Event, reply: Reply) -> Reply:
