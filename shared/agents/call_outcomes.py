@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shared.agents import tools
 from shared.errors import InvalidRequestError
 from shared.search.jobs.outcome import Outcome
 
@@ -20,13 +21,15 @@ def keep_outcomes(call: Mapping[str, Any], heard: Sequence[Outcome]) -> dict[str
     status = last.status
     if last.unsearched:
         status = "timeout" if last.status == "timeout" else "error"
+    is_thread = call["name"] == tools.GET_THREAD
+    limit = tools.MOST_OF_THREAD if is_thread else call["arguments"].get("limit")
     why = next((note.message for note in last.diagnostics), None)
     if last.error_code == InvalidRequestError.code:
         # What only the search can refuse of the arguments is the model's to mend, too.
         return refuse_call(last.error_code, why or last.error_code)
     return {
         "status": status,
-        "limit": call["arguments"].get("limit"),
+        "limit": limit,
         "outcomes": [one.values() for one in heard] if told is None else [],
         "told": told,
         "found": len(last.hits if told is None else told.get("values", ())),

@@ -159,7 +159,8 @@ def _of_entry(context: SearchContext, plan: Plan, name: str, ref: str) -> Plan:
     if narrowed is None:
         # What the request filters out is as absent as none.
         raise NotFoundError
-    bare = replace(plan, query="", tree=None, filters=narrowed, method=name)
+    most = tools.MOST_OF_THREAD
+    bare = replace(plan, query="", tree=None, filters=narrowed, method=name, limit=most)
     return _by_time(bare, "oldest")
 
 

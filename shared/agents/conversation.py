@@ -52,8 +52,8 @@ LAST_TURN = "Answer now from what was found. There are no more tools."
 SAME_CALL = "This is what the same call came to before; ask for something else."
 # How many sentences a model gets of a found entry, and of one that it reads whole.
 _SENTENCES, _SENTENCES_READ = 2, 12
-# How many hits of a call a model is told of.
-MOST_ENTRIES = 8
+# A long thread has fewer of each of its entries.
+_SENTENCES_OF_THREAD = 96
 _READ_MS = 2000
 # How many characters of a text are searched for addresses.
 _READ_CHARACTERS = 20_000
@@ -111,8 +111,8 @@ def see(
     Those of excluded logbooks are not told to the model.
     """
     seen = Seen()
-    for _, kept in (one for turn in turns for one in turn.results):
-        for item in hits_of(plan, kept)[:MOST_ENTRIES]:
+    for call, kept in (one for turn in turns for one in turn.results):
+        for item in hits_of(plan, kept)[: tools.most_told(call["name"])]:
             seen.number(item.entry_id)
     ids = [UUID(one) for one in seen.numbers]
     if ids:
@@ -233,10 +233,12 @@ class _Teller:
         if kept.get("told") is not None:
             return {**note, **change_texts(kept["told"], as_data)}
         items = hits_of(self._plan, kept)
-        shown = [one for one in items[:MOST_ENTRIES] if one.entry_id in self._seen.rows]
+        told = items[: tools.most_told(call["name"])]
+        shown = [one for one in told if one.entry_id in self._seen.rows]
         query = tools.query_of(call["arguments"]) or self._plan.query
         is_read = call["name"] in {tools.GET_ENTRY, tools.GET_THREAD}
-        most = _SENTENCES_READ if is_read else _SENTENCES
+        each = _SENTENCES_OF_THREAD // max(1, len(shown))
+        most = min(_SENTENCES_READ, each) if is_read else _SENTENCES
         chosen = self._choose(query, shown, most)
         entries = [self._entry(one, chosen[one.entry_id]) for one in shown]
         return {**note, "found": len(items), "entries": entries}

@@ -33,6 +33,8 @@ from shared.search.retrieval.tool_schema import SearchArguments
 
 GET_ENTRY, GET_THREAD = "get_entry", "get_thread"
 FILTER_VALUES, PARSE_TIME = "filter_values", "parse_time"
+# How many entries of a thread are read, and of a search's hits told of.
+MOST_OF_THREAD, MOST_HITS = 30, 8
 _KINDS = {"float": float, "int": int, "bool": bool}
 _REF = "The id of an entry, or its number."
 
@@ -97,7 +99,11 @@ class AgentTool:
 
 _CLOSER = (
     AgentTool(GET_ENTRY, "Read one entry.", EntryArguments),
-    AgentTool(GET_THREAD, "Read all entries of an entry's thread.", EntryArguments),
+    AgentTool(
+        GET_THREAD,
+        f"Read an entry's thread: its first {MOST_OF_THREAD} entries.",
+        EntryArguments,
+    ),
     AgentTool(FILTER_VALUES, "List the values that a filter can have.", ValueArguments),
     AgentTool(PARSE_TIME, "Read words as a time range.", TimeArguments),
 )
@@ -156,6 +162,11 @@ def _checked(one: ParameterDescriptor, value: Any) -> Any:
 def key_of(name: str, arguments: BaseModel) -> str:
     """Return a key that equal calls share, however their arguments are written."""
     return json.dumps([name, arguments.model_dump(mode="json")], sort_keys=True)
+
+
+def most_told(name: str) -> int:
+    """Return of how many entries that a tool finds a model is told."""
+    return MOST_OF_THREAD if name == GET_THREAD else MOST_HITS
 
 
 def query_of(arguments: Mapping[str, Any]) -> str | None:

@@ -163,3 +163,23 @@ def _all_of(runner: Runner) -> list[Any]:
                 raise AssertionError(message)
     assert found
     return found
+
+
+@pytest.mark.parametrize("length", [12, tools.MOST_OF_THREAD])
+def test_a_thread_is_read_to_its_end(runner: Runner, length: int) -> None:
+    runner.asking.write(
+        *(
+            EntryDraft(
+                *("api", f"T-{n}", f"Step {n} of the repair of pump 7 was done."),
+                thread_key="T-0",
+            )
+            for n in range(length)
+        )
+    )
+    scripted(runner, calls(call("get_thread", ref="T-0")), says("It is done [12.1]."))
+    runner.run()
+    (told,) = [m for m in runner.script.asked[1]["messages"] if m["role"] == "tool"]
+    heard = json.loads(told["content"])
+    assert heard["found"] == len(heard["entries"]) == length
+    for n, one in enumerate(heard["entries"]):
+        assert any(f"Step {n} " in said for said in one["sentences"].values())
