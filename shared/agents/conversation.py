@@ -19,7 +19,7 @@ from shared.agents.turn_rows import TurnRow
 from shared.answers.choice.sentence_score import SentenceScores
 from shared.answers.evidence.evidence import EvidenceEntry
 from shared.answers.prompt.fence import as_data, gives_orders
-from shared.answers.prompt.pseudonyms import Pseudonyms
+from shared.answers.prompt.pseudonyms import Pseudonyms, find_mails
 from shared.answers.question.question import read_part
 from shared.postgres.pool import connection
 from shared.search.jobs.compatibility import read_fields
@@ -68,10 +68,16 @@ class Seen:
 
     @property
     def pseudonyms(self) -> Pseudonyms:
-        """Return the pseudonyms of all people who may be named in the entries seen."""
+        """Return the pseudonyms of all people who may be named in the entries seen.
+
+        Entry by entry: what a later turn finds gives nobody another one.
+        """
         rows = [self.rows[one] for one in self.numbers if one in self.rows]
-        authors = [name for row in rows for name in row.authors]
-        return Pseudonyms(authors, [row.text[:_READ_CHARACTERS] for row in rows])
+        return Pseudonyms(
+            name
+            for row in rows
+            for name in (*row.authors, *find_mails(row.text[:_READ_CHARACTERS]))
+        )
 
     def number(self, entry_id: str) -> int:
         """Return the number by which an entry is cited."""

@@ -21,7 +21,7 @@ class Pseudonyms:
     def __init__(self, authors: Iterable[str], texts: Iterable[str] = ()) -> None:
         self._tokens: dict[str, str] = {}
         people = [one.strip() for one in authors if one.strip()]
-        people += [match[0] for text in texts for match in _MAIL.finditer(text)]
+        people += [one for text in texts for one in find_mails(text)]
         for number, person in enumerate(dict.fromkeys(people), 1):
             self._tokens.setdefault(person, f"PERSON_{number}")
             for place, part in enumerate(_PARTS.findall(person)):
@@ -46,3 +46,8 @@ class Pseudonyms:
             lambda match: self._written.get(match[0], match[0]),
             text,
         )
+
+
+def find_mails(text: str) -> list[str]:
+    """Return the addresses of mail in a text."""
+    return _MAIL.findall(text)

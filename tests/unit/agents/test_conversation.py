@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
@@ -92,6 +93,18 @@ def test_a_name_is_hidden_however_json_would_write_it(*, native: bool) -> None:
     assert "PERSON_1" in told
     for name in ("Müller", "M\\u00fcller", "Jörg", "J\\u00f6rg", "Smith"):
         assert name not in told
+
+
+@pytest.mark.requirement("I23")
+def test_who_was_named_in_a_turn_has_the_same_name_in_the_next() -> None:
+    first = row("The klystron tripped, says bob@lab.example.", "Trip", "Ann Smith")
+    other = replace(row("Its window cracked.", "", "Jim Lee"), entry_id=UUID(int=2))
+    before = Seen({str(ENTRY): 1}, {str(ENTRY): first}).pseudonyms
+    rows = {str(ENTRY): first, str(UUID(int=2)): other}
+    after = Seen({one: n for n, one in enumerate(rows, 1)}, rows).pseudonyms
+    for name in ("Ann Smith", "bob@lab.example"):
+        assert after.show(before.hide(name)) == name
+    assert after.hide("Jim Lee") not in {before.hide("bob@lab.example"), "Jim Lee"}
 
 
 @pytest.mark.requirement("I18")
