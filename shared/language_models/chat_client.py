@@ -7,6 +7,7 @@ refusal will not (`ModelRefusalError`); no text of an error is ever an answer.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from shared.errors import ModelOutageError, ModelRefusalError, SourceUnreachableError
 from shared.http import failures
 from shared.language_models.completion import (
+    DISPENSABLE,
     ChatRequest,
     Completion,
     CompletionReader,
@@ -32,6 +34,10 @@ _WRONG_KEY = frozenset({401, 403})
 _END = "[DONE]"
 _REASONS = {"half_body": "cut", "empty_reply": "cut", "no_connection": "unreachable"}
 
+# A value that is too large is not one that nobody knows.
+_UNKNOWN = re.compile(
+    r"(?i)unsupported|not support|not permitted|unknown|unrecogni[sz]ed|unexpected"
+)
 _BEHIND_ITS_END = frozenset({"cut", "timeout"})
 
 
@@ -47,6 +53,8 @@ class ChatClient:
         self._name = model
         self._server = Provider(provider, settings, self.model)
         self._most_seconds = settings.timeout_seconds
+        # The parameters that this model has refused before.
+        self._refused: frozenset[str] = frozenset()
 
     def complete(
         self,
@@ -59,17 +67,36 @@ class ChatClient:
 
         What `on_text` raises ends the call; so does `is_cancelled`, in half a second.
         """
-        seconds = min(seconds, self._most_seconds)
-        if seconds <= 0:
-            raise ModelOutageError(
-                reason="timeout", technical="there was no time left to ask"
-            )
+        ends_at = time.monotonic() + min(seconds, self._most_seconds)
+        while True:
+            left = ends_at - time.monotonic()
+            if left <= 0:
+                raise ModelOutageError(
+                    reason="timeout", technical="there was no time left to ask"
+                )
+            refused = self._refused
+            try:
+                return self._ask(request, refused, left, on_text, is_cancelled)
+            except ModelRefusalError as exc:
+                new = _refused_parameters(exc) - refused
+                if not new:
+                    raise
+                self._refused = refused | new
+
+    def _ask(
+        self,
+        request: ChatRequest,
+        refused: frozenset[str],
+        seconds: float,
+        on_text: Callable[[str], None],
+        is_cancelled: Callable[[], bool],
+    ) -> Completion:
         began = time.monotonic()
         reader, first_ms = CompletionReader(request), None
         try:
             with self._server.stream(
                 "/chat/completions",
-                request.body(self._name),
+                request.body(self._name, refused),
                 seconds,
                 MOST_BYTES,
                 is_cancelled,
@@ -127,6 +154,14 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
         raise malformed(f"no JSON: {text[:_SHOWN]}") from exc
+
+
+def _refused_parameters(refusal: ModelRefusalError) -> frozenset[str]:
+    """Return the parameters that a refusal names and a request can do without."""
+    told = refusal.technical or ""
+    if refusal.reason != "refused" or not _UNKNOWN.search(told):
+        return frozenset()
+    return frozenset(one for one in DISPENSABLE if re.search(rf"\b{one}\b", told))
 
 
 def _failure(answer: Streamed) -> ModelOutageError | ModelRefusalError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from shared.errors import ModelOutageError, ModelRefusalError
 from shared.language_models.thoughts import ThoughtFilter
 from shared.text.decoding import mend
 
+# What some models, or servers, refuse, and do as well without.
+DISPENSABLE = ("max_tokens", "temperature", "stream_options")
 # A token has four characters on the average; a model that says more heeds no bound.
 _CHARACTERS_A_TOKEN = 32
 _MOST_TOOL_CALLS = 64
@@ -27,17 +29,23 @@ class ChatRequest:
     temperature: float = 0.0
     tools: Sequence[Mapping[str, Any]] = ()
 
-    def body(self, model: str) -> dict[str, Any]:
-        """Return the request as an endpoint reads it."""
-        tools = {"tools": list(self.tools)} if self.tools else {}
+    def body(self, model: str, refused: Collection[str] = ()) -> dict[str, Any]:
+        """Return the request as an endpoint reads it, without what it has refused."""
+        wanted: dict[str, Any] = {
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "stream_options": {"include_usage": True},
+        }
+        given = {name: wanted[name] for name in wanted if name not in refused}
+        if "max_tokens" not in given:
+            # As OpenAI's reasoning models call it.
+            given["max_completion_tokens"] = self.max_tokens
         return {
             "model": model,
             "messages": list(self.messages),
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
             "stream": True,
-            "stream_options": {"include_usage": True},
-            **tools,
+            **given,
+            **({"tools": list(self.tools)} if self.tools else {}),
         }
 
 

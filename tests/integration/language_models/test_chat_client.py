@@ -228,6 +228,58 @@ def test_what_is_no_whole_answer_is_an_outage(
     assert told.value.retry_after_seconds == (7 if reason == "rate_limited" else None)
 
 
+def refuses(parameter: str, message: str) -> Reply:
+    error = {"message": message, "param": parameter, "type": "invalid_request_error"}
+    return answers(400, {"error": error}, "application/json")
+
+
+def test_a_parameter_that_a_model_refuses_is_left_out_from_then_on(server, client):
+    server.replies = [
+        refuses(
+            "max_tokens",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use"
+            " 'max_completion_tokens' instead.",
+        ),
+        refuses(
+            "temperature",
+            "Unsupported value: 'temperature' does not support 0.1 with this model.",
+        ),
+        says("Air."),
+    ]
+
+    assert [client.complete(ASKED, 5).text for _ in range(2)] == ["Air."] * 2
+
+    first, _, *others = server.asked
+    assert len(others) == 2
+    for asked in others:
+        given = {name: asked[name] for name in asked if name != "max_completion_tokens"}
+        assert asked["max_completion_tokens"] == first["max_tokens"]
+        assert given == {
+            name: first[name]
+            for name in first
+            if name not in {"max_tokens", "temperature"}
+        }
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message", "asked"),
+    [
+        ("temperature", "'temperature' is unsupported, whatever it is.", 2),
+        # It has the room of 4096 tokens, and would have no more for the other name.
+        ("max_tokens", "'max_tokens' is too large: 50. Supported are 4096 in all.", 1),
+    ],
+)
+def test_a_refusal_that_nothing_left_out_would_mend_stands(
+    server: ChatScript, client: ChatClient, parameter: str, message: str, asked: int
+):
+    server.replies = [refuses(parameter, message)]
+
+    with pytest.raises(ModelRefusalError):
+        client.complete(ASKED, 5)
+
+    assert len(server.asked) == asked
+
+
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
