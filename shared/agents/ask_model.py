@@ -151,8 +151,9 @@ def ask_model(
         if left < 0:
             raise ModelFailedError("deadline")
         if failed.is_final:
-            # An endpoint that knows no tools refuses whoever names some.
-            if not failed.names_no_tools or not native or before:
+            # An endpoint that knows no tools refuses whoever names some; others refuse
+            # whoever tells of calls and, in the last turn, names none.
+            if not failed.names_no_tools or not native:
                 raise failed
             native = False
         elif again + 1 < _ASKED_AT_MOST:

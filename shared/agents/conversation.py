@@ -198,8 +198,9 @@ class _Teller:
                 f"{call['name']}: {one}"
                 for call, one in zip(turn.calls, results, strict=True)
             )
+            asked = said.get("text") or self._fence(turn)
             return [
-                {"role": "assistant", "content": said.get("text", "")},
+                {"role": "assistant", "content": asked},
                 {"role": "user", "content": told},
             ]
         calls = [
@@ -224,6 +225,15 @@ class _Teller:
                 for call, one in zip(turn.calls, results, strict=True)
             ),
         ]
+
+    def _fence(self, turn: TurnRow) -> str:
+        """Return the calls of a turn that had no words, as a model is to write them."""
+        return "\n".join(
+            "```json\n"
+            + self._write({"tool": one["name"], "arguments": one["arguments"]})
+            + "\n```"
+            for one in turn.calls
+        )
 
     def _write(self, value: Mapping[str, Any]) -> str:
         """Return a value as JSON, whose escapes hide no name from who hides names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -163,6 +164,33 @@ def test_a_model_that_is_asked_again_each_time_comes_to_the_step_guard(
     assert [len(one.calls) for one in ended.turns] == [1, 1, 1, 1, 0]
     assert len(runner.script.asked) == 8
     assert (ended.body["state"], "trip" in ended.found) == ("partial", True)
+
+
+def test_an_endpoint_that_wants_tools_named_beside_their_calls_answers_all_the_same(
+    runner: Runner,
+) -> None:
+    said = says("The klystron tripped because its window was cracked [1.1].")
+    error = {"message": "Requests which include `tool_use` blocks must define tools."}
+
+    def strict(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        told = body["messages"]
+        is_bare = any(one.get("tool_calls") for one in told) and "tools" not in body
+        # As Anthropic's: no message is empty either.
+        is_refused = is_bare or not all(one["content"] for one in told)
+        refused = answers(400, {"error": error}, "application/json")
+        (refused if is_refused else said)(handler, body)
+
+    runner.bounds = Bounds(turns=2)
+    scripted(runner, calls(call("keyword", query="klystron")), strict)
+    ended = runner.run()
+    assert ended.reason == "answered"
+    assert "cracked" in ended.body["answer"]
+    last = runner.script.asked[-1]["messages"]
+    (asked,) = [one["content"] for one in last if one["role"] == "assistant"]
+    assert json.loads(asked.strip("`json\n")) == {
+        "tool": "keyword",
+        "arguments": {"query": "klystron"},
+    }
 
 
 @pytest.mark.parametrize("finish", ["length", "stop"])
