@@ -184,8 +184,24 @@ def _stop(
     is_first = turn_no == 1 and not repeated
     if reason is None and is_first and not process.take_answer(job.tenant):
         log.warning("agent_quota_spent", job_id=str(job.job_id))
+        _keep_refusal(process, claim)
         return "model_unavailable"
     return reason
+
+
+def _keep_refusal(process: AgentProcess, claim: Claim) -> None:
+    """Store that a turn's model is not asked: whoever takes it up would ask unpaid."""
+    with connection(process.pool) as conn:
+        turn_rows.keep_what_was_said(
+            conn,
+            claim,
+            model_out={"text": "", "exit_reason": "model_unavailable"},
+            calls=(),
+            outcomes={},
+            request_hash="",
+            tokens=(0, 0),
+            took_ms=0.0,
+        )
 
 
 def _ask(

@@ -180,6 +180,22 @@ def test_a_job_that_its_deadline_has_ended_leaves_no_turn_open(runner: Runner) -
     assert runner.turns(job)[-1].exit_reason == "deadline"
 
 
+def test_whose_quota_is_spent_is_not_asked_for_by_the_next_worker_either(
+    runner: Runner,
+) -> None:
+    scripted(runner, says("Nothing was found."))
+    runner.take_answer = lambda _: False
+    job = runner.open()
+    # Whoever finds it spent dies before that is stored with the answer.
+    for _ in range(2):
+        ending = take_turn(runner.process, job.job_id, 1)
+        assert ending is not None
+        assert ending.reason == "model_unavailable"
+        with connection(runner.asking.pool) as conn:
+            conn.execute("UPDATE agent_turn SET lease_until = now() - interval '1 s'")
+    assert runner.script.asked == []
+
+
 def held(until_set: threading.Event, reply: Reply) -> Reply:
     """Return a reply that waits for an event."""
 
