@@ -83,7 +83,6 @@ def _body(
     base_path: str,
 ) -> dict[str, Any]:
     """Return one alert, or those of a digest, as the webhook is told."""
-    query = {"q": saved.request.get("query", ""), "sort": "newest"}
     items = [
         {
             "alert_id": str(one.id),
@@ -97,8 +96,24 @@ def _body(
     return {
         **told,
         "saved_search": {"id": str(saved.id), "name": saved.name},
-        "job_url": f"{base_path}/search?{urlencode(query)}",
+        "job_url": base_path + _address(saved),
     }
+
+
+def _address(saved: SavedSearch) -> str:
+    """Return the page of what a search finds; of its alerts where no address says it.
+
+    A filter of the page has one value, or any of several.
+    """
+    said = [("q", saved.request.get("query", ""))]
+    for name, value in saved.request.get("filters", {}).items():
+        is_list = isinstance(value, dict) and len(value) == 1
+        wanted = value.get("in") if is_list else value
+        values = wanted if isinstance(wanted, list) else [wanted]
+        if not all(isinstance(one, str) for one in values):
+            return f"/saved?alerts={saved.id}#s-{saved.id}"
+        said += [(name, one) for one in values]
+    return f"/search?{urlencode([*said, ('sort', 'newest')])}"
 
 
 def _entry(row: HitRow) -> dict[str, Any]:

@@ -54,7 +54,9 @@ def get_saved_page(
     shown = {"preview": tried and {"id": str(preview), **tried}}
     shown["alerts"] = told and {"id": str(alerts), **told}
     form = SearchForm.read(request.query_params)
-    return rendering.show(request, "saved.html", {**body, **shown}, form=form)
+    pages = {one["id"]: SearchForm.of_request(one["request"]) for one in body["items"]}
+    told_of = {**body, **shown}
+    return rendering.show(request, "saved.html", told_of, form=form, pages=pages)
 
 
 @router.post("/saved")

@@ -173,6 +173,8 @@ def test_the_page_adds_one_from_a_search_and_removes_it(
         [one] = browser.get("/saved.json").json()["items"]
         assert one["request"] == {"query": "cavity", "filters": {"logbook": "ops"}}
         assert (one["alert"]["enabled"], one["semantic"]) == (True, False)
+        listed = read_page(browser.get("/saved").text)
+        assert listed.link(one["name"]) == "/search?q=cavity&logbook=ops"
 
         shown = browser.get(f"/saved?preview={one['id']}").text
         assert "0 alerts in the last 30 days" in shown

@@ -76,9 +76,9 @@ def owner(conn: Any) -> Scope:
 
 @pytest.fixture
 def saved(conn: Any, owner: Scope, hook: Hook) -> Callable[..., SavedSearch]:
-    def make(**rule: Any) -> SavedSearch:
+    def make(filters: dict[str, Any] | None = None, **rule: Any) -> SavedSearch:
         told = AlertRule(enabled=True, webhook_url=hook.url, **rule)
-        request = {"query": "cavity", "filters": {}}
+        request = {"query": "cavity", "filters": filters or {}}
         draft = SavedSearchDraft(
             "RF", request, semantic=False, similarity_threshold=None, alert=told
         )
@@ -141,6 +141,35 @@ def test_an_alert_is_posted_once_and_signed(
     assert signature == wanted.hexdigest()
     assert abs(int(at) - datetime.now(UTC).timestamp()) < 60
     assert rows(conn) == [(True, False, 1, None)]
+
+
+@pytest.mark.parametrize(
+    ("filters", "address"),
+    [
+        ({"logbook": "a b"}, "/search?q=cavity&logbook=a+b&sort=newest"),
+        (
+            {"logbook": {"in": ["a b", "c"]}},
+            "/search?q=cavity&logbook=a+b&logbook=c&sort=newest",
+        ),
+        # No address of the page says this: it leads to what was told.
+        ({"logbook": {"not": ["c"]}}, "/saved?alerts={}#s-{}"),
+    ],
+)
+def test_an_alert_leads_to_what_its_search_finds(
+    ctx: Context,
+    hook: Hook,
+    saved: Callable[..., SavedSearch],
+    fire: Any,
+    filters: dict[str, Any],
+    address: str,
+) -> None:
+    one = saved(filters)
+    fire("A", logbooks=("a b",))
+
+    deliver(ctx)
+
+    [told] = hook.came
+    assert told["job_url"] == address.replace("{}", str(one.id))
 
 
 @pytest.mark.parametrize("status", [307, 500, 403])
