@@ -122,7 +122,9 @@ _POSTPONE: LiteralString = """
        AND due_at < %(until)s
        AND (id = ANY (%(ids)s) OR leased_until IS NULL)"""
 _GIVE_UP: LiteralString = """
-    UPDATE alert SET due_at = NULL, leased_until = NULL, last_error = %(error)s
+    UPDATE alert
+       SET due_at = NULL, leased_until = NULL, last_error = %(error)s,
+           attempts = least(attempts, %(most)s)
      WHERE tenant = %(tenant)s AND id = ANY (%(ids)s)"""
 _FORGET: LiteralString = """
     DELETE FROM alert WHERE tenant = %(tenant)s AND id = ANY (%(ids)s)"""
@@ -211,7 +213,8 @@ def postpone(conn: Connection, alerts: Sequence[AlertRow], until: datetime) -> N
 
 def give_up(conn: Connection, alerts: Sequence[AlertRow], why: str) -> None:
     """Have these sent no more; they stay in the list."""
-    conn.execute(_GIVE_UP, {**_of(alerts), "error": why})
+    given = {**_of(alerts), "error": why, "most": MOST_ATTEMPTS}
+    conn.execute(_GIVE_UP, given)
 
 
 def forget(conn: Connection, alerts: Sequence[AlertRow]) -> None:

@@ -36,6 +36,9 @@ def deliver(
     is_cancelled: Callable[[], bool],
 ) -> None:
     """Send alerts of one saved search together, and note what became of them."""
+    alerts = _without_lost(pool, alerts)
+    if not alerts:
+        return
     with connection(pool) as conn:
         tenant = alerts[0].tenant
         saved = saved_searches.find_any(conn, tenant, alerts[0].saved_search_id)
@@ -74,6 +77,16 @@ def deliver(
         alerts=len(told),
         attempts=told[0].attempts,
     )
+
+
+def _without_lost(pool: Pool, alerts: Sequence[AlertRow]) -> Sequence[AlertRow]:
+    """Give up what no worker survives to send; return the others."""
+    lost = [one for one in alerts if one.attempts > alert_rows.MOST_ATTEMPTS]
+    if lost:
+        with connection(pool) as conn:
+            why = f"{alert_rows.MOST_ATTEMPTS} workers were lost as they sent it."
+            alert_rows.give_up(conn, lost, why)
+    return [one for one in alerts if one not in lost]
 
 
 def _body(

@@ -234,6 +234,30 @@ def test_a_sender_that_is_gone_loses_its_alert_after_the_lease(
     assert len(hook.came) == 1
 
 
+def test_what_no_sender_survives_is_given_up_after_as_many_attempts(
+    ctx: Context, conn: Any, hook: Hook, saved: Callable[..., SavedSearch], fire: Any
+) -> None:
+    saved(digest="day")
+    fire("A")
+    for _ in range(alert_rows.MOST_ATTEMPTS):
+        due_now(conn)
+        [_] = alert_rows.claim(conn, 5)
+        conn.execute("UPDATE alert SET leased_until = now() - interval '1 s'")
+        conn.commit()
+    fire("B")
+    due_now(conn)
+
+    deliver(ctx)
+
+    [told] = hook.came
+    [alert] = told["alerts"]
+    assert alert["entry"]["external_id"] == "B"
+    given_up, sent = sorted(rows(conn))
+    assert given_up[:3] == (False, False, alert_rows.MOST_ATTEMPTS)
+    assert sent[:3] == (True, False, 1)
+    assert "lost" in given_up[3]
+
+
 @pytest.mark.requirement("I08")
 def test_a_digest_waits_for_the_end_of_its_day_and_goes_as_one(
     ctx: Context, conn: Any, hook: Hook, saved: Callable[..., SavedSearch], fire: Any
