@@ -108,7 +108,9 @@ _VALUES: LiteralString = f"""
                   q.place DESC
          LIMIT 100),
     told AS (
-        SELECT n.* FROM newest n
+        SELECT n.parameter, n.dimension, n.value, n.said_at, n.id, n.source,
+               n.external_id, n.revision
+          FROM newest n
          ORDER BY n.said_at DESC, n.parameter COLLATE "C" DESC LIMIT %(most)s)
     SELECT v.parameter, v.dimension, v.value, v.said_at, v.id AS entry_id, v.source,
            v.external_id, v.revision, coalesce(t.language, '') AS language,
