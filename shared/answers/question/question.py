@@ -11,7 +11,6 @@ from itertools import permutations
 from shared.answers.question import (
     answer_kinds,
     numbered_things,
-    plans,
     sentence_kinds,
 )
 from shared.answers.question.answer_kinds import AnswerKind
@@ -91,7 +90,7 @@ class Question:
         """Tell whether a sentence can be such an answer; `people` are folded names."""
         if self.is_of_state:
             return answer_kinds.tells_state(sentence, language)
-        if self.kind in {"who", "when"} and plans.is_planned(
+        if self.kind in {"who", "when"} and sentence_kinds.is_planned(
             sentence, language, self.text, self.words
         ):
             return False

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from shared.answers.evidence.evidence import Candidate
 from shared.answers.prompt.fence import gives_orders
+from shared.answers.question import named_days
 from shared.answers.question.empty_words import is_empty
 from shared.answers.question.plain_numbers import (
     find_readings,
@@ -24,8 +25,7 @@ from shared.answers.question.plain_numbers import (
     write_clocks,
     write_plainly,
 )
-from shared.answers.worded import named_days, opposites
-from shared.answers.worded.denials import count_denials
+from shared.answers.worded import contraries
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.reading.quantities import Quantity, find_quantities
@@ -143,17 +143,17 @@ def _find_contrary(
     language = cited[0].entry.language
     words = _content(tokens, language)
     nearest = max(cited, key=lambda one: _share(words, one.terms))
-    denials = count_denials(sentence, language)
+    denials = contraries.count_denials(sentence, language)
     # More often than its sources it denies what one of them says.
-    if denials > sum(count_denials(one.text, language) for one in cited):
+    if denials > sum(contraries.count_denials(one.text, language) for one in cited):
         return "denial"
-    if not denials and count_denials(nearest.text, language):
+    if not denials and contraries.count_denials(nearest.text, language):
         return "denial"
     plain = [write_plainly(text) for text in (sentence, *_texts(cited))]
-    return "words" if opposites.is_opposite(plain[0], plain[1:]) else None
+    return "words" if contraries.is_opposite(plain[0], plain[1:]) else None
 
 
-class _Source(NamedTuple):
+class _CitedText(NamedTuple):
     """The numbers and quantities of a text that is cited."""
 
     numbers: frozenset[str]
@@ -161,13 +161,13 @@ class _Source(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _read(text: str, language: str) -> _Source:
+def _read(text: str, language: str) -> _CitedText:
     plain = write_plainly(write_clocks(text), language)
     numbers = frozenset(find_readings(plain, language))
-    return _Source(numbers, tuple(_sizes(plain, language)))
+    return _CitedText(numbers, tuple(_sizes(plain, language)))
 
 
-def _is_other_size(sentence: str, sources: Sequence[_Source], language: str) -> bool:
+def _is_other_size(sentence: str, sources: Sequence[_CitedText], language: str) -> bool:
     """Tell whether a number has another unit or sign in a sentence than in sources.
 
     A number that stands there without a unit may have been given one.

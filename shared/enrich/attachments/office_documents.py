@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import ClassVar
 from zipfile import ZipInfo
 
 from defusedxml.ElementTree import DefusedXMLParser
 
-from shared.enrich.attachments import sheet_dates
 from shared.enrich.attachments.archive import Archive
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -221,7 +221,7 @@ class _Styles(_Target):
             number = said.get("numFmtId", "")
             code = self._codes.get(number)
             known = int(number) if number.isdecimal() else 0
-            self.dates.append(sheet_dates.is_date_format(known, code))
+            self.dates.append(is_date_format(known, code))
         elif name == "workbookPr":
             self.is_from_1904 = said.get("date1904") in {"1", "true"}
 
@@ -274,7 +274,7 @@ class _Cells(_Target):
             style = int(self._style) if self._style.isdecimal() else -1
             if 0 <= style < len(dates := self._styles.dates) and dates[style]:
                 from_1904 = self._styles.is_from_1904
-                return sheet_dates.say_date(self._value, is_from_1904=from_1904)
+                return say_date(self._value, is_from_1904=from_1904)
         if self._kind != "s":
             return self._value
         place = int(self._value) if self._value.isdecimal() else -1
@@ -287,3 +287,45 @@ def _column(place: str) -> int:
     for letter in place[:_MOST_LETTERS].rstrip("0123456789"):
         number = number * 26 + ord(letter) - ord("A") + 1
     return max(0, min(number, _MOST_COLUMNS) - 1)
+
+
+# Numbers of formats that every workbook has and none writes down.
+_KNOWN_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(50, 59)})
+# What a format shows as it stands: `"days"`, `\d`, `[Red]`; `[h]` counts hours.
+_SHOWN_AS_IS = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]')
+_COUNTED = re.compile(r"\[[hms]+\]", re.IGNORECASE)
+_OF_A_DATE = re.compile("[ymdhs]", re.IGNORECASE)
+# Day 60 is one that never was, so that the days count from one before the first.
+_BEGINNING = datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet knows no zone
+_BEGINNING_1904 = datetime(1904, 1, 1)  # noqa: DTZ001
+_AFTER_LAST = 2_958_466
+
+
+def is_date_format(number: int, code: str | None) -> bool:
+    """Tell whether a format, by its code if it has one, shows a date or a time."""
+    if code is None:
+        return number in _KNOWN_FORMATS
+    first = code.partition(";")[0]
+    if _COUNTED.search(first):
+        return False
+    return bool(_OF_A_DATE.search(_SHOWN_AS_IS.sub("", first)))
+
+
+def say_date(value: str, *, is_from_1904: bool) -> str:
+    """Return a number of days as a date, a time or both; what is none as it stands."""
+    try:
+        days = float(value)
+    except ValueError:
+        return value
+    if not 0 <= days < _AFTER_LAST:
+        return value
+    begins = _BEGINNING_1904 if is_from_1904 else _BEGINNING
+    try:
+        at = begins + timedelta(seconds=round(days * 86_400))
+    except OverflowError:
+        # The last moment of all, rounded up, or days from 1904 that are too many.
+        return value
+    clock = at.strftime("%H:%M:%S").removesuffix(":00")
+    if days < 1:
+        return clock
+    return f"{at:%Y-%m-%d}" if clock == "00:00" else f"{at:%Y-%m-%d} {clock}"

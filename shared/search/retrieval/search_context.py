@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, LiteralString
 
 from shared.embedding.models import model_names
 from shared.embedding.vectors import not_embedded
@@ -14,11 +14,11 @@ from shared.embedding.vectors.exact_or_index import Sizes
 from shared.embedding.vectors.live_models import InUse
 from shared.errors import EmbeddingGenerationError, InternalError
 from shared.kept_values import KeptValues
-from shared.postgres.pool import connection
+from shared.postgres import statement_deadline
+from shared.postgres.pool import connection, pipelined_connection
 from shared.search.retrieval.circuit import Circuit, Circuits
 from shared.search.retrieval.query_vectors import PassageVectors, QueryVectors
 from shared.search.retrieval.tenant_languages import WrittenIn
-from shared.search.retrieval.tenant_sources import TenantSources
 from shared.sources.known_sources import KnownSources, pushed_names
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary.recent_words import Present
@@ -31,6 +31,51 @@ if TYPE_CHECKING:
     from shared.embedding.models.encoder_contract import CrossEncoder, Encoder
     from shared.postgres.pool import Pool
     from shared.settings.settings import Settings
+
+# A new source has little that another one could hide in so short a time.
+_KEPT_SECONDS = 10.0
+_MOST_SOURCES = 100
+
+# Takes a step for each source, not for each entry.
+_SOURCES: LiteralString = """
+    WITH RECURSIVE found (source) AS (
+        (SELECT e.source
+           FROM entry e
+          WHERE e.tenant = %(tenant)s
+          ORDER BY e.source
+          LIMIT 1)
+         UNION ALL
+        SELECT n.source
+          FROM found f
+         CROSS JOIN LATERAL (
+               SELECT e.source
+                 FROM entry e
+                WHERE e.tenant = %(tenant)s AND e.source > f.source
+                ORDER BY e.source
+                LIMIT 1) AS n)
+    SELECT source
+      FROM found
+     LIMIT %(most)s"""
+
+
+class TenantSources:
+    """The names of sources by tenant, asked for every ten seconds at most."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._names: KeptValues[str, tuple[str, ...]] = KeptValues(clock, _KEPT_SECONDS)
+
+    def list_sources(self, pool: Pool, tenant: str, budget_ms: int) -> tuple[str, ...]:
+        """Return the first sources that a tenant's entries are of, by name."""
+
+        def read() -> tuple[str, ...]:
+            with pipelined_connection(pool) as conn:
+                statement_deadline.limit_time(conn, budget_ms)
+                given = {"tenant": tenant, "most": _MOST_SOURCES}
+                rows = conn.execute(_SOURCES, given, prepare=True).fetchall()
+            return tuple(source for (source,) in rows)
+
+        return self._names.get(tenant, read)
+
 
 # The floor where the settings name none, not even the model's.
 FLOOR = 0.7
