@@ -70,6 +70,9 @@ def system(make_lasting_system, files: Path, olog: OlogStub):
     )
     system.start("api", "ingest", "upkeep")
     system.wait_ready()
+    with system.client(system.key(scopes=("admin",))) as client:
+        # Upkeep writes down which sources there are, a moment after it has begun.
+        until(lambda: client.get("/v1/sources/ring").is_success, within_seconds=60)
     return system
 
 
