@@ -188,6 +188,21 @@ def test_a_time_is_read_in_french_italian_and_spanish(
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "que s'est-il pass\u00e9 hier ?",
+        "qu\u2019est-ce qui s\u2019est pass\u00e9 hier",
+        "cosa \u00e8 successo ieri?",
+        "\u00bfQu\u00e9 pas\u00f3 ayer?",
+        "was war gestern los",
+    ],
+)
+def test_who_only_asks_what_happened_then_is_told_all_of_it(query: str) -> None:
+    plan = plan_of(query)
+    assert (told(plan), plan.tree) == ([YESTERDAY], None)
+
+
+@pytest.mark.parametrize(
     ("query", "intervals"),
     [
         ("la pompe s'est arr\u00eat\u00e9e hier", [YESTERDAY]),

@@ -22,7 +22,12 @@ _ASKS = frozenset(
         *("entries", "there", "all", *question_words.WORDS["en"]),
     )
 )
-# Words that only ask, in two languages: with nothing else beside a time they are not
+_ROMANCE = (
+    "que quoi qu'est-ce qui s'est s'est-il pass\u00e9 de neuf tout",
+    "che cosa cos'\u00e8 \u00e8 successo accaduto di nuovo tutto",
+    "qu\u00e9 que pas\u00f3 ha pasado sucedi\u00f3 ocurri\u00f3 hay de nuevo todo",
+)
+# Words that only ask, by language: with nothing else beside a time they are not
 # searched for. No article is German, for it may be a name: `DES letzte Woche`.
 _ONLY_ASKING = (
     _ASKS | function_words.WORDS["en"],
@@ -33,8 +38,9 @@ _ONLY_ASKING = (
             *("uns", "eintrag", "eintr\u00e4ge", *question_words.WORDS["de"]),
         )
     ),
+    *(frozenset(words.split()) for words in _ROMANCE),
 )
-_SIGNS = ",;.:!?()[]"
+_SIGNS = ",;.:!?()[]\u00bf\u00a1"
 
 
 @dataclass(frozen=True, slots=True)
