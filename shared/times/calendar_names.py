@@ -51,7 +51,7 @@ def _number(english: Sequence[str], others: Sequence[str]) -> dict[str, int]:
         spelt: number
         for number, (name, rest) in enumerate(zip(english, others, strict=True), 1)
         for one in (*name.split(), *_german(name), *rest.split())
-        for spelt in (one, _without_accents(one))
+        for spelt in (one, strip_accents(one))
     }
 
 
@@ -59,7 +59,8 @@ def _german(english: str) -> Iterator[str]:
     yield from (form for form, word in german_times.WORDS.items() if word == english)
 
 
-def _without_accents(name: str) -> str:
+def strip_accents(name: str) -> str:
+    """Return a text without its accents, as who lacks the keys writes it."""
     apart = unicodedata.normalize("NFKD", name)
     return "".join(one for one in apart if not unicodedata.combining(one))
 
@@ -71,7 +72,7 @@ DAYS_LATER = {
     spelt: days
     for days, names in _RELATIVE.items()
     for name in names.split()
-    for spelt in (name, _without_accents(name))
+    for spelt in (name, strip_accents(name))
 }
 # Every word for a month or a weekday, as they are shortened, too.
 CALENDAR_WORDS = frozenset(

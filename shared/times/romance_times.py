@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from shared.times import german_times
-from shared.times.calendar_names import MONTH_OF, WEEKDAY_OF
+from shared.times.calendar_names import MONTH_OF, WEEKDAY_OF, strip_accents
 from shared.times.day_words import WEEKDAYS
 from shared.times.written_forms import MONTHS
 
@@ -18,10 +18,10 @@ _DAY_OF = {name: WEEKDAYS[number - 1] for name, number in WEEKDAY_OF.items()}
 _UNITS = {
     "minute": "minutes? minut[oi] minutos?",
     "hour": "heures? or[ae] horas?",
-    "day": "jours? giorn[oi] d[i\u00ed]as?",
+    "day": "jours? giorn[oi] dias?",
     "week": "semaines? settiman[ae] semanas?",
     "month": "mois mes[ei] mes(?:es)?",
-    "year": "ans? ann\u00e9es? ann[oi] a\u00f1os?",
+    "year": "ans? annees? ann[oi] anos?",
 }
 _COUNTS = (
     *("deux due dos", "trois tre tres", "quatre quattro cuatro", "cinq cinque cinco"),
@@ -40,7 +40,7 @@ _DATE = rf"(?=\d\d? (?:{'|'.join(MONTHS)})\b)"
 _SAID = rf"(?=(?:yesterday|today|last|this|{'|'.join(WEEKDAYS)})\b)"
 # Before units, their count among them or behind: `ces 3 derniers jours`.
 _THE_LAST = (
-    rf"(?:(?:derni\w+|ultim[ie]|\u00faltim[oa]s) {_COUNT} {_UNIT}",
+    rf"(?:(?:derni\w+|ultim[ie]|ultim[oa]s) {_COUNT} {_UNIT}",
     rf"{_COUNT} derni\w+ {_UNIT})".replace("<", "<own_"),
 )
 
@@ -79,18 +79,16 @@ _TURNS = (
     _turn(
         "yesterday evening", r"(?:hier soir|ieri sera|ayer por la (?:noche|tarde))\b"
     ),
-    _turn(
-        "yesterday morning", r"(?:hier matin|ieri mattina|ayer por la ma\u00f1ana)\b"
-    ),
-    _turn("yesterday afternoon", r"hier apr\u00e8s-midi\b", r"ieri pomeriggio\b"),
-    _turn("last night", r"(?:la )?nuit derni\u00e8re\b", r"cette nuit\b", r"anoche\b"),
+    _turn("yesterday morning", r"(?:hier matin|ieri mattina|ayer por la manana)\b"),
+    _turn("yesterday afternoon", r"hier apres-midi\b", r"ieri pomeriggio\b"),
+    _turn("last night", r"(?:la )?nuit derniere\b", r"cette nuit\b", r"anoche\b"),
     _turn("last night", r"(?:la )?scorsa notte\b", r"ieri notte\b"),
     _turn("yesterday", r"(?:ieri|ayer)\b", r"hier\Z"),
     _turn("today", r"(?:aujourd'hui|oggi|hoy)\b"),
-    _turn("this morning", r"(?:ce matin|stamattina|esta ma\u00f1ana)\b"),
+    _turn("this morning", r"(?:ce matin|stamattina|esta manana)\b"),
     _turn(
         lambda found: f"last {_unit(found)}",
-        rf"(?:le |la |l'|il |el )?{_UNIT} (?:derni(?:er|\u00e8re)|pass\u00e9e?"
+        rf"(?:le |la |l'|il |el )?{_UNIT} (?:derni(?:er|ere)|passee?"
         r"|scors[oa]|passat[oa]|pasad[oa])\b",
     ),
     _turn(
@@ -141,50 +139,59 @@ _TURNS = (
     ),
     _turn("since ", rf"(?:depuis le|desde el|dal) {_DATE}"),
     _turn("before ", rf"(?:avant le|antes del|prima del) {_DATE}"),
-    _turn("after ", rf"(?:apr\u00e8s le|despu\u00e9s del|dopo il) {_DATE}"),
+    _turn("after ", rf"(?:apres le|despues del|dopo il) {_DATE}"),
     _turn("until ", rf"(?:jusqu'au|hasta el|fino al) {_DATE}"),
     _turn("on ", rf"(?:le |el |il |l')(?:{_WEEKDAY} )?{_DATE}"),
 )
 _BEGIN_WORDS = """
     le la les il el los las gli ce cet cette ces questo questa esta este en in nel nelle
-    negli dans pendant du dal del da desde depuis avant après antes después dopo prima
+    negli dans pendant du dal del da desde depuis avant apres antes despues dopo prima
     au jusqu'au hasta fino entre tra fra hace ieri ayer anteayer avant-hier anoche oggi
     hoy aujourd'hui stamattina scorsa nuit
 """
 # Each is in one of the forms above, and is no word of English or German.
 _TELLING_WORDS = """
-    depuis desde hace fa dernier dernière derniers dernières passé passée scorso scorsa
-    passato passata pasado pasada ultimi ultime últimos últimas ieri ayer anteayer
+    depuis desde hace fa dernier derniere derniers dernieres passe passee scorso scorsa
+    passato passata pasado pasada ultimi ultime ultimos ultimas ieri ayer anteayer
     avant-hier anoche aujourd'hui oggi hoy soir matin stamattina nuit jours heures
-    semaine mois année mese anno año settimana semana questa questo esta este cette
+    semaine mois annee mese anno ano settimana semana questa questo esta este cette
 """
 _BEGINNINGS = frozenset(_BEGIN_WORDS.split()) | _DAY_OF.keys() | _COUNT_OF.keys()
 _TELLING = frozenset(_TELLING_WORDS.split()) | {"mai"}
 _TELLING |= {*_MONTH_OF, *_DAY_OF} - {*MONTHS, *WEEKDAYS, *german_times.WORDS}
 # In German it says where, so that other words must be French.
 HERE = "hier"
-_FRENCH_WORDS = "le les est que quand pourquoi été il depuis soir matin après-midi"
+_FRENCH_WORDS = "le les est que quand pourquoi ete il depuis soir matin apres-midi"
 _FRENCH = frozenset(_FRENCH_WORDS.split())
 
 
 def find_first_words(words: Iterable[str]) -> frozenset[str]:
-    """Return the words that a time begins with, where words are in these languages."""
-    plain = {
-        word.lower().replace("\u2019", "'").strip(",;.:!?\u00bf") for word in words
-    }
-    if HERE in plain and (plain & _FRENCH or any("s'" in one for one in plain)):
-        return _BEGINNINGS | {HERE}
-    if _TELLING.isdisjoint(plain):
+    """Return which words a time may begin with, where they are in these languages."""
+    plain = {word.lower(): _make_plain(word.lower().strip(",;.:!?")) for word in words}
+    said = frozenset(plain.values())
+    is_here = HERE in said
+    if is_here and not (said & _FRENCH or any("s'" in word for word in said)):
+        is_here = False
+    if not is_here and _TELLING.isdisjoint(said):
         return frozenset()
-    return _BEGINNINGS | {word for word in plain if word.startswith("l'")}
+    begin = _BEGINNINGS | {HERE} if is_here else _BEGINNINGS
+    return frozenset(
+        typed for typed, word in plain.items() if word in begin or word[:2] == "l'"
+    )
 
 
 def in_english(text: str) -> str:
     """Return small letters with the times of these languages among them in English."""
-    plain = text.replace("\u2019", "'")
+    plain = _make_plain(text)
     words = plain.split()
     if _TELLING.isdisjoint(words) and words[-1:] != [HERE]:
         return text
+    turned = plain
     for said, english in _TURNS:
-        plain = said.sub(english, plain)
-    return plain
+        turned = said.sub(english, turned)
+    return text if turned == plain else turned
+
+
+def _make_plain(text: str) -> str:
+    """Return a text as who lacks the keys for accents writes it."""
+    return text if text.isascii() else strip_accents(text.replace("\u2019", "'"))

@@ -177,6 +177,10 @@ UNTIL_JUNE_3 = "to 2024-06-02 22:00"
         ),
         ("depuis lundi", "da luned\u00ec", "desde el lunes", SINCE_MONDAY),
         ("depuis hier", "da ieri", "desde ayer", "2024-06-10 22:00 to"),
+        # As who lacks the keys writes it.
+        ("la semaine derniere", "la settimana scorsa", "la semana pasada", LAST_WEEK),
+        ("il y a 3 jours", "3 giorni fa", "hace 3 dias", THREE_DAYS_AGO),
+        ("la nuit derniere", "ieri notte", "anoche", LAST_NIGHT),
     ],
 )
 def test_a_time_is_read_in_french_italian_and_spanish(
@@ -192,6 +196,7 @@ def test_a_time_is_read_in_french_italian_and_spanish(
     [
         "que s'est-il pass\u00e9 hier ?",
         "qu\u2019est-ce qui s\u2019est pass\u00e9 hier",
+        "que s'est-il passe hier?",
         "cosa \u00e8 successo ieri?",
         "\u00bfQu\u00e9 pas\u00f3 ayer?",
         "was war gestern los",

@@ -23,9 +23,9 @@ _ASKS = frozenset(
     )
 )
 _ROMANCE = (
-    "que quoi qu'est-ce qui s'est s'est-il pass\u00e9 de neuf tout",
+    "que quoi qu'est-ce qui s'est s'est-il pass\u00e9 passe de neuf tout",
     "che cosa cos'\u00e8 \u00e8 successo accaduto di nuovo tutto",
-    "qu\u00e9 que pas\u00f3 ha pasado sucedi\u00f3 ocurri\u00f3 hay de nuevo todo",
+    "qu\u00e9 que pas\u00f3 paso ha pasado sucedi\u00f3 ocurri\u00f3 hay de nuevo todo",
 )
 # Words that only ask, by language: with nothing else beside a time they are not
 # searched for. No article is German, for it may be a name: `DES letzte Woche`.
@@ -165,7 +165,7 @@ def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
     # `plain` may make several English words of one, as of `Nachtschicht`.
     first = plain.partition(" ")[0]
     if plain == "yesterday" and words[place].lower().startswith(romance_times.HERE):
-        return romance_times.HERE in begins
+        return words[place].lower() in begins
     return not begins.isdisjoint({first, words[place].lower()}) or first[:1].isdigit()
 
 
