@@ -24,6 +24,8 @@ _PAGE = 100
 _CONNECT_SECONDS, _SLOW_SECONDS, _ANSWER_SECONDS = 10.0, 3.0, 60.0
 # What a proxy says as long as what it stands before is not there.
 _FOR_A_WHILE = frozenset({429, 502, 503, 504})
+# What whoever typed a command knows a field of its request by.
+_OPTION_OF = {"filters.date_from": "--from", "filters.date_to": "--to"}
 _NAMED = re.compile(r"'([^']{1,100})'")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, never bound
@@ -199,8 +201,10 @@ def make_error(error: Mapping[str, Any], status: int = 0) -> output.CommandError
         if field["message"] not in error["message"]
     ]
     ids = [f"code: {error['code']}", f"id: {error['id']}"]
-    told = [error["message"] + _meant(error), *reasons, *ids]
-    return output.CommandError("\n".join(told), exit_code=code, error=error)
+    told = "\n".join([error["message"] + _meant(error), *reasons, *ids])
+    for path, option in _OPTION_OF.items():
+        told = told.replace(path, option)
+    return output.CommandError(told, exit_code=code, error=error)
 
 
 def _meant(error: Mapping[str, Any]) -> str:

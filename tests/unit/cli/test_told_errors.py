@@ -158,3 +158,11 @@ def test_colour_is_for_terminals_and_for_who_wants_it(
         output.Output(**options).data(click.style("trip", bold=True))
         assert ("\x1b" in stream.getvalue()) is expected
         assert "trip" in stream.getvalue()
+
+
+def test_a_wrong_time_is_told_by_the_option_that_gave_it() -> None:
+    field = {"path": "filters.date_from", "code": "time_invalid", "message": "No day."}
+    error = {**ERROR, "message": "One is wrong.", "details": {"fields": [field]}}
+    told = api_client.error_of(answer(422, json={"error": error})).message
+    assert "--from: No day." in told
+    assert "filters" not in told
