@@ -37,7 +37,7 @@ def config(ctx: click.Context, *, changed: bool) -> None:
 def check_file(file: Path | None) -> None:
     """Read the file and the environment as a start would; exit 2 when it would fail."""
     out = output.current()
-    report = load_report(os.environ, file)
+    report = load_report(os.environ, file, with_stack=False)
     count = sum(origin != "default" for origin in report.origins.values())
     if not out.prints_json({"given": count, "warnings": list(report.warnings)}):
         out.data(f"The configuration can be used; {count} settings are given.")

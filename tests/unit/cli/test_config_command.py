@@ -53,8 +53,14 @@ def test_changed_leaves_out_what_has_its_default(capsys):
 
 def test_a_good_file_passes_the_check(folder, capsys):
     (folder / "good.yaml").write_text("port: 9001\n")
+    (folder / "run").mkdir()
+    stack = {"port": 8000, "opensearch_url": "http://127.0.0.1:9200"}
+    (folder / "run" / "stack.json").write_text(json.dumps(stack))
+    assert ending("config", "check", "good.yaml", "--json") == 0
+    # The port and, by the environment, the home; where a stack listens is no setting.
+    assert json.loads(capsys.readouterr().out)["given"] == 2
     assert ending("config", "check", "good.yaml") == 0
-    assert "can be used" in capsys.readouterr().out
+    assert "can be used; 2 settings are given" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
