@@ -285,10 +285,10 @@ def from_stack(home: Path, model: type[Section]) -> Layer:
     path = home / "run" / "stack.json"
     layer = Layer("running stack", model)
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = dict(json.loads(path.read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return layer
-    except json.JSONDecodeError as exc:
+    except (ValueError, TypeError) as exc:
         message = f"{path} is damaged; run `logchord down`, then `logchord up`."
         raise ConfigurationError(message) from exc
     # A stack writes more there than settings, for its own use.

@@ -122,9 +122,10 @@ def test_a_user_without_an_account_and_without_home_needs_neither():
     assert done.stdout == "/there\n", done.stderr
 
 
-def test_a_damaged_stack_file_says_how_to_mend_it(nowhere):
+@pytest.mark.parametrize("left", ["", "{", "[1]", "7", "\x00\x00"])
+def test_a_damaged_stack_file_says_how_to_mend_it(nowhere, left):
     (nowhere / "run").mkdir()
-    (nowhere / "run/stack.json").write_text("{")
+    (nowhere / "run/stack.json").write_text(left)
     assert "logchord down" in refusal({"LOGCHORD_HOME": str(nowhere)})
 
 
