@@ -44,6 +44,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     reader: threading.Thread | None = None
     started: float = 0.0
+    birth: int | None = None
     start_at: float = 0.0
     restarts: int = 0
     # Enough to tell how long to wait, and for `status` to name a child that fails.
@@ -62,6 +63,7 @@ class Child:
         return {
             "pid": pid,
             "since": self.started if pid else None,
+            "birth": self.birth if pid else None,
             "restarts": self.restarts,
             "deaths": list(self.deaths),
         }
@@ -164,6 +166,7 @@ class Runner:
             self._say(name, f"cannot be started: {exc}")
             return
         child.started = time.time()
+        child.birth = runner_state.birth_of(child.process.pid)
         child.reader = threading.Thread(
             target=self._read, args=(child, child.process.stdout), daemon=True
         )

@@ -13,8 +13,8 @@ import psutil
 from local.place import read_notes
 
 WINDOW_SECONDS, FAILING_DEATHS = 60.0, 5
-# /proc counts starts in ticks since boot; the runner's own clock differs by a little.
-_SAME_START_SECONDS = 5.0
+# Which of the numbers behind a process's name says when it began.
+_BIRTH = 19
 
 
 class ChildState(TypedDict):
@@ -22,6 +22,8 @@ class ChildState(TypedDict):
 
     pid: int | None
     since: float | None
+    # In ticks since the machine began: no clock that is set moves it.
+    birth: int | None
     restarts: int
     deaths: list[float]
 
@@ -40,6 +42,15 @@ def read_children(path: Path) -> dict[str, ChildState]:
     return rows
 
 
+def birth_of(pid: int) -> int | None:
+    """Return when a process began, in ticks since its machine did; None: it is gone."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return int(told.rpartition(")")[2].split()[_BIRTH])
+
+
 def is_failing(row: ChildState) -> bool:
     """Tell whether a child died five times within the last minute."""
     since = time.time() - WINDOW_SECONDS
@@ -48,12 +59,11 @@ def is_failing(row: ChildState) -> bool:
 
 def is_alive(row: ChildState) -> bool:
     """Tell whether the process is there, and is the one that was started."""
-    if row["pid"] is None or row["since"] is None:
+    pid, birth = row["pid"], row.get("birth")
+    if pid is None or birth is None or birth_of(pid) != birth:
         return False
     try:
-        process = psutil.Process(row["pid"])
-        gap = abs(process.create_time() - row["since"])
-        return gap < _SAME_START_SECONDS and process.status() != psutil.STATUS_ZOMBIE
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -133,7 +134,13 @@ def test_help_lists_every_command_without_importing_one() -> None:
 
 
 def row(*deaths: float, pid: int | None = None) -> runner_state.ChildState:
-    return {"pid": pid, "since": None, "restarts": len(deaths), "deaths": list(deaths)}
+    return {
+        "pid": pid,
+        "since": None,
+        "birth": None,
+        "restarts": len(deaths),
+        "deaths": list(deaths),
+    }
 
 
 def test_five_deaths_within_a_minute_make_a_process_failing() -> None:
@@ -166,8 +173,9 @@ def test_notes_that_a_power_cut_has_damaged_are_none(tmp_path: Path, left: str) 
 def test_a_reused_process_number_is_not_taken_for_a_child(tmp_path: Path) -> None:
     path = tmp_path / "runner.json"
     mine: runner_state.ChildState = {
-        "pid": 1,
-        "since": time.time() + 3600,
+        "pid": os.getppid(),
+        "since": time.time(),
+        "birth": (runner_state.birth_of(os.getppid()) or 0) + 1,
         "restarts": 0,
         "deaths": [],
     }
@@ -176,6 +184,18 @@ def test_a_reused_process_number_is_not_taken_for_a_child(tmp_path: Path) -> Non
     runner_state.reclaim(path, told.append)
     assert told == []
     assert not path.exists()
+
+
+def test_a_child_is_known_whatever_the_clock_has_been_set_to() -> None:
+    mine: runner_state.ChildState = {
+        "pid": os.getpid(),
+        "since": time.time() - 3600,
+        "birth": runner_state.birth_of(os.getpid()),
+        "restarts": 0,
+        "deaths": [],
+    }
+    assert runner_state.is_alive(mine)
+    assert runner_state.birth_of(2**22 + 1) is None
 
 
 def test_a_json_line_is_shown_as_time_event_and_the_rest() -> None:
