@@ -10,6 +10,7 @@ from shared.answers.evidence.evidence import Candidate, EvidenceEntry, order_in_
 from shared.answers.question import numbered_things, sentence_kinds
 from shared.answers.question.numbered_things import NumberedThing
 from shared.answers.question.question import Question, QuestionName
+from shared.text.facts import make_comparable
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,12 @@ class SentenceScores:
             thread: frozenset[str]().union(*(one.names for one in members))
             for thread, members in self._threads.items()
         }
+        self._texts = {
+            thread: "\n".join(f"{one.row.title}\n{one.row.text}" for one in members)
+            for thread, members in self._threads.items()
+            if question.things
+        }
+        self._owners = self._find_owners()
         # What of the question each thread calls by its name.
         self._called = {one: self._find_called(one) for one in self._threads}
         self._entries = [
@@ -199,14 +206,21 @@ class SentenceScores:
                 for each in members
             )
         }
-        if question.things:
-            text = "\n".join(f"{one.row.title}\n{one.row.text}" for one in members)
-            found.update(
-                one
-                for one in question.things
-                if numbered_things.is_named(one, text, names)
-            )
+        found.update(
+            one
+            for one in question.things
+            if numbered_things.is_named(one, self._texts[thread], names)
+            and self._owners.get(one, "") in make_comparable(self._texts[thread])
+        )
         return frozenset(found)
+
+    def _find_owners(self) -> dict[NumberedThing, str]:
+        """Return whose each numbered thing is, where entries tell units of others."""
+        texts = [make_comparable(text) for text in self._texts.values()]
+        found = {
+            one: numbered_things.find_owner(one, texts) for one in self._question.things
+        }
+        return {one: owner for one, owner in found.items() if owner is not None}
 
     def _find_share(self, thread: str) -> float:
         """Return how much of the question's words a thread has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -146,12 +146,20 @@ def find_things(text: str, names: AbstractSet[str]) -> Iterator[NumberedThing]:
             continue
         words = [fold_surface(word, "en") for word in match["words"].split()]
         kept = [word for word in words if not is_empty(word)]
-        written = f"{match['head']} {text[match.start('number') : match.end()]}"
+        written = f"{_name_head(match)} {text[match.start('number') : match.end()]}"
         yield NumberedThing(tuple(kept), match["number"].lstrip("0") or "0", written)
     parts = {part for name in names for part in name.split()}
     for word, letter, written in find_lettered_things(text):
         if letter not in parts:
             yield NumberedThing((word,), letter, written)
+
+
+def _name_head(match: re.Match[str]) -> str:
+    """Return the word before a number, with the ones before it that make a name."""
+    *before, head = match["words"].split()
+    while before and before[-1][0].isupper() and not is_empty(before[-1].lower()):
+        head = f"{before.pop()} {head}"
+    return head
 
 
 def tells_value(sentence: str, language: str) -> bool:
@@ -192,6 +200,20 @@ def _match_things(text: str) -> Iterator[tuple[re.Match[str], str]]:
             or any(start <= at < end for start, end in sizes)
         ):
             yield match, head
+
+
+def find_owner(thing: NumberedThing, texts: Iterable[str]) -> str | None:
+    """Return the word that says whose unit a thing is: the plant of `byron unit 2`.
+
+    It is one where any of the texts counts such units, too; None: there is none.
+    """
+    *before, head = thing.words or ("",)
+    if not (before and _COUNTERS.fullmatch(head)):
+        return None
+    counted = re.compile(
+        rf"\b{re.escape(before[-1])}\s+(?:{_COUNTER}[\s#.:\u00b0-]{{1,3}})?\d{{1,4}}\b"
+    )
+    return before[-1] if any(counted.search(text) for text in texts) else None
 
 
 def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:

@@ -133,6 +133,22 @@ def test_the_pump_of_another_letter_is_no_answer() -> None:
     assert [one.written for one in part.unnamed] == ["B RHR"]
 
 
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("why did byron unit 2 trip on high flux", "unknown_name"),
+        ("Why did Byron unit 2 trip on high flux?", "unknown_name"),
+        ("why did oconee unit 2 trip on high flux", "single_lead"),
+        # Nobody counts units of reactors here.
+        ("why did reactor unit 2 trip on high flux", "single_lead"),
+    ],
+)
+def test_the_unit_of_another_plant_is_no_answer(question: str, code: str) -> None:
+    oconee = made("Oconee unit 2 tripped on high flux because of a rod.", 1)
+    byron = made("BYRON UNIT 1 REACTOR POWER WAS REDUCED.", 2, score=0.5)
+    assert answer(question, oconee, byron).judgement.code == code
+
+
 def test_a_reply_need_not_repeat_what_its_thread_is_about() -> None:
     thread = UUID(int=99)
     first = made("RFC2 leaks.", 1, score=0.5, thread_id=thread)

@@ -303,3 +303,17 @@ def test_a_question_of_several_parts_is_taken_apart(
     for mode in ("hybrid", "auto"):
         plan = make_plan(SearchQuery(text, mode=mode), SCOPE, PlanLimits())
         assert list_parts(plan, PLAIN) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Why did South Texas 1 trip?", "South Texas 1"),
+        ("Why did gate valve 8 close?", "valve 8"),
+        ("Why did Indian Point unit 3 trip?", "Indian Point unit 3"),
+        ("Why does Klystron 4 trip?", "Klystron 4"),
+    ],
+)
+def test_a_thing_is_told_by_all_of_its_name(text: str, written: str) -> None:
+    (thing,) = find_things(text, frozenset())
+    assert thing.written == written
