@@ -50,6 +50,12 @@ _OTHER_FORMS = (
     (re.compile(r"\byesterday night\b(?! shift)"), "last night"),
     (re.compile(r"\b(?:during|in|over|through) the night$"), "during last night"),
     (re.compile(r"\btonight$"), "this night"),
+    (
+        re.compile(r"\b(since|after|around|about|from|between|to|and) noon\b"),
+        r"\1 12:00",
+    ),
+    # Which one `until midnight` means is open.
+    (re.compile(r"\b(since|after|around|about|from|between) midnight\b"), r"\1 00:00"),
     # `last half hour`, `in der letzten halben Stunde`.
     (re.compile(r"\blast (?:half|halben) hour\b"), "last 30 minutes"),
     # `since the start of june`, `seit Anfang Juni`, `seit Anfang des Jahres`.

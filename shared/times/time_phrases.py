@@ -87,6 +87,9 @@ _DAY_AND_CLOCKS = re.compile(
     rf"|(?P<begins>{_A_CLOCK}) ?[-\u2013] ?(?P<ends>{_A_CLOCK}) (?:on )?(?P<of>\S.*)",
     re.ASCII,
 )
+_DAY_AND_CLOCK = re.compile(
+    rf"(?P<day>(?!around|about|near)\S.*?),? (?:at )?(?P<clock>{_A_CLOCK})", re.ASCII
+)
 _PART_OF_DATE = re.compile(r"(?P<day>.*\d.*) (?P<part>morning|afternoon|evening)")
 _WEEK_NUMBER = re.compile(r"week (?P<week>\d{1,2})(?: (?:of )?(?P<year>\d{4}))?")
 _WEEK_OF = re.compile(r"week (?:of|from) (?:the )?(?P<day>\S.*)")
@@ -179,7 +182,7 @@ def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> TimePhrase
         return None
     if led is None or led["bound"] is None:
         return _around(core, clock) or _core(core, clock, is_led=bool(led), the=the)
-    found = _around(core, clock) or _minute(core, clock)
+    found = _around(core, clock) or _minute(_clock_first(core), clock)
     found = found or _core(core, clock, is_led=True)
     if found is None:
         return None
@@ -201,9 +204,9 @@ def _between(text: str, clock: Clock, *, is_end: bool) -> TimePhrase | None:
         if not text.startswith(opens) or not joined:
             continue
         first, last = first.removeprefix("the "), last.removeprefix("the ")
-        hour = _whole_hour(first)
-        if _MINUTE.fullmatch(hour) and _MINUTE.fullmatch(last):
-            return _clocks(hour, last, clock)
+        begins, ends = _clock_first(_whole_hour(first)), _clock_first(last)
+        if _MINUTE.fullmatch(begins) and _MINUTE.fullmatch(ends):
+            return _clocks(begins, ends, clock)
         first, last = _share_month(first, last, is_end=is_end)
         # What is a number is as likely an amount.
         if opens == "since " or first.isdigit() or last.isdigit():
@@ -220,6 +223,12 @@ def _day_and_clocks(text: str, clock: Clock) -> TimePhrase | None:
     day = (found["day"] or found["of"]).removeprefix("on ").removeprefix("the ")
     first, last = found["first"] or found["begins"], found["last"] or found["ends"]
     return _clocks(_whole_hour(first), f"{last} {day}", clock)
+
+
+def _clock_first(text: str) -> str:
+    """Return `14:00 yesterday` for `yesterday 14:00`, which is said as often."""
+    found = _DAY_AND_CLOCK.fullmatch(text)
+    return f"{found['clock']} {found['day']}" if found else text
 
 
 def _whole_hour(text: str) -> str:

@@ -67,6 +67,19 @@ SPANS = [
     ("trip around 3.15 Uhr", "2024-06-12 00:45 to 2024-06-12 01:45"),
     ("trip over the last 24h", "2024-06-11 12:00 to 2024-06-12 12:00"),
     ("trip last 90 min", "2024-06-12 10:30 to 2024-06-12 12:00"),
+    ("trip since Tuesday 14:00", "2024-06-11 12:00 to"),
+    ("trip since 2 pm", "2024-06-12 12:00 to"),
+    ("trip since midnight", "2024-06-11 22:00 to"),
+    ("trip seit Mitternacht", "2024-06-11 22:00 to"),
+    ("trip around noon yesterday", "2024-06-11 09:30 to 2024-06-11 10:30"),
+    (
+        "trip from June 10 14:00 to June 11 02:00",
+        "2024-06-10 12:00 to 2024-06-11 00:00",
+    ),
+    (
+        "trip from yesterday 10 pm to today 6 am",
+        "2024-06-11 20:00 to 2024-06-12 04:00",
+    ),
     # Parts of a day, and weeks of a year.
     ("trip on the morning of June 10", "2024-06-10 04:00 to 2024-06-10 10:00"),
     ("trip am Montagmorgen", "2024-06-10 04:00 to 2024-06-10 10:00"),
