@@ -66,10 +66,10 @@ def named_shift(text: str, clock: Clock) -> Span | None:
     if words.endswith(_BARE_NIGHT) and not _SHIFT.search(text):
         # Unless the facility calls a shift so, it begins in the evening of the day.
         evening = day_of(words.removesuffix(_BARE_NIGHT), clock)
-        own = clock.shifts.names()[: len(clock.shifts.shifts)]
+        own = clock.shifts.names[: len(clock.shifts.shifts)]
         if evening and "night" not in dict(own):
             return _night_from(evening, clock)
-    for name, shift in clock.shifts.names():
+    for name, shift in clock.shifts.names:
         rest = _without(words, name)
         if rest is not None:
             return _of_day(rest, shift, clock)
@@ -81,7 +81,7 @@ def named_shift(text: str, clock: Clock) -> Span | None:
 def is_bare_shift(text: str, clock: Clock) -> bool:
     """Tell whether a text is a shift's name alone, without saying which day's."""
     words = " ".join(_SHIFT.sub(" ", text).split())
-    return any(words == name for name, _ in clock.shifts.names())
+    return any(words == name for name, _ in clock.shifts.names)
 
 
 def weekend(clock: Clock, *, is_over: bool) -> Span | None:

@@ -152,7 +152,7 @@ def _names(plan: ShiftPlan) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     """Return a pattern for the shifts of a plan, and the shift of each name."""
     names = {
         name: one.name
-        for name, one in reversed(plan.names())
+        for name, one in reversed(plan.names)
         # `a shift` is any.
         if len(name) >= _MIN_NAME
     }

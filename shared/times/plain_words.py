@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from shared.times import german_times, romance_times, written_forms
 
@@ -36,51 +37,53 @@ _NOON, _FIRST_OF_LAST_CENTURY = 12, 50
 _SINCE_START = (
     r"\bsince (?:the )?(?:(?:beginning|start) of|anfang|beginn)(?: of)? (?:the )?"
 )
-_OTHER_FORMS = (
+# A word without which the form is not there, the form, and how it is compared.
+_FORMS = (
     # `owl shift of 10 june`.
-    (re.compile(r"\bshift (?:of|on) (?:the )?"), "shift "),
+    ("shift", re.compile(r"\bshift (?:of|on) (?:the )?"), "shift "),
     # The night up to the morning of a day, and the one that is called by its evening.
     (
+        "night",
         re.compile(
             r"\bnight (?:(?:from|between) .{1,20}? (?:to|and|auf)|of .{1,20}? auf)"
             r" (?:the )?"
         ),
         "night to ",
     ),
-    (re.compile(r"\byesterday night\b(?! shift)"), "last night"),
-    (re.compile(r"\b(?:during|in|over|through) the night$"), "during last night"),
-    (re.compile(r"\btonight$"), "this night"),
+    ("night", re.compile(r"\byesterday night\b(?! shift)"), "last night"),
     (
+        "night",
+        re.compile(r"\b(?:during|in|over|through) the night$"),
+        "during last night",
+    ),
+    ("night", re.compile(r"\btonight$"), "this night"),
+    # Which one `until midnight` means is open.
+    (
+        "night",
+        re.compile(r"\b(since|after|around|about|from|between) midnight\b"),
+        r"\1 00:00",
+    ),
+    (
+        "noon",
         re.compile(r"\b(since|after|around|about|from|between|to|and) noon\b"),
         r"\1 12:00",
     ),
-    # Which one `until midnight` means is open.
-    (re.compile(r"\b(since|after|around|about|from|between) midnight\b"), r"\1 00:00"),
     # `last half hour`, `in der letzten halben Stunde`.
-    (re.compile(r"\blast (?:half|halben) hour\b"), "last 30 minutes"),
+    ("hour", re.compile(r"\blast (?:half|halben) hour\b"), "last 30 minutes"),
     # `since the start of june`, `seit Anfang Juni`, `seit Anfang des Jahres`.
-    (re.compile(rf"{_SINCE_START}(?=(?:day|week|month|year)$)"), "since this "),
-    (re.compile(_SINCE_START), "since "),
-    # `10th of june 2023`, `june 10th, 2023`, `march of 2023`.
     (
-        re.compile(
-            rf"\b(\d{{1,2}})(?:st|nd|rd|th)(?: of)?"
-            rf" (?={MONTH_BESIDE_NUMBER}(?![^\W.]))",
-            re.ASCII,
-        ),
-        r"\1 ",
+        "since",
+        re.compile(rf"{_SINCE_START}(?=(?:day|week|month|year)$)"),
+        "since this ",
     ),
+    ("since", re.compile(_SINCE_START), "since "),
     (
-        re.compile(rf"\b({MONTH_BESIDE_NUMBER} \d{{1,2}})(?:st|nd|rd|th)\b", re.ASCII),
-        r"\1",
-    ),
-    (re.compile(rf"\b({MONTHS}) of (?=\d{{4}}\b)", re.ASCII), r"\1 "),
-    (re.compile(r"\b(morning|afternoon|evening) of (?:the )?(\S.*)$"), r"\2 \1"),
-    (
-        re.compile(r"\b(?:kw|cw|(?:calendar )?week|kalenderwoche) ?(\d{1,2})\b"),
-        r"week \1",
+        " of ",
+        re.compile(r"\b(morning|afternoon|evening) of (?:the )?(\S.*)$"),
+        r"\2 \1",
     ),
 )
+_DIGIT = re.compile(r"\d", re.ASCII)
 
 
 def make_plain(words: list[str]) -> str:
@@ -89,10 +92,12 @@ def make_plain(words: list[str]) -> str:
     text = text.replace("'s", "").replace("\u2019s", "")
     text = _COUNTED.sub(lambda found: f"{COUNTS.index(found[1]) + 2} ", text)
     text = german_times.in_english(romance_times.in_english(text))
-    text = _SHORT_UNIT.sub(_whole_unit, _HALF_OF_DAY.sub(_of_24_hours, text))
-    text = _SHORT_YEAR.sub(_whole_year, text)
-    for said, other in _OTHER_FORMS:
-        text = said.sub(other, text)
+    if _DIGIT.search(text):
+        for form, plain in _FORMS_OF_NUMBERS:
+            text = form.sub(plain, text)
+    for sign, form, other in _FORMS:
+        if sign in text:
+            text = form.sub(other, text)
     return text
 
 
@@ -116,3 +121,28 @@ def _of_24_hours(found: re.Match[str]) -> str:
     first = int(found["first"]) % _NOON + _NOON * is_late
     first -= _NOON * (is_late and first > hour)
     return f"{first:02d}{found['minute'] or ':00'}{found['joins']}{last}"
+
+
+_FORMS_OF_NUMBERS: tuple[tuple[re.Pattern[str], str | Callable[..., str]], ...] = (
+    (_HALF_OF_DAY, _of_24_hours),
+    (_SHORT_UNIT, _whole_unit),
+    (_SHORT_YEAR, _whole_year),
+    # `10th of june 2023`, `june 10th, 2023`, `march of 2023`.
+    (
+        re.compile(
+            rf"\b(\d{{1,2}})(?:st|nd|rd|th)(?: of)?"
+            rf" (?={MONTH_BESIDE_NUMBER}(?![^\W.]))",
+            re.ASCII,
+        ),
+        r"\1 ",
+    ),
+    (
+        re.compile(rf"\b({MONTH_BESIDE_NUMBER} \d{{1,2}})(?:st|nd|rd|th)\b", re.ASCII),
+        r"\1",
+    ),
+    (re.compile(rf"\b({MONTHS}) of (?=\d{{4}}\b)", re.ASCII), r"\1 "),
+    (
+        re.compile(r"\b(?:kw|cw|(?:calendar )?week|kalenderwoche) ?(\d{1,2})\b"),
+        r"week \1",
+    ),
+)

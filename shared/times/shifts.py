@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -31,7 +32,7 @@ class Shift(BaseModel):
         return time(int(hour), int(minute))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShiftPlan:
     """Shifts in turn: each ends where the next one begins, across midnight too."""
 
@@ -50,6 +51,7 @@ class ShiftPlan:
         # Before the day's first one the last of the day before goes on.
         return (begun or self.shifts)[-1].name
 
+    @cached_property
     def names(self) -> list[tuple[str, Shift]]:
         """Return each name with its shift; the plan's own names come first."""
         named = [(_bare(one.name), one) for one in self.shifts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from shared.times.time_phrases import TimePhrase
 # A question says its time in a few words: in a long text no more places are tried.
 MAX_LOOKS = 64
 _HAPPENED = ("happened", "occurred")
+# `2024-06-10`, `14:00-16:00`, and no `5e-7`.
+_DATE_OR_CLOCK = re.compile(r"\d{1,4}[-/.:]\d", re.ASCII)
 _ASKS = frozenset(
     (
         *("did", "do", "does", *_HAPPENED, "any", "anything", "everything", "new"),
@@ -166,7 +169,9 @@ def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
     first = plain.partition(" ")[0]
     if plain == "yesterday" and words[place].lower().startswith(romance_times.HERE):
         return words[place].lower() in begins
-    return not begins.isdisjoint({first, words[place].lower()}) or first[:1].isdigit()
+    if not begins.isdisjoint({first, words[place].lower()}):
+        return True
+    return first.isdigit() or _DATE_OR_CLOCK.match(first) is not None
 
 
 def _longest(
