@@ -157,7 +157,7 @@ def find_things(text: str, names: AbstractSet[str]) -> Iterator[NumberedThing]:
 def _name_head(match: re.Match[str]) -> str:
     """Return the word before a number, with the ones before it that make a name."""
     *before, head = match["words"].split()
-    while before and before[-1][0].isupper() and not is_empty(before[-1].lower()):
+    while before and before[-1].istitle() and not is_empty(before[-1].lower()):
         head = f"{before.pop()} {head}"
     return head
 

@@ -312,6 +312,8 @@ def test_a_question_of_several_parts_is_taken_apart(
         ("Why did gate valve 8 close?", "valve 8"),
         ("Why did Indian Point unit 3 trip?", "Indian Point unit 3"),
         ("Why does Klystron 4 trip?", "Klystron 4"),
+        # What kind of thing it is is no name.
+        ("Why did RF cavity 7 trip?", "cavity 7"),
     ],
 )
 def test_a_thing_is_told_by_all_of_its_name(text: str, written: str) -> None:
