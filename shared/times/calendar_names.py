@@ -79,6 +79,6 @@ CALENDAR_WORDS = frozenset(
     (*MONTH_OF, *SHORT_MONTH_OF, *WEEKDAY_OF, *(one[:3] for one in WEEKDAYS))
 )
 # Behind a number: what is also a word tells no span by itself.
-SECONDS_OF = {
-    name: _SECONDS[number - 1] for name, number in _number(_SPANS, _OTHER_SPANS).items()
-}
+_SPAN_OF = _number(_SPANS, _OTHER_SPANS)
+SECONDS_OF = {name: _SECONDS[number - 1] for name, number in _SPAN_OF.items()}
+UNIT_OF = {name: _SPANS[number - 1] for name, number in _SPAN_OF.items()}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from shared.times import german_times
-from shared.times.calendar_names import MONTH_OF, WEEKDAY_OF, strip_accents
+from shared.times.calendar_names import MONTH_OF, UNIT_OF, WEEKDAY_OF, strip_accents
 from shared.times.day_words import WEEKDAYS
 from shared.times.written_forms import MONTHS
 
@@ -15,14 +15,8 @@ _English: TypeAlias = str | Callable[[re.Match[str]], str]
 
 _MONTH_OF = {name: MONTHS[number - 1] for name, number in MONTH_OF.items()}
 _DAY_OF = {name: WEEKDAYS[number - 1] for name, number in WEEKDAY_OF.items()}
-_UNITS = {
-    "minute": "minutes? minut[oi] minutos?",
-    "hour": "heures? or[ae] horas?",
-    "day": "jours? giorn[oi] dias?",
-    "week": "semaines? settiman[ae] semanas?",
-    "month": "mois mes[ei] mes(?:es)?",
-    "year": "ans? annees? ann[oi] anos?",
-}
+# French `an` is an article in English, so that no table of all languages has it.
+_UNIT_OF = UNIT_OF | {"an": "year"}
 _COUNTS = (
     *("deux due dos", "trois tre tres", "quatre quattro cuatro", "cinq cinque cinco"),
     *("six sei seis", "sept sette siete", "huit otto ocho", "neuf nove nueve"),
@@ -31,34 +25,24 @@ _COUNTS = (
 _COUNT_OF = {
     word: str(number) for number, row in enumerate(_COUNTS, 2) for word in row.split()
 }
-_UNIT = f"(?P<unit>{'|'.join(' '.join(_UNITS.values()).split())})"
+_UNIT = f"(?P<unit>{'|'.join(_UNIT_OF)})"
 _COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNT_OF)})"
 _MONTH, _WEEKDAY = f"(?P<month>{'|'.join(_MONTH_OF)})", f"(?P<day>{'|'.join(_DAY_OF)})"
 _OF_YEAR = r"(?P<of>,? (?:de |del )(?=\d{4}\b))?"
 # What was said in English by an earlier turn.
 _DATE = rf"(?=\d\d? (?:{'|'.join(MONTHS)})\b)"
 _SAID = rf"(?=(?:yesterday|today|last|this|{'|'.join(WEEKDAYS)})\b)"
-# Before units, their count among them or behind: `ces 3 derniers jours`.
-_THE_LAST = (
-    rf"(?:(?:derni\w+|ultim[ie]|ultim[oa]s) {_COUNT} {_UNIT}",
-    rf"{_COUNT} derni\w+ {_UNIT})".replace("<", "<own_"),
-)
+
+_THESE = "(?:(?:dans |pendant )?[lc]es|negli|nelle|gli|le|(?:en )?l[oa]s)"
 
 
 def _unit(found: re.Match[str]) -> str:
-    groups = found.groupdict()
-    said = groups["unit"] or groups["own_unit"]
-    return next(
-        unit
-        for unit, names in _UNITS.items()
-        if any(re.fullmatch(name, said) for name in names.split())
-    )
+    return _UNIT_OF[found["unit"]]
 
 
 def _units(found: re.Match[str]) -> str:
     """Return a count and its units, as `3 days`."""
-    groups = found.groupdict()
-    count = groups["count"] or groups["own_count"]
+    count = found["count"]
     return f"{_COUNT_OF.get(count, count)} {_unit(found)}s"
 
 
@@ -95,11 +79,14 @@ _TURNS = (
         lambda found: f"this {_unit(found)}",
         rf"(?:cet|cette|ce|quest[oa]|est[ea]) {_UNIT}\b",
     ),
+    # `gli ultimi 3 giorni`, `ces 3 derniers jours`.
     _turn(
         lambda found: f"last {_units(found)}",
-        r"(?:(?:dans |pendant )?[lc]es|negli|nelle|gli|le|(?:en )?l[oa]s) "
-        + "|".join(_THE_LAST)
-        + r"\b",
+        rf"{_THESE} (?:derni\w+|ultim[ie]|ultim[oa]s) {_COUNT} {_UNIT}\b",
+    ),
+    _turn(
+        lambda found: f"last {_units(found)}",
+        rf"{_THESE} {_COUNT} derni\w+ {_UNIT}\b",
     ),
     _turn(
         lambda found: f"last {_units(found)}",

@@ -210,17 +210,24 @@ class SentenceScores:
             one
             for one in question.things
             if numbered_things.is_named(one, self._texts[thread], names)
-            and self._owners.get(one, "") in make_comparable(self._texts[thread])
+            and self._has_owner(one, thread)
         )
         return frozenset(found)
 
     def _find_owners(self) -> dict[NumberedThing, str]:
         """Return whose each numbered thing is, where entries tell units of others."""
-        texts = [make_comparable(text) for text in self._texts.values()]
         found = {
-            one: numbered_things.find_owner(one, texts) for one in self._question.things
+            # Made comparable only for a thing that may have an owner.
+            one: numbered_things.find_owner(
+                one, map(make_comparable, self._texts.values())
+            )
+            for one in self._question.things
         }
         return {one: owner for one, owner in found.items() if owner is not None}
+
+    def _has_owner(self, thing: NumberedThing, thread: str) -> bool:
+        owner = self._owners.get(thing)
+        return owner is None or owner in make_comparable(self._texts[thread])
 
     def _find_share(self, thread: str) -> float:
         """Return how much of the question's words a thread has."""

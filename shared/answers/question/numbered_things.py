@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from shared.answers.question.empty_words import is_empty
 from shared.text.analysis.tokens import scan
@@ -42,54 +41,6 @@ _NO_ARTICLE = (
     r"['\"]A['\"]|(?<=[\d-])A(?![A-Za-z])|(?<![A-Za-z])A(?=[\d-])"
     r"|(?<=[A-Za-z,/&]\s)A\b(?!\s[A-Z])|\b(?i:the)\sA\b"
 )
-
-
-class LetteredThing(NamedTuple):
-    """The word beside a letter, folded; the letter; both as they are written."""
-
-    word: str
-    letter: str
-    written: str
-
-
-def find_lettered_things(text: str) -> Iterator[LetteredThing]:
-    """Yield what a question calls by a letter; where all is in capitals, nothing."""
-    if text.isupper():
-        return
-    for match in _LETTER.finditer(text):
-        start, letter = match.start(), match["letter"]
-        found = _BEFORE.search(text, 0, start)
-        before = found["word"] if found else ""
-        found = _BEHIND.match(text, match.end())
-        behind = found["word"] if found else ""
-        # `A pump`, `Finding A Leak`
-        is_article = letter == "A" and (
-            _SENTENCE.search(text, 0, start) is not None
-            or (before.istitle() and behind.istitle())
-        )
-        words = (fold_surface(before, "en"), fold_surface(behind, "en"))
-        if (
-            is_article
-            or behind[:1].isdigit()
-            or _SIZE.search(text, 0, start)
-            or not _NO_THINGS.isdisjoint(words)
-        ):
-            continue
-        if before and not is_empty(words[0]):
-            yield LetteredThing(words[0], letter.upper(), f"{before} {letter}")
-        elif behind and not is_empty(words[1]):
-            yield LetteredThing(words[1], letter.upper(), f"{letter} {behind}")
-
-
-def has_letter(word: str, letter: str, text: str) -> bool:
-    """Tell whether a text has the letter of a thing, by itself or ending a name."""
-    if letter == "A":
-        beside = rf"(?i:\b{re.escape(word)}\w?\W{{1,3}}a\b)"
-        return re.search(f"{beside}|{_NO_ARTICLE}", text) is not None
-    small = letter.lower()
-    said = rf"(?<![A-Za-z])(?:[A-Z]{{1,2}})?{letter}(?![A-Za-z])"
-    said += rf"|(?<![A-Za-z'\u2019]){small}(?![A-Za-z'\u2019])"
-    return re.search(said, text) is not None
 
 
 _NUMBERED = re.compile(
@@ -149,9 +100,47 @@ def find_things(text: str, names: AbstractSet[str]) -> Iterator[NumberedThing]:
         written = f"{_name_head(match)} {text[match.start('number') : match.end()]}"
         yield NumberedThing(tuple(kept), match["number"].lstrip("0") or "0", written)
     parts = {part for name in names for part in name.split()}
-    for word, letter, written in find_lettered_things(text):
-        if letter not in parts:
-            yield NumberedThing((word,), letter, written)
+    yield from (one for one in _find_lettered(text) if one.number not in parts)
+
+
+def _find_lettered(text: str) -> Iterator[NumberedThing]:
+    """Yield what a question calls by a letter; where all is in capitals, nothing."""
+    if text.isupper():
+        return
+    for match in _LETTER.finditer(text):
+        start, letter = match.start(), match["letter"]
+        found = _BEFORE.search(text, 0, start)
+        before = found["word"] if found else ""
+        found = _BEHIND.match(text, match.end())
+        behind = found["word"] if found else ""
+        # `A pump`, `Finding A Leak`
+        is_article = letter == "A" and (
+            _SENTENCE.search(text, 0, start) is not None
+            or (before.istitle() and behind.istitle())
+        )
+        words = (fold_surface(before, "en"), fold_surface(behind, "en"))
+        if (
+            is_article
+            or behind[:1].isdigit()
+            or _SIZE.search(text, 0, start)
+            or not _NO_THINGS.isdisjoint(words)
+        ):
+            continue
+        if before and not is_empty(words[0]):
+            yield NumberedThing(words[:1], letter.upper(), f"{before} {letter}")
+        elif behind and not is_empty(words[1]):
+            yield NumberedThing(words[1:], letter.upper(), f"{letter} {behind}")
+
+
+def _has_letter(word: str, letter: str, text: str) -> bool:
+    """Tell whether a text has the letter of a thing, by itself or ending a name."""
+    if letter == "A":
+        beside = rf"(?i:\b{re.escape(word)}\w?\W{{1,3}}a\b)"
+        return re.search(f"{beside}|{_NO_ARTICLE}", text) is not None
+    small = letter.lower()
+    said = rf"(?<![A-Za-z])(?:[A-Z]{{1,2}})?{letter}(?![A-Za-z])"
+    said += rf"|(?<![A-Za-z'\u2019]){small}(?![A-Za-z'\u2019])"
+    return re.search(said, text) is not None
 
 
 def _name_head(match: re.Match[str]) -> str:
@@ -222,7 +211,7 @@ def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:
     `terms` are the names of the text: `kck3` abbreviates the third kicker.
     """
     if thing.number.isalpha():
-        return has_letter(thing.words[0], thing.number, text)
+        return _has_letter(thing.words[0], thing.number, text)
     *before, head = thing.words or thing.written.split()[:1]
     # `Indian Point unit 3` is `Indian Point 3` as well.
     heads = [head, *before[-1:]] if _COUNTERS.fullmatch(head) else [head]
