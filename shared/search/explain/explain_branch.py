@@ -226,13 +226,18 @@ def _placed(
     if place is not None and place <= window:
         said = f"{name} found it, at place {place}."
         return BranchReason(name, None, said, float(place))
+    at = f"at place {place}" if place else f"beyond place {len(order)}"
+    value = float(place) if place else None
+    if asking.plan.is_listing:
+        # Its pages go on through all that match.
+        limit = asking.plan.limit
+        said = f"It is {at}, behind the {limit} that were asked for."
+        return BranchReason(name, "below_limit", said, value, float(limit))
     least = order[window - 1].score if len(order) >= window else 0.0
-    at = f"place {place}" if place else f"beyond place {len(order)}"
     said = (
-        f"{name} takes its best {window}: it is at {at} with {score:.4g}, and"
+        f"{name} takes its best {window}: it is {at} with {score:.4g}, and"
         f" {least:.4g} is needed."
     )
-    value = float(place) if place else None
     return BranchReason(name, "outside_candidates", said, value, float(window))
 
 

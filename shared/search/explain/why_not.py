@@ -37,7 +37,7 @@ from shared.search.retrieval.search_context import SearchContext
 SECONDS = 2.0
 # Gates that pass by themselves are told before gates that stay.
 _PASSING = ("not_indexed", "not_embedded", "branch_failed")
-_FURTHEST = ("outside_candidates", gates.BELOW_SIMILARITY, "no_match")
+_FURTHEST = ("below_limit", "outside_candidates", gates.BELOW_SIMILARITY, "no_match")
 # The units of scores that a model gives to hits that it has read.
 _READ = frozenset({LOGIT, LIKENESS})
 
@@ -233,7 +233,10 @@ def _of_branches(kept: Sequence[BranchReason]) -> WhyNot:
     wanted = [*_PASSING, *_FURTHEST]
     first = min(kept, key=lambda one: wanted.index((one.gate or "").partition(":")[0]))
     told = " ".join(dict.fromkeys(one.explanation for one in kept))
-    return WhyNot(first.gate or "", told, value=first.value, limit=first.limit)
+    said = WhyNot(first.gate or "", told, value=first.value, limit=first.limit)
+    if said.gate != "below_limit" or first.value is None:
+        return said
+    return replace(said, rank=int(first.value))
 
 
 def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -210,6 +210,22 @@ def test_a_place_behind_the_candidates_is_told(logbook):
     assert {one["gate"] for one in told} == {"outside_candidates"}
     assert sorted(one["value"] for one in told) == [*range(51, 61)]
     assert {one["limit"] for one in told} == {50}
+
+
+def test_what_stands_on_a_later_page_of_a_list_by_time_is_told_its_place(logbook):
+    logbook.write(
+        *(
+            draft(f"n{n}", "klystron", entry_time=MARCH - timedelta(minutes=n))
+            for n in range(60)
+        )
+    )
+    job = logbook.ended(logbook.plan("klystron", sort="newest"))
+    for n in (10, 49, 50, 59):
+        said = why(logbook, job, f"n{n}")
+        told = (said["gate"], said["rank"], said["value"], said["limit"])
+        assert told == ("below_limit", n + 1, n + 1, 10)
+        behind = f"It is at place {n + 1}, behind the 10 that were asked for."
+        assert said["explanation"] == behind
 
 
 def test_a_place_is_that_of_the_answer_whatever_a_branch_brings_now(logbook):
