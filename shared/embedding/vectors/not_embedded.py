@@ -24,7 +24,7 @@ from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import Content
 from shared.log import get_logger
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
-from shared.postgres.fetch_rows import fetch_all
+from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.postgres.pool import Pool, connection
 from shared.settings.settings import Settings
 from shared.settings.text_expectations import find_expectations
@@ -64,6 +64,12 @@ _COUNTS: LiteralString = """
     SELECT reason, count(*) FROM embedding_skipped
      WHERE tenant = %(tenant)s AND model = %(model)s
      GROUP BY reason ORDER BY reason LIMIT 10"""
+_REASON: LiteralString = """
+    SELECT s.reason
+      FROM embedding_skipped s
+      JOIN entry e ON e.id = s.entry_id AND e.revision = s.revision
+     WHERE s.tenant = %(tenant)s AND e.tenant = %(tenant)s
+       AND s.entry_id = %(entry_id)s AND s.model = %(model)s"""
 # The language is the one that the text was read in, where few words count as English;
 # so who may be judged otherwise is, by the one function. What settings or a release may
 # judge otherwise than the last time it was looked at is: who was left out for the
@@ -167,6 +173,14 @@ def count_skipped(conn: Connection, model: str, tenant: str) -> dict[str, int]:
     found = {"language": 0, "machine": 0}
     given = {"tenant": tenant, "model": model}
     return found | dict(conn.execute(_COUNTS, given).fetchall())
+
+
+def find_reason(
+    conn: Connection, model: str, tenant: str, entry_id: UUID
+) -> Reason | None:
+    """Return why a model skips an entry as it is now; None: it does not."""
+    given = {"tenant": tenant, "entry_id": entry_id, "model": model}
+    return fetch_value(conn, _REASON, given)
 
 
 def prepare(

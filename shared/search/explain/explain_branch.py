@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
-from shared.embedding.vectors import vector_tables, vectors
+from shared.embedding.vectors import not_embedded, vector_tables, vectors
 from shared.embedding.vectors.nearest import How, find_nearest
+from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.errors import LogchordError
 from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres import statement_deadline
@@ -29,6 +30,7 @@ from shared.search.retrieval.branch import plugin_module
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.installed_modules import find_module, load_module
 from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.modules import semantic
 from shared.search.retrieval.query_vectors import unpack_vector
 from shared.search.retrieval.search_context import SearchContext
 from shared.text.words.folding import STEMMED_LANGUAGES
@@ -166,6 +168,7 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
     asked = branch_query.build_branch_query(
         Ask.lasting(plan, asking.seconds), context, name
     )
+    second = context.models.find_second()
     with connection(context.pool) as conn:
         bound = statement_deadline.make_share_limiter(
             conn, time.monotonic() + asking.seconds
@@ -181,9 +184,7 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
             ids[0]
         )
         if cosine is None:
-            return BranchReason(
-                name, "not_embedded", "It has no vector of this model yet."
-            )
+            return _without_vector(conn, asking, used, second)
         if asking.entry_id not in candidate_rows.load_candidate_rows(
             conn, asked.params, ids
         ):
@@ -213,6 +214,40 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
         if one.entry_id in known
     )
     return _placed(asking, name, hits, cosine)
+
+
+def _without_vector(
+    conn: Connection, asking: Asking, used: Outcome, second: EmbeddingModel | None
+) -> BranchReason:
+    """Explain why an entry has no vector of the model that searched: it may have none.
+
+    What that model skips, the second one may compare.
+    """
+    name, model, entry_id = used.name, used.model or "", asking.entry_id
+    tenant = asking.plan.scope.tenant
+    why = not_embedded.find_reason(conn, model, tenant, entry_id)
+    if why == not_embedded.MACHINE:
+        said = f"{model} reads no entries of machines: words alone find it."
+        return BranchReason(name, "no_match", said)
+    if why is not None and (second is None or second.model == model):
+        said = f"{model} does not speak its language: words alone find it."
+        return BranchReason(name, "no_match", said)
+    if why is None or second is None or not _has_vector(conn, second, tenant, entry_id):
+        return BranchReason(name, "not_embedded", "It has no vector of this model yet.")
+    if any(note.code == semantic.OTHERS_UNSEARCHED for note in used.diagnostics):
+        said = f"{second.model}, which compares it, did not search."
+        return BranchReason(name, f"branch_failed:{name}", said)
+    said = (
+        f"{second.model} compares it, in whose languages it is, and did not find it"
+        " near."
+    )
+    return BranchReason(name, "no_match", said)
+
+
+def _has_vector(
+    conn: Connection, model: EmbeddingModel, tenant: str, entry_id: UUID
+) -> bool:
+    return vectors.middle(conn, model.table_name, tenant, entry_id) is not None
 
 
 def _placed(

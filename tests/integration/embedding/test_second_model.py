@@ -27,8 +27,12 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.errors import ConfigurationError
 from shared.messaging.stage_names import METADATA_STAGE, embed_stage
+from shared.postgres.pool import connection
+from shared.search.explain import why_not
+from shared.search.jobs import job as jobs
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
-from shared.search.response.end_search import Beside, end_search
+from shared.search.response.end_search import Beside, end_search, store
+from shared.search.response.job_answer import JobReader
 from shared.search.response.search import carry_out_branches
 from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
@@ -246,6 +250,65 @@ def test_a_second_model_that_fails_costs_its_own_entries_alone_and_says_so(
     (note,) = found.diagnostics
     assert note.code == "other_languages_not_searched"
     assert "make setup" in note.message
+
+
+def why(context: SearchContext, name: str) -> tuple[str, str]:
+    """Return why a search by meaning did not return an entry: the gate, and the words.
+
+    Nothing is near enough to its question.
+    """
+    question = SearchQuery(
+        query="why did the cooling water pump of the ring fail",
+        mode="semantic",
+        ordering={"similarity_threshold": 0.99},
+    )
+    plan = make_plan(question, Scope("default", "anna"), PlanLimits(opensearch=False))
+    job = job_of(context, plan)
+    arrived = carry_out_branches(context, plan, job.deadline)
+    store(context.pool, job, end_search(context, job, plan, arrived))
+    with connection(context.pool) as conn:
+        stored = jobs.find_own_job(conn, plan.scope, job.job_id)
+    said = why_not.explain(JobReader(context, plan.scope), stored, f"api/{name}")
+    return said.gate, said.explanation
+
+
+def test_who_is_compared_by_the_second_model_does_not_wait_for_the_first(
+    make, committing
+):
+    ctx = make()
+    save(committing, "water", "beam")
+    work(ctx)
+    alone = f"{FIRST} does not speak its language: words alone find it."
+    committing.execute("UPDATE embedding_model SET active = false WHERE NOT live")
+    assert why(make().search_context, "water") == ("no_match", alone)
+    committing.execute("UPDATE embedding_model SET active = true")
+    waiting = ("not_embedded", "It has no vector of this model yet.")
+    assert why(make().search_context, "water") == waiting
+    fill(ctx, committing)
+    context = ctx.search_context
+    assert why(context, "beam")[0] == "below_similarity"
+    far = f"{SECOND} compares it, in whose languages it is, and did not find it near."
+    assert why(context, "water") == ("no_match", far)
+
+    def encoder(model: str) -> Encoder:
+        if model == SECOND:
+            raise ConfigurationError("It is damaged. Run `make setup`.")
+        return ctx.encoder(model)
+
+    damaged = replace(context, encoder=encoder)
+    failed = f"{SECOND}, which compares it, did not search."
+    assert why(damaged, "water") == ("branch_failed:semantic", failed)
+
+
+def test_an_entry_of_a_machine_is_not_said_to_wait_for_a_vector(make, committing):
+    ctx = make(LOGCHORD_EMBED_MACHINE_ENTRIES="false")
+    alarm = EntryDraft("api", "alarm", TEXTS["beam"], origin="machine")
+    stages = [embed_stage(FIRST), METADATA_STAGE]
+    save_page(committing, "default", [alarm], stages=stages, editor="test")
+    save(committing, "door")
+    work(ctx)
+    told = f"{FIRST} reads no entries of machines: words alone find it."
+    assert why(ctx.search_context, "alarm") == ("no_match", told)
 
 
 def test_it_does_not_begin_where_it_is_off_or_nothing_is_left_out(make, committing):

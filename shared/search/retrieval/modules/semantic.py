@@ -37,6 +37,8 @@ from shared.text.words import languages
 log = get_logger()
 
 NAME, UNIT = "semantic", "cosine"
+# The code of a diagnostic: the second model failed.
+OTHERS_UNSEARCHED = "other_languages_not_searched"
 # Excluded entries leave holes: how far the scan goes on to fill them.
 _MAX_SCAN = 2000
 # The share of the time left that a wider scan may take.
@@ -157,7 +159,7 @@ def _other_languages(
 
 def _unread(error: LogchordError) -> Diagnostic:
     said = f"Entries in other languages are found by words alone: {error.message}"
-    return _note("other_languages_not_searched", said, "embedding")
+    return _note(OTHERS_UNSEARCHED, said, "embedding")
 
 
 def _by_model(
