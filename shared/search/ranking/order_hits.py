@@ -33,10 +33,8 @@ def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     orders = rank_parts(branches, facts, plan)
     # As many of each part as the search asks for: an entry far down in all of them is
     # no answer.
-    tops = [
-        [*chain.from_iterable(fold.group_runs(order.items)[: plan.limit])]
-        for order in orders
-    ]
+    runs = [fold.group_runs(order.items) for order in orders]
+    tops = [[*chain.from_iterable(one[: plan.limit])] for one in runs]
     merged = _by_score(merge(tops, plan.sub_queries), facts, plan)
     kept, rejected = _validated(merged, facts, plan)
     least = least_score(plan, by_model=bool(facts.logits) and not plan.ordering.late)
@@ -54,6 +52,7 @@ def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
         found=len(found),
         validated=sum(one.validation_score is not None for one in kept),
         rejected=len(rejected),
+        is_short=_leaves_behind(runs, plan.limit, merged),
     )
 
 
@@ -87,6 +86,15 @@ def merge(
         for item in items:
             found.setdefault(item.entry_id, {})[number] = item
     return [_merged(by_part, sub_queries) for by_part in found.values()]
+
+
+def _leaves_behind(
+    parts: Sequence[Sequence[fold.Run]], limit: int, merged: Sequence[Ranked]
+) -> bool:
+    """Tell whether a hit behind the first of its part came with no other part."""
+    known = {one.entry_id for one in merged}
+    behind = chain.from_iterable(runs[limit:] for runs in parts)
+    return any(item.entry_id not in known for run in behind for item in run)
 
 
 def _merged(by_part: Mapping[int, Ranked], sub_queries: Sequence[str]) -> Ranked:

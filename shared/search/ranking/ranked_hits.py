@@ -88,3 +88,5 @@ class Order:
     found: int = 0
     validated: int = 0
     rejected: int = 0
+    # Whether a part had more hits than are merged: no page goes on to them.
+    is_short: bool = False

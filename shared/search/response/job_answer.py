@@ -224,11 +224,13 @@ def window(reader: JobReader, stored: StoredJob) -> tuple[Plan, ResultPage, bool
     if stored.state not in _ANSWERED:
         return plan, [], False
     branches = branches_of(stored)
-    runs = fold.group_runs(order_of(reader, stored, plan, branches).items)
+    order = order_of(reader, stored, plan, branches)
+    runs = fold.group_runs(order.items)
     whole = replace(plan, limit=len(runs))
     # A file does not tell which values are the newest, so they are not read.
     page = read_page(reader.context.pool, whole, runs, READ_MS, with_values=False)
-    found_all = is_under_window(plan, branches) and not is_cut(plan, branches)
+    has_all = is_under_window(plan, branches, order)
+    found_all = has_all and not is_cut(plan, branches)
     return plan, page, stored.state == "done" and found_all
 
 

@@ -48,9 +48,8 @@ def respond(
     absent = parts.absence
     order = conclusion.order
     times = times_of(plan)
-    whole = len(hits) == len(fold.group_runs(order.items)) and is_under_window(
-        plan, searched
-    )
+    has_all = is_under_window(plan, searched, order)
+    whole = has_all and len(hits) == len(fold.group_runs(order.items))
     debug: dict[str, Any] = {}
     if plan.detail.debug:
         sent = {**parts.sent, "time": times}
@@ -65,7 +64,7 @@ def respond(
         results=hits,
         amount=plan.detail.amount,
         total_candidates=_total(plan, conclusion),
-        window_complete=is_under_window(plan, searched),
+        window_complete=has_all,
         complete=_is_complete(plan, heard, whole=whole, state=conclusion.state),
         next_cursor=next_cursor,
         sub_queries=list(plan.sub_queries),
@@ -193,9 +192,10 @@ def _applied(one: Applied, field: str) -> dict[str, object]:
     }
 
 
-def is_under_window(plan: Plan, searched: Sequence[Outcome]) -> bool:
-    """Tell whether every branch found fewer hits than the window holds."""
-    return all(outcome.kept < plan.window for outcome in searched)
+def is_under_window(plan: Plan, searched: Sequence[Outcome], order: Order) -> bool:
+    """Tell whether the window holds every hit that a branch found or could find."""
+    is_full = any(outcome.kept >= plan.window for outcome in searched)
+    return not is_full and not order.is_short
 
 
 def is_cut(plan: Plan, branches: Sequence[Outcome]) -> bool:

@@ -52,6 +52,7 @@ class Conclusion:
             "found": order.found,
             "validated": order.validated,
             "rejected": order.rejected,
+            "is_short": order.is_short,
         }
 
 

@@ -227,6 +227,26 @@ def test_each_part_brings_as_many_as_are_asked_for(logbook):
     assert order.found > len(order.items)
 
 
+@pytest.mark.parametrize(("limit", "is_whole"), [(2, False), (10, True)])
+def test_an_answer_that_leaves_hits_of_a_part_behind_is_not_called_complete(
+    logbook, limit, is_whole
+):
+    logbook.write(*(draft(f"leak {n}", f"vacuum leak number {n}") for n in range(4)))
+    plan = logbook.plan("leak", mode="agentic", validation_threshold=0.0, limit=limit)
+    told = logbook.carried_out(plan)
+    body = logbook.answer(plan, told)
+    assert body["next_cursor"] is None
+    assert (body["meta"]["total_candidates"] == len(body["results"])) == is_whole
+    assert (body["complete"], body["window_complete"]) == (is_whole, is_whole)
+    reader = job_answer.JobReader(logbook.context, plan.scope)
+    stored = logbook.ended(plan, told)
+    again = job_answer.read_answer(reader, stored)
+    assert again is not None
+    assert (again.complete, again.window_complete) == (is_whole, is_whole)
+    _, _, is_file_whole = job_answer.window(reader, stored)
+    assert is_file_whole == is_whole
+
+
 @pytest.mark.requirement("S3-28", "S3-59")
 def test_procedures_tags_kin_and_files_are_found_beside_words_and_meaning(asking):
     ids = asking.write(
