@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from math import inf
 from typing import NamedTuple
 
 from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
@@ -131,16 +132,23 @@ def _by_score(items: Sequence[Ranked], facts: Facts, plan: Plan) -> list[Ranked]
         most = max(one.relevance_score for one in items)
         weighed = calibration.minmax(raw, most)
     else:
-        pairs = zip(items, boosts, strict=True)
-        weighed = [one.relevance_score * boost for one, boost in pairs]
+        boosted = zip(items, boosts, strict=True)
+        weighed = [one.relevance_score * boost for one, boost in boosted]
+    pairs = list(zip(items, weighed, strict=True))
+    read = {one.entry_id for one in items} & facts.logits.keys()
+    # No hit that a model has not read scores more than the least of those it has read.
+    most = min((score for one, score in pairs if one.entry_id in read), default=inf)
     scored = [
-        _Merged(_shown(item, score, plan), round(score, SCORE_DECIMALS))
-        for item, score in zip(items, weighed, strict=True)
+        _Merged(
+            _shown(item, score if item.entry_id in read else min(score, most), plan),
+            round(score, SCORE_DECIMALS),
+        )
+        for item, score in pairs
     ]
     order = sorted(
         scored,
         key=lambda one: (
-            bool(facts.logits) and one.item.entry_id not in facts.logits,
+            bool(read) and one.item.entry_id not in read,
             -one.weighed,
             one.item.kind,
             one.item.chunk_id,

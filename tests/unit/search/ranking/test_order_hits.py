@@ -104,3 +104,21 @@ def test_a_cosine_is_that_of_the_directions_and_of_none_it_is_0() -> None:
     one, other = np.array([3, 4], "f4"), np.array([4, 3], "f4")
     assert cosine(one, other) == pytest.approx(24 / 25)
     assert cosine(one, np.zeros(2, "f4")) == 0.0
+
+
+def test_no_hit_that_a_model_has_not_read_scores_above_one_before_it() -> None:
+    asked = SearchQuery("vacuum leak and RF trip", mode="agentic", validate=False)
+    plan = make_plan(asked, SCOPE, PlanLimits())
+    found = [
+        Outcome("os_bm25", "ok", "bm25", hits=(candidate("a", 9), candidate("c", 8))),
+        Outcome("os_bm25", "ok", "bm25", hits=(candidate("b", 7),), part=1),
+        Outcome("os_bm25", "ok", "bm25", hits=(candidate("c", 6),), part=2),
+    ]
+    facts = Facts(logits={"a": 3.0, "b": -3.0})
+    every = replace(plan, ordering=replace(plan.ordering, min_relevance_score=0.0))
+    items = order_hits(found, facts, every).items
+    assert [one.entry_id for one in items] == ["a", "b", "c"]
+    scores = [one.relevance_score for one in items]
+    assert scores == sorted(scores, reverse=True)
+    # Nor does the least score that a model must give let it through alone.
+    assert [one.entry_id for one in order_hits(found, facts, plan).items] == ["a"]
