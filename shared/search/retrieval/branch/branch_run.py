@@ -34,6 +34,9 @@ _OVER_BUDGET_SECONDS = 0.001
 # keeps, so that a short deadline is shared.
 FALLBACK_SECONDS = 0.5
 FALLBACK_SHARE = 0.4
+# A module takes no longer, however much time its search has: a backend that hangs must
+# not hold up a search whose deadline leaves time for a model.
+_MOST_SECONDS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,10 @@ class Branch:
 
 def carry_out(branch: Branch, context: SearchContext) -> list[Outcome]:
     """Carry out a branch by its module and, after a failure, by its fallback."""
-    return outcomes_of(load_module(branch.name), branch, context)
+    ends_at = min(branch.ends_at, branch.now() + _MOST_SECONDS)
+    return outcomes_of(
+        load_module(branch.name), replace(branch, ends_at=ends_at), context
+    )
 
 
 def outcomes_of(

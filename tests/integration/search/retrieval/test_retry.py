@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Self
 
 import pytest
 from opensearchpy import OpenSearch
 
 from shared.embedding.models.endpoint_models import EndpointEncoder
+from shared.embedding.models.hashing_encoder import HashingEncoder
 from shared.entries.draft import EntryDraft
 from shared.errors import Severity
 from shared.opensearch.client import make_client
@@ -147,3 +149,23 @@ def test_a_branch_counts_once_for_the_circuit_and_an_open_one_is_not_asked_again
     now[0] += 1.0
     probe, _ = carried_out("os_bm25", context)
     assert (probe.status, probe.attempts) == ("error", 1)
+
+
+@pytest.mark.requirement("I17")
+@pytest.mark.parametrize("seconds", [2.0, 30.0])
+def test_a_backend_that_hangs_has_no_more_than_a_branch_s_share_of_a_long_search(
+    asking: Asking, seconds: float
+):
+    given: list[float] = []
+
+    class Timed(HashingEncoder):
+        def within(self, limit: float, /) -> Self:
+            given.append(limit)
+            return self
+
+    asking.write(EntryDraft("api", "one", "klystron tripped"))
+    context = replace(asking.context, encoder=lambda _: Timed())
+    (told,) = carried_out("semantic", context, seconds)
+    assert told.status == "ok"
+    (limit,) = given
+    assert 0 < limit <= min(seconds, 8.0)
