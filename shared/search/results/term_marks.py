@@ -145,8 +145,8 @@ def _phrases(leaf: conditions.Leaf) -> list[tuple[frozenset[str], ...]]:
             return [tuple(frozenset((x,)) for x in one) for one in phrases if one]
         case conditions.OneOf(terms=terms):
             return [(frozenset(terms),)] if terms else []
-        case conditions.Places(places=places):
-            return [tuple(map(frozenset, places))] if places else []
+        case conditions.Places(places=places) if places and all(places):
+            return [tuple(map(frozenset, places))]
         case _:
             return []
 

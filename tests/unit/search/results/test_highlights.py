@@ -132,6 +132,17 @@ def test_a_character_of_a_script_without_blanks_is_marked_alone() -> None:
     assert marked("真空泄漏", "漏", "unknown") == "真空泄[漏]"
 
 
+@pytest.mark.parametrize("query", ['"zqx* pump"', '"pump zqx*"', '"pump" OR "zqx* a"'])
+def test_a_phrase_with_a_pattern_that_stands_for_no_word_marks_nothing(
+    query: str,
+) -> None:
+    tree = grammar.parse(query).tree
+    known = {Want("wildcard", "zqx*", in_phrase=True): Expansion()}
+    reader = Highlighter(compile_question(tree, known=known))
+    found = reader.mark(row("the pump stands"), None).highlights
+    assert found == (["the <b>pump</b> stands"] if "OR" in query else [])
+
+
 def test_what_patterns_and_misspelt_words_stand_for_is_marked() -> None:
     tree = grammar.parse("inject* cavvity").tree
     known = {
