@@ -183,6 +183,11 @@ def say_unasked(plan: Plan) -> str:
     return "Nothing was asked for."
 
 
+def say_idle(one: Outcome) -> str | None:
+    """Return why a branch had nothing to do; None: it searched, or should have."""
+    return _WHY.get(one.reason or "") if one.status == "skipped" else None
+
+
 def say_unsearched(branches: Sequence[Outcome]) -> str:
     """Name the branches that could not search; empty where all of them searched."""
     failed = list_unsearched(branches)

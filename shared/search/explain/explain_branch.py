@@ -18,7 +18,7 @@ from shared.errors import LogchordError
 from shared.messaging.stage_names import INDEX_STAGE
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
-from shared.search.absence import gates
+from shared.search.absence import absence, gates
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query import modes
 from shared.search.query.compiled import conditions, tsquery
@@ -92,6 +92,9 @@ def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> BranchR
     own = [one for one in outcomes if name in {one.name, one.fallback_for}]
     carried_out = [one for one in own if one.status in {"ok", "empty"}]
     if not carried_out:
+        idle = next(filter(None, map(absence.say_idle, own)), None)
+        if idle is not None:
+            return BranchReason(name, "no_match", f"{name} did not search: {idle}.")
         why = next((one.error_code or one.reason for one in own), "not heard of")
         return BranchReason(
             name, f"branch_failed:{name}", f"{name} did not search: {why}."

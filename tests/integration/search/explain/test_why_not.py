@@ -351,6 +351,25 @@ def test_a_branch_that_failed_is_the_gate(logbook):
     ]
 
 
+def test_a_branch_that_had_nothing_to_do_is_not_said_to_have_failed(logbook):
+    plan = logbook.plan("klystron", mode="hybrid")
+    told = logbook.carried_out(plan)
+    skipped = {"hits": (), "status": "skipped", "candidates": 0, "kept": 0}
+    for reason, because in (
+        ("empty_query", "there is no word in the question"),
+        ("language", "its model does not know the language of the question"),
+    ):
+        told[1] = [replace(one, **skipped, reason=reason) for one in told[1]]
+        said = why(logbook, logbook.ended(plan, told), "trip")
+        assert said["gate"] == "no_match"
+        words = f"It does not have 'klystron'. semantic did not search: {because}."
+        assert said["explanation"] == words
+    # What has no model yet is searched once it has one.
+    told[1] = [replace(one, reason="no_model") for one in told[1]]
+    said = why(logbook, logbook.ended(plan, told), "trip")
+    assert said["gate"] == "branch_failed:semantic"
+
+
 def test_of_two_branches_the_nearer_miss_is_told(logbook):
     given = {"similarity_threshold": 0.999}
     said = asked(logbook, "klystron cavity", "pump", mode="hybrid", ordering=given)
