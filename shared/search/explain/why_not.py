@@ -265,8 +265,15 @@ def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:
     if found.place is None:
         said = "It stands behind others that say nearly the same, or are of its thread."
         return WhyNot("collapsed_into", said)
-    said = f"It was found at place {found.place}, behind the window of {plan.window}."
-    return WhyNot("outside_candidates", said, value=found.place, limit=plan.window)
+    place = found.place
+    if plan.fan_out.sub_queries:
+        said = (
+            f"It was found at place {place} of a part of the question, of which the"
+            f" best {plan.limit} are taken."
+        )
+        return WhyNot("outside_candidates", said, value=place, limit=plan.limit)
+    said = f"It was found at place {place}, behind the window of {plan.window}."
+    return WhyNot("outside_candidates", said, value=place, limit=plan.window)
 
 
 def _unread(plan: Plan, place: int | None) -> WhyNot:

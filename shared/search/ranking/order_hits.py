@@ -49,7 +49,7 @@ def order_hits(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
         suppressed,
         tuple(_notes(orders, facts, plan)),
         tuple(left_out[:MISSED]),
-        _beyond(orders, window, left_out, rejected, facts),
+        _beyond(orders, runs, window, left_out, rejected, facts, plan.limit),
         found=len(found),
         validated=sum(one.validation_score is not None for one in kept),
         rejected=len(rejected),
@@ -187,12 +187,17 @@ def _validated(
 
 def _beyond(
     orders: Sequence[Order],
+    parts: Sequence[Sequence[fold.Run]],
     window: Sequence[Ranked],
     left_out: Sequence[Ranked],
     rejected: Sequence[Ranked],
     facts: Facts,
+    limit: int,
 ) -> tuple[Beyond, ...]:
-    """List the entries found that are in no window, each with the gate it met first."""
+    """List the entries found that are in no window, each with the gate it met first.
+
+    What is merged and stands in no window stands behind its like.
+    """
     within = {one.entry_id for one in window}
     found: dict[str, Beyond] = {}
     for one in rejected:
@@ -201,10 +206,14 @@ def _beyond(
         )
     for place, one in enumerate(left_out, 1):
         found[one.entry_id] = _outside(one, place)
+    for first, last in ((0, limit), (limit, None)):
+        for runs in parts:
+            for place, run in enumerate(runs[first:last], first + 1):
+                for one in run:
+                    unread = bool(facts.logits) and one.entry_id not in facts.logits
+                    beyond = _outside(one, place if first else None, unread=unread)
+                    found.setdefault(one.entry_id, beyond)
     for order in orders:
-        for place, one in enumerate(order.items, 1):
-            unread = bool(facts.logits) and one.entry_id not in facts.logits
-            found.setdefault(one.entry_id, _outside(one, place, unread=unread))
         for behind in order.beyond:
             found.setdefault(behind.entry_id, behind)
     return tuple(one for one in found.values() if one.entry_id not in within)

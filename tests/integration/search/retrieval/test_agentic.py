@@ -247,6 +247,23 @@ def test_an_answer_that_leaves_hits_of_a_part_behind_is_not_called_complete(
     assert is_file_whole == is_whole
 
 
+def test_what_a_part_leaves_behind_is_told_its_place_in_that_part(logbook):
+    ids = logbook.write(
+        *(draft(f"leak {n}", f"vacuum leak number {n}") for n in range(9))
+    )
+    plan = logbook.plan("leak", mode="agentic", validation_threshold=0.0, limit=2)
+    job = logbook.ended(plan)
+    reader = job_answer.JobReader(logbook.context, ANNA)
+    said = [why_not.explain(reader, job, str(one)).body() for one in ids.values()]
+    left = [one for one in said if not one["returned"]]
+    assert {one["gate"] for one in left} == {"outside_candidates"}
+    assert {one["limit"] for one in left} == {2}
+    assert all(2 < one["value"] <= 11 for one in left)
+    assert len({one["value"] for one in left}) == len(left)
+    of_part = f"at place {left[0]['value']} of a part of the question, of which the"
+    assert left[0]["explanation"] == f"It was found {of_part} best 2 are taken."
+
+
 @pytest.mark.requirement("S3-28", "S3-59")
 def test_procedures_tags_kin_and_files_are_found_beside_words_and_meaning(asking):
     ids = asking.write(
