@@ -22,7 +22,7 @@ from shared.search.query.plan import Plan
 from shared.search.results.hydrate import hydrate
 from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.module_contract import Ask, Lexicon
-from shared.search.retrieval.modules import match_sql
+from shared.search.retrieval.modules import match_sql, newest
 
 if TYPE_CHECKING:
     from psycopg import Connection, ServerCursor
@@ -43,7 +43,10 @@ _IDS: LiteralString = """
       JOIN revision r ON r.entry_id = m.id AND r.number = m.revision
      WHERE r.tenant = %(tenant)s
      ORDER BY """
-_NEWEST: LiteralString = _IDS + "m.entry_time DESC, m.id DESC"
+# As the pages of a list have them.
+_NEWEST: LiteralString = (
+    _IDS + "m.entry_time >= %(ahead)s, m.entry_time DESC, m.id DESC"
+)
 _OLDEST: LiteralString = _IDS + "m.entry_time, m.id"
 
 
@@ -71,6 +74,7 @@ class Export:
         rest = _OLDEST if plan.sort == "oldest" else _NEWEST
         statement = match_sql.statement(rest, by_words=plan.asks_for_words)
         given = match_sql.params(asked, asked.question)
+        given["ahead"] = newest.find_last_part(plan)
         # The commit runs the query of a held cursor, and no limit of a statement
         # bounds it, so a timer does.
         watch = threading.Timer(ask.budget_seconds, self._conn.cancel)

@@ -108,7 +108,7 @@ def _page(
     after: ListingPosition,
     limit: int,
 ) -> list[Columns]:
-    ahead = _begin_last(ask.plan)
+    ahead = find_last_part(ask.plan)
     parts = _PAGES[ask.plan.sort]
     if after.time is not None and after.time >= ahead:
         parts = parts[-1:]
@@ -136,7 +136,7 @@ def _page(
     return found
 
 
-def _begin_last(plan: Plan) -> datetime:
+def find_last_part(plan: Plan) -> datetime:
     """Return from when on entries stand behind all others, the newest first again.
 
     If no order was asked for, what was written on the day after a named one does, too.
