@@ -205,12 +205,18 @@ def is_cut(plan: Plan, branches: Sequence[Outcome]) -> bool:
 
 
 def _total(plan: Plan, conclusion: Conclusion) -> TotalCandidates:
-    """Return how many entries match, exactly if a branch by words counted them."""
+    """Return how many entries match, exactly if a branch by words counted them.
+
+    Else it is how many were found and not left out, in the window or beyond it.
+    """
     by_words = plan.method == "keyword" and not is_cut(plan, conclusion.branches)
     for one in conclusion.branches:
         if by_words and one.counted:
             return TotalCandidates(one.candidates, exact=True)
-    return TotalCandidates(len(conclusion.ranked), exact=False)
+    order = conclusion.order
+    left_out = order.suppressed.count + order.rejected
+    found = len(order.items) + len(order.beyond) - left_out
+    return TotalCandidates(found, exact=False)
 
 
 def _is_complete(

@@ -238,6 +238,9 @@ def test_an_answer_that_leaves_hits_of_a_part_behind_is_not_called_complete(
     assert body["next_cursor"] is None
     assert (body["meta"]["total_candidates"] == len(body["results"])) == is_whole
     assert (body["complete"], body["window_complete"]) == (is_whole, is_whole)
+    # What is left behind has been found all the same.
+    found = {"lower_bound": body["meta"]["total_candidates"], "exact": False}
+    assert body["total_candidates"] == found
     reader = job_answer.JobReader(logbook.context, plan.scope)
     stored = logbook.ended(plan, told)
     again = job_answer.read_answer(reader, stored)
