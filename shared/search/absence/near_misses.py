@@ -52,7 +52,8 @@ class NearMisses:
     """The entries that came near, as far as the caller may see them."""
 
     missed: tuple[tuple[Missed, HitRow], ...] = ()
-    # How many answer the question and are kept out by filters alone; None: no filters.
+    # How many have the words and are kept out by filters alone; None: there are no
+    # filters, or no words.
     outside: int | None = None
     # An interval that takes in the nearest of these.
     wider: dict[str, str | None] | None = None
@@ -89,7 +90,7 @@ def find_near_misses(
     missed = [_cut(one, plan) for one in conclusion.order.missed[:MOST]]
     outside: int | None = None
     wider = None
-    if not missed and plan.filters:
+    if not missed and plan.filters and plan.asks_for_words:
         found = _outside(conn, plan, question, left)
         outside, wider = len(found), _widen(plan, [time for _, time in found])
         for entry_id, _ in found[:MOST]:

@@ -426,6 +426,16 @@ def test_fields_of_the_question_hold_outside_of_the_filters_too(
     assert body["relaxation"]["count_outside"] == outside
 
 
+@pytest.mark.parametrize("query", ["", "-tripped"])
+def test_where_filters_alone_are_asked_for_nothing_is_said_to_match_without_them(
+    logbook, query
+):
+    body = logbook.ask(query, filters={"date_from": "2030-01-01"})
+    assert (body["results"], body["relaxation"]) == ([], None)
+    assert body["context_answer"]["code"] == "no_results"
+    assert "Without the filters" not in body["context_answer"]["summary"]
+
+
 def test_no_longer_time_is_named_where_another_filter_keeps_out(logbook):
     given = {"source": "shift", "date_from": "2026-03-01"}
     body = logbook.ask("tripped", filters=given)
