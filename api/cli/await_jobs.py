@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -25,11 +26,16 @@ def ended(client: httpx2.Client, job_id: UUID | str) -> dict[str, Any]:
 def response(client: httpx2.Client, job_id: UUID | str) -> dict[str, Any]:
     """Return the response of an ended job; raise CommandError if it failed."""
     job = ended(client, job_id)
-    # What was found until its time was over is an answer all the same.
-    if job["error"] and not job["response"]:
-        raise api_client.make_error(job["error"])
+    check_state(job)
     found: dict[str, Any] = job["response"]
     return found
+
+
+def check_state(ended_job: Mapping[str, Any]) -> None:
+    """Raise the error of a job, or of its last event, as CommandError if it failed."""
+    # What was found until its time was over is an answer all the same: `partial`.
+    if ended_job["state"] == "failed":
+        raise api_client.make_error(ended_job["error"])
 
 
 def answered(client: httpx2.Client, reply: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import httpx2
 from api.cli import api_client, output
 from api.client.event_lines import Event, EventLines
 
-_LAST = "done"
+LAST = "done"
 # A process that is started anew answers again within that.
 _TRIES, _PAUSE_SECONDS = 30, 1.0
 
@@ -27,7 +27,7 @@ def until_done(client: httpx2.Client, path: str) -> Iterator[Event]:
             for event in _events(client, path, last):
                 last, tries = event.id, 0
                 yield event
-                if event.name == _LAST:
+                if event.name == LAST:
                     return
         except httpx2.TransportError as exc:
             failed = api_client.no_answer(client, exc)

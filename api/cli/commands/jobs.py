@@ -73,6 +73,8 @@ def watch(*, job_id: object) -> None:
     with api_client.open_client(out) as client:
         for event in event_stream.until_done(client, f"{_PATH}/{job_id}/events"):
             _event(out, event.name, event.data)
+            if event.name == event_stream.LAST:
+                await_jobs.check_state(event.data)
 
 
 @jobs.command()
@@ -101,10 +103,13 @@ def replay(*, job_id: UUID) -> None:
     with api_client.open_client(out) as client:
         again = api_client.call(client, "POST", f"{_PATH}/{job_id}/replay")
         job = await_jobs.ended(client, again["job_id"])
-    if out.prints_json(job):
-        return
     _tell(out, job)
-    found = job["replay"]
+    if not out.as_json:
+        _compare(out, job["replay"])
+    await_jobs.check_state(job)
+
+
+def _compare(out: output.Output, found: dict[str, Any]) -> None:
     old, new = (found[name] or "unknown" for name in ("old_hash", "new_hash"))
     out.data(f"{'hashes':<10}{old}\n{'':<10}{new}")
     out.data(f"{'same':<10}{_SAME[found['same']]}")

@@ -56,7 +56,7 @@ def ask(
 ) -> int:
     """Answer the question WORDS from the logbooks, or say why not."""
     out = output.current()
-    if not words:
+    if not any(map(str.strip, words)):
         raise UsageError("Say what to ask: logchord ask why did gate valve 8 close")
     body = {
         "query": " ".join(words),

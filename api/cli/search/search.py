@@ -117,7 +117,7 @@ def search(  # noqa: PLR0913 - one for each option that is no field of a request
     """
     out = output.current()
     narrowed = filters_of(filters) | times_of(since, until)
-    if not words and not narrowed:
+    if not any(map(str.strip, words)) and not narrowed:
         message = "Say what to search for, or which --filter, --from or --to it passes."
         raise UsageError(message)
     if fields is not None and not out.as_json:

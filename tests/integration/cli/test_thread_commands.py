@@ -271,8 +271,9 @@ def test_searches_are_listed_shown_and_cancelled(
     shown = logchord("jobs", "cancel", job_id).stdout.splitlines()
     assert shown[0] == "state     failed (cancelled)"
     assert "error     The job was cancelled." in shown
-    watched = logchord("jobs", "watch", job_id).stdout.split()
-    assert watched[-2:] == ["done", "failed"]
+    watched = logchord("jobs", "watch", job_id)
+    assert watched.stdout.split()[-2:] == ["done", "failed"]
+    assert (watched.returncode, "code: job_cancelled" in watched.stderr) == (1, True)
     assert json.loads(logchord("jobs", "show", job_id, "--json").stdout)["cancelled"]
     assert logchord("jobs", "show", str(uuid4())).returncode == 3
     with psycopg.connect(api.database) as conn:

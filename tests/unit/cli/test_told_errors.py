@@ -83,7 +83,8 @@ def test_a_search_that_failed_ends_the_command_by_its_severity(
     error: LogchordError, code: int
 ) -> None:
     told = error.body()["error"]
-    job = {"ended_at": "2026-03-02T04:10:00Z", "error": told, "response": None}
+    at = "2026-03-02T04:10:00Z"
+    job = {"ended_at": at, "state": "failed", "error": told, "response": None}
     transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=job))
     with (
         httpx2.Client(transport=transport, base_url="http://there") as client,

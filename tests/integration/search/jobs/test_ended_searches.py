@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from local.server import free_port
 from tests.support.fixtures.system import BIN, System
+from tests.support.typed import typist
 from tests.support.waiting import until
 
 QUERY, JOBS = "/v1/search/query", "/v1/search/jobs"
@@ -113,25 +115,47 @@ def test_a_job_is_watched_to_its_end_though_the_api_is_killed_meanwhile(
         "LOGCHORD_URL": without_workers.url,
         "LOGCHORD_API_KEY": key,
     }
-    told = tmp_path / "told"
-    with told.open("wb") as file:
+    told, complained = tmp_path / "told", tmp_path / "complained"
+    with told.open("wb") as file, complained.open("wb") as errors:
         watching = subprocess.Popen(
             [str(BIN / "logchord"), "jobs", "watch", job],
             env=environment,
             stdout=file,
-            stderr=subprocess.STDOUT,
+            stderr=errors,
         )
     try:
         until(lambda: b"planned" in told.read_bytes(), within_seconds=20)
         without_workers.kill("api")
         without_workers.start("api")
-        assert watching.wait(timeout=60) == 0, told.read_text()
+        ending = watching.wait(timeout=60)
     finally:
         watching.kill()
+    # The search was late: the command ends as `logchord ask` of it does.
+    assert (ending, complained.read_text().split("\n")[1]) == (
+        1,
+        "code: search_timeout",
+    )
     names = [line.split()[0] for line in told.read_text().splitlines()]
     # What it had before is not told again.
     assert (names[:2], names[-1]) == (["accepted", "planned"], "done")
     assert len(names) == len(set(names))
+
+
+@pytest.mark.timeout(120)
+def test_a_replay_that_fails_ends_the_command_by_its_severity(
+    without_workers, tmp_path
+):
+    key = without_workers.key()
+    with without_workers.client(key) as client:
+        job = client.post(JOBS, json=body(500)).json()["job_id"]
+        assert client.get(f"{JOBS}/{job}", params={"wait_ms": 10_000}).json()["error"]
+    run = typist(without_workers, tmp_path, key)
+    told = run("jobs", "replay", job)
+    assert (told.returncode, told.stderr.split("\n")[1]) == (1, "code: search_timeout")
+    # How it compares is told all the same.
+    assert "\nhashes    unknown" in told.stdout
+    as_json = run("jobs", "replay", job, "--json")
+    assert (as_json.returncode, json.loads(as_json.stdout)["state"]) == (1, "failed")
 
 
 def test_a_request_is_kept_as_it_was_given_and_can_be_sent_again(without_workers):
