@@ -142,15 +142,19 @@ def _by_time(plan: Plan, sort: list_by_time.Sort) -> Plan:
 def _of_entry(context: SearchContext, plan: Plan, name: str, ref: str) -> Plan:
     """Return the listing that holds an entry, or its thread, if the caller sees it."""
     with connection(context.pool) as conn:
-        ids = [
-            one.entry_id
+        pinned = {
+            one.entry_id: one.revision
             for one in refs.find(conn, plan.scope.tenant, ref)
             if one.entry_id is not None
-        ]
-        rows = hydrate(conn, ids, plan.scope, int(CALL_SECONDS * 1000))
+        }
+        rows = hydrate(conn, [*pinned], plan.scope, int(CALL_SECONDS * 1000))
     if not rows:
         raise NotFoundError
     found: list[UUID] = sorted(rows)
+    if any(pinned[one] not in {None, rows[one].revision} for one in found):
+        # What an agent cites is what the entry says now.
+        message = "Only the newest revision of an entry is read: leave @ off."
+        raise InvalidRequestError.field("ref", "revision", message)
     one = Filters(ids=tuple(map(str, found)))
     threads = tuple(str(row.thread_id) for row in rows.values() if row.thread_id)
     if name == tools.GET_THREAD and threads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import LiteralString
 from urllib.parse import unquote
 from uuid import UUID
@@ -51,7 +51,8 @@ def find(conn: Connection, tenant: str, ref: str) -> list[Ref]:
     for name in names(tenant, ref):
         if not found:
             named = {"source": name.source, "external_id": name.external_id}
-            found = fetch_all(conn, Ref, _BY_NAME, {**values, **named})
+            rows = fetch_all(conn, Ref, _BY_NAME, {**values, **named})
+            found = [replace(one, revision=name.revision) for one in rows]
     return found or fetch_all(conn, Ref, _BY_NUMBER, values)
 
 

@@ -57,6 +57,25 @@ def test_no_tool_writes_anything(runner: Runner, database: str) -> None:
             assert {one.status for one in found} <= {"ok", "empty"}, (name, found)
 
 
+def test_an_older_revision_is_not_told_as_the_newest(runner: Runner) -> None:
+    again = EntryDraft("api", "trip", "The klystron tripped because its cable was cut.")
+    runner.asking.write(again)
+    scripted(
+        runner,
+        calls(
+            call("get_entry", ref="/e/api/trip@1"),
+            call("get_thread", place=1, ref="/e/api/trip@1"),
+            call("get_entry", place=2, ref="/e/api/trip@2"),
+        ),
+        says("Its cable was cut [1.1]."),
+    )
+    first, second, third = runner.run().turns[0].results
+    for _, kept in (first, second):
+        assert (kept["status"], kept["found"]) == ("invalid", 0)
+        assert "newest revision" in kept["message"]
+    assert (third[1]["status"], third[1]["found"]) == ("ok", 1)
+
+
 def test_a_tool_that_always_fails_is_bounded_and_told(runner: Runner) -> None:
     class Broken(HashingEncoder):
         def encode(self, texts: Any) -> Any:

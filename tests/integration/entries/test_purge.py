@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -224,17 +225,18 @@ def test_an_entry_is_found_by_whatever_it_is_called(conn):
     (saved,) = save(conn, draft("Linac/5 12"))
     save(conn, draft("7"))
     save_page(conn, TENANT, [EntryDraft("elog", "7", "x")], stages=[], editor="test")
-    expected = [Ref("olog", "Linac/5 12", saved.entry_id)]
+    expected = Ref("olog", "Linac/5 12", saved.entry_id)
 
     for ref in (
         str(saved.entry_id),
         "logchord:default/olog/Linac%2F5%2012",
-        "https://log.example.org/e/olog/Linac%2F5%2012@3",
         "/e/olog/Linac/5%2012",
         "olog/Linac/5 12",
         "Linac/5 12",
     ):
-        assert refs.find(conn, TENANT, ref) == expected, ref
+        assert refs.find(conn, TENANT, ref) == [expected], ref
+    pinned = "https://log.example.org/e/olog/Linac%2F5%2012@3"
+    assert refs.find(conn, TENANT, pinned) == [replace(expected, revision=3)]
     assert [one.source for one in refs.find(conn, TENANT, "7")] == ["elog", "olog"]
     assert refs.find(conn, TENANT, "8") == []
     assert refs.find(conn, "other", str(saved.entry_id)) == []
