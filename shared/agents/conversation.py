@@ -65,6 +65,8 @@ class Seen:
 
     numbers: dict[str, int] = field(default_factory=dict)
     rows: dict[str, HitRow] = field(default_factory=dict)
+    # Whether entries that may be seen are kept from the model.
+    withholds: bool = False
 
     @property
     def pseudonyms(self) -> Pseudonyms:
@@ -116,7 +118,7 @@ def see(
 
     Those of excluded logbooks are not told to the model.
     """
-    seen = Seen()
+    seen = Seen(withholds=bool(excluded))
     for call, kept in (one for turn in turns for one in turn.results):
         for item in hits_of(plan, kept)[: tools.most_told(call["name"])]:
             seen.number(item.entry_id)
@@ -257,7 +259,9 @@ class _Teller:
         most = min(_SENTENCES_READ, each) if is_read else _SENTENCES
         chosen = self._choose(query, shown, most)
         entries = [self._entry(one, chosen[one.entry_id]) for one in shown]
-        return {**note, "found": len(items), "entries": entries}
+        # Nobody has read in which logbooks those are that are not told.
+        others = 0 if self._seen.withholds else len(items) - len(told)
+        return {**note, "found": len(shown) + others, "entries": entries}
 
     def _choose(
         self, query: str, shown: Sequence[Ranked], most: int

@@ -408,5 +408,13 @@ def test_a_model_hears_nobody_s_name_and_nothing_of_excluded_logbooks(
         for called in one.get("tool_calls", ())
     ]
     assert "mended the klystron" in "".join(told)
+    tools = [
+        one for one in runner.script.asked[-1]["messages"] if one["role"] == "tool"
+    ]
+    searched = [json.loads(tools[place]["content"]) for place in (0, 3)]
+    # No number tells of what is withheld.
+    assert [one["found"] for one in searched] == [
+        len(one["entries"]) for one in searched
+    ]
     for name in ("Müller", "M\\u00fc", "Jörg", "Smith", "hurt", "Safety"):
         assert name not in "".join(told)
