@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from shared.messaging import task_names
+from shared.times.rfc3339 import on_clock
 from shared.work import live_processes
 from shared.work.chore_records import Maintenance
 from shared.work.lag import StageLag
@@ -50,6 +52,8 @@ class SystemState:
     not_run: frozenset[str] = frozenset()
     # The limit of live work, when more than it is due.
     full_at: int | None = None
+    # Whose clocks the sentences tell times by.
+    zone: str = "UTC"
 
 
 def describe_problems(seen: SystemState) -> list[str]:
@@ -60,7 +64,7 @@ def describe_problems(seen: SystemState) -> list[str]:
         *_silent(seen.processes),
         *_not_run(seen),
         *(
-            pause_sentence(one.paused)
+            pause_sentence(one.paused, seen.zone)
             for one in seen.stages
             if one.paused and one.stage not in seen.not_run
         ),
@@ -71,9 +75,9 @@ def describe_problems(seen: SystemState) -> list[str]:
     ]
 
 
-def pause_sentence(pause: Pause) -> str:
+def pause_sentence(pause: Pause, zone: str) -> str:
     """Return a sentence on why a stage rests, and what ends the rest."""
-    since = _clock(pause.since)
+    since = on_clock(pause.since, ZoneInfo(zone))
     if pause.code == BUDGET_SPENT:
         stage = shlex.quote(pause.stage)
         last = str((pause.error or {}).get("code", "unknown"))
@@ -134,7 +138,7 @@ def _troubled(seen: SystemState) -> Iterator[str]:
         # What a loop met that turns no more is an old story.
         if code in told or quiet is None or quiet > LOOP_IS_QUIET_SECONDS:
             continue
-        since = _clock(loop.trouble_since)
+        since = on_clock(loop.trouble_since, ZoneInfo(seen.zone))
         backend = _BACKENDS.get(code, f"A part that it needs ({code})")
         meanwhile = ""
         if backend == _OPENSEARCH:
@@ -261,10 +265,6 @@ def _start(kind: str, queues: Sequence[str]) -> str:
     if not queues:
         return f"logchord serve {kind}"
     return f"logchord serve worker {','.join(queues)}"
-
-
-def _clock(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _times(count: int) -> str:

@@ -61,6 +61,7 @@ def load_overview(
     *,
     that_run: Collection[str],
     max_backlog: int,
+    zone: str,
     tenant: str = ANY_TENANT,
     counted: Lag | None = None,
 ) -> Overview:
@@ -87,6 +88,7 @@ def load_overview(
             if one.due + one.bulk and not lag.is_run(one.stage, that_run)
         ),
         full_at=max_backlog if live > max_backlog else None,
+        zone=zone,
         compared=chore_records.find_last_done(conn, RECONCILE_INDEX, REBUILD_INDEX),
     )
 

@@ -105,6 +105,7 @@ def look(settings: Settings) -> Overview:
             live_models.list_stages(conn, settings),
             that_run=entry_stages.list_runnable_stages(settings),
             max_backlog=settings.max_backlog_entries,
+            zone=settings.facility_timezone,
         )
 
 
@@ -115,7 +116,7 @@ def _read_database(settings: Settings, document: dict[str, Any]) -> None:
     document["queues"] = [asdict(one) for one in queues]
     document["upkeep"] = [loop_out(one) for one in seen.loops]
     document["chores"] = chores_out(seen)
-    document["stages"] = [stage_out(one) for one in seen.stages]
+    document["stages"] = [stage_out(one, seen.zone) for one in seen.stages]
     document["index"] = drift_out(seen)
     document["problems"] += seen.problems
 

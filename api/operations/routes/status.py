@@ -131,6 +131,7 @@ def _overview(ctx: ApiContext, conn: Connection, scope: Scope) -> Overview:
         known,
         that_run=entry_stages.list_runnable_stages(ctx.settings),
         max_backlog=most,
+        zone=ctx.settings.facility_timezone,
         tenant=whose,
         counted=counted,
     )
@@ -170,7 +171,7 @@ def make_lag_body(seen: Standing, scope: Scope) -> dict[str, Any]:
     return {
         "as_of": timestamp(work.as_of),
         "sources": [lag_out(one, admin=scope.is_admin) for one in seen.sources],
-        "stages": [stage_out(one) for one in work.stages],
+        "stages": [stage_out(one, work.zone) for one in work.stages],
         "index": seen.index,
         "workers": [
             asdict(one)
@@ -206,7 +207,7 @@ def _known(ctx: ApiContext, scope: Scope) -> tuple[dict[str, Any], Standing]:
         "workers": [worker_out(one) for one in work.processes],
         "upkeep": [loop_out(one) for one in work.loops],
         "chores": chores_out(work),
-        **paused_stages(work.stages),
+        **paused_stages(work.stages, work.zone),
         "problems": seen.problems,
     }
     return known, seen

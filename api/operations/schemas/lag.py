@@ -144,19 +144,20 @@ def semantic_out(found: Preconditions, *, admin: bool) -> dict[str, Any]:
     }
 
 
-def stage_out(one: StageLag) -> dict[str, Any]:
+def stage_out(one: StageLag, zone: str) -> dict[str, Any]:
     """Return one stage."""
     return dump_fields(
         StageOut,
         one,
         oldest_seconds=round(one.oldest_seconds, 1),
-        paused=paused_out(one.paused) if one.paused else None,
+        paused=paused_out(one.paused, zone) if one.paused else None,
     )
 
 
-def paused_out(pause: Pause) -> dict[str, Any]:
+def paused_out(pause: Pause, zone: str) -> dict[str, Any]:
     """Return why a stage rests; never what the driver or an entry said."""
-    return dump_fields(PausedOut, pause, message=diagnosis.pause_sentence(pause))
+    message = diagnosis.pause_sentence(pause, zone)
+    return dump_fields(PausedOut, pause, message=message)
 
 
 def worker_out(one: Process) -> dict[str, Any]:
@@ -200,11 +201,11 @@ def _chore(one: Maintenance, *, counts: bool) -> dict[str, Any]:
     return shown
 
 
-def paused_stages(found: Iterable[StageLag]) -> dict[str, Any]:
+def paused_stages(found: Iterable[StageLag], zone: str) -> dict[str, Any]:
     """Return which stages rest, and which of them until they are released."""
     resting = [one.paused for one in found if one.paused]
     return {
-        "paused": [{"stage": one.stage, **paused_out(one)} for one in resting],
+        "paused": [{"stage": one.stage, **paused_out(one, zone)} for one in resting],
         "quarantine_budget_spent": [
             one.stage for one in resting if one.code == BUDGET_SPENT
         ],

@@ -275,12 +275,18 @@ def test_work_that_nobody_here_can_do_fills_no_backlog_and_is_told(conn):
     assert lag.count_live_due(conn, that_run, most=1000) == 2
     for tenant in (lag.ANY_TENANT, "default"):
         seen = work_overview.load_overview(
-            conn, [STAGE], that_run=that_run, max_backlog=2, tenant=tenant
+            *(conn, [STAGE]),
+            that_run=that_run,
+            max_backlog=2,
+            zone="Europe/Berlin",
+            tenant=tenant,
         )
         assert not any("max_backlog_entries" in one for one in seen.problems)
         (told,) = [one for one in seen.problems if "cannot be run here" in one]
         assert "4 entries wait for the stage 'package_is_gone'" in told
-    full = work_overview.load_overview(conn, [STAGE], that_run=that_run, max_backlog=1)
+    full = work_overview.load_overview(
+        conn, [STAGE], that_run=that_run, max_backlog=1, zone="UTC"
+    )
     assert any("max_backlog_entries" in one for one in full.problems)
 
 

@@ -96,7 +96,22 @@ def seen(*stages: StageLag, **fields: Any) -> SystemState:
 STATES: dict[str, tuple[SystemState, tuple[str, ...]]] = {
     "paused for an outage": (
         seen(stage(paused=pause("opensearch_unavailable"), overdue=9)),
-        ("'index' rests since 2026-03-02 12:00:00Z", "OpenSearch", "failed 3 times"),
+        (
+            "'index' rests since 2026-03-02 12:00 UTC because",
+            "OpenSearch",
+            "failed 3 times",
+        ),
+    ),
+    "an outage on a facility's own clocks": (
+        seen(
+            stage(paused=pause("opensearch_unavailable")),
+            zone="Europe/Zurich",
+        ),
+        ("'index' rests since 2026-03-02 13:00 CET (12:00 UTC) because",),
+    ),
+    "a server that a loop does not reach, on a facility's own clocks": (
+        seen(loops=[troubled("opensearch_unavailable")], zone="America/Chicago"),
+        ("since 2026-03-02 06:00 CST (12:00 UTC). Words",),
     ),
     "nothing is lost by an outage": (
         seen(stage(paused=pause("embedding_unavailable"))),
