@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from shared import entry_fields
+from shared.answers.evidence.sentences import split_sentences
+
 LEAST_CHARS = 1000
 DEFAULT_CHARS = 8000
-# Names that filters take (authors, tags, logbooks) are told as they are.
 _TEXTS = frozenset(
     {"content", "text", "quote", "title", "summary", "caption", "excerpt", "highlights"}
     | {"questions", "metadata", "entities", "keywords", "findings", "filename"}
+    | {"author", "authors", "tags", "logbooks", *entry_fields.NAMES}
 )
 _BEGIN, _END = "<logbook-text>", "</logbook-text>"
+# An end that a text holds itself, as it stands within marks.
+_OTHER_END = "</logbook-text >"
+_CITES, _CITES_NOT = "[#", "[\\#"
+# A key of metadata that is a name, and no sentence.
+_KEY = re.compile(r"[\w.:/-]{1,40}")
+_ANSWER = "answer"
 # Down to so little each text is cut before whole entries are left off.
 _SHORTEST_TEXT = 120
 # What is not a text of an entry goes whole, unless nothing else is left to leave off.
@@ -34,19 +44,48 @@ def mark_as_data(value: Any) -> Any:
 def mark_fields_as_data(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields with every text of an entry among them between marks."""
     return {
-        name: _fenced(one) if name in _TEXTS else mark_as_data(one)
+        name: mark_all(one) if name in _TEXTS else mark_as_data(one)
         for name, one in fields.items()
     }
 
 
+def mark_all(value: Any) -> Any:
+    """Return a value with every text in it between marks, names of fields among them.
+
+    A name that is one word goes without.
+    """
+    if isinstance(value, str):
+        return fence(value)
+    if isinstance(value, list):
+        return [mark_all(one) for one in value]
+    if isinstance(value, Mapping):
+        return {
+            name if _KEY.fullmatch(name) else fence(name): mark_all(one)
+            for name, one in value.items()
+        }
+    return value
+
+
+def take_marks_off(value: Any) -> Any:
+    """Return an argument as it was written where it is copied from a result."""
+    if isinstance(value, str) and _BEGIN in value:
+        bare = value.replace(_BEGIN, "").replace(_END, "")
+        return bare.replace(_OTHER_END, _END).replace(_CITES_NOT, _CITES)
+    if isinstance(value, list):
+        return [take_marks_off(one) for one in value]
+    if isinstance(value, Mapping):
+        return {take_marks_off(name): take_marks_off(value[name]) for name in value}
+    return value
+
+
 def fence(text: str) -> str:
     """Return a text between marks, which nothing in it can end or cite."""
-    return fence_answer(text.replace("[#", "[\\#"))
+    return fence_answer(text.replace(_CITES, _CITES_NOT))
 
 
 def fence_answer(text: str) -> str:
     """Return sentences of entries between marks, with the citations that they carry."""
-    inside = text.replace(_END, "</logbook-text >")
+    inside = text.replace(_END, _OTHER_END)
     return f"{_BEGIN}{inside}{_END}"
 
 
@@ -60,6 +99,9 @@ def write_bounded(result: Mapping[str, Any], max_chars: int) -> tuple[str, Any]:
     text = _written(told)
     before = len(text)
     if before > max_chars:
+        if isinstance(answer := told.get(_ANSWER), str):
+            # It goes before what it was made of, in whole sentences.
+            told[_ANSWER] = _cut_sentences(answer, max_chars // 2)
         told = _shortened(told, _find_most(told, max_chars))
         told["cut"]["chars"] = before - len(_written(told))
         text = _written(told)
@@ -106,16 +148,6 @@ def count_kept(result: Mapping[str, Any], name: str, max_chars: int) -> int:
     return len(told.get(name, ()))
 
 
-def _fenced(value: Any) -> Any:
-    if isinstance(value, str):
-        return fence(value)
-    if isinstance(value, list):
-        return [_fenced(one) for one in value]
-    if isinstance(value, Mapping):
-        return {name: _fenced(one) for name, one in value.items()}
-    return value
-
-
 def _find_most(told: Mapping[str, Any], max_chars: int) -> int:
     """Return how long each text may be for all of them to fit."""
     # As many digits as there will be at most.
@@ -135,7 +167,10 @@ def _shortened(value: Any, most: int) -> Any:
     if isinstance(value, list):
         return [_shortened(one, most) for one in value]
     if isinstance(value, Mapping):
-        return {name: _shortened(one, most) for name, one in value.items()}
+        return {
+            name: one if name == _ANSWER else _shortened(one, most)
+            for name, one in value.items()
+        }
     if isinstance(value, str) and value.startswith(_BEGIN):
         inside = value.removeprefix(_BEGIN).removesuffix(_END)
         return f"{_BEGIN}{_cut(inside, most)}{_END}"
@@ -144,6 +179,16 @@ def _shortened(value: Any, most: int) -> Any:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _cut_sentences(answer: str, most: int) -> str:
+    """Return an answer without the last of its sentences, as many as are too much."""
+    inside = answer.removeprefix(_BEGIN).removesuffix(_END)
+    if len(inside) <= most:
+        return answer
+    ends = [one.end for one in split_sentences(inside) if one.end < most]
+    kept = f"{inside[: ends[-1]]} \N{HORIZONTAL ELLIPSIS}" if ends else ""
+    return f"{_BEGIN}{kept or _cut(inside, most)}{_END}"
 
 
 def _longest_list(value: Mapping[str, Any]) -> list[Any] | None:

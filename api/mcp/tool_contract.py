@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from api.mcp.rest_calls import RestCalls
-from api.mcp.result_size import DEFAULT_CHARS, LEAST_CHARS
+from api.mcp.result_size import DEFAULT_CHARS, LEAST_CHARS, take_marks_off
 from shared.errors import InvalidRequestError
 from shared.suggest import hint
 
@@ -53,7 +53,11 @@ class Tool:
         return found
 
     def read(self, given: Mapping[str, Any]) -> Arguments:
-        """Return the arguments, or refuse them and say what would be right."""
+        """Return the arguments, or refuse them and say what would be right.
+
+        What is copied from a result is taken without its marks, but into no entry.
+        """
+        given = given if self.is_write else take_marks_off(given)
         fields = self.arguments.model_fields
         known = [one.alias or name for name, one in fields.items()]
         for name in given:

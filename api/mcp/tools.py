@@ -13,6 +13,7 @@ from api.mcp.rest_calls import RestCalls, ToolError
 from api.mcp.result_size import (
     count_kept,
     fence_answer,
+    mark_all,
     mark_as_data,
     mark_fields_as_data,
 )
@@ -225,7 +226,8 @@ async def filter_values(rest: RestCalls, asked: FilterValues) -> dict[str, Any]:
     """Return the commonest values of a field."""
     params = {} if asked.prefix is None else {"prefix": asked.prefix}
     path = f"/v1/filter-options/{quote(asked.field, safe='')}"
-    return await rest.call("GET", path, params=params)
+    found = await rest.call("GET", path, params=params)
+    return {**found, "options": mark_all(found["options"])}
 
 
 async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:

@@ -58,7 +58,15 @@ def test_every_tool_answers(agent: Agent):
         what="an entry like OPS-3",
     )
     values = agent.result("filter_values", field="author", prefix="j")
-    assert values["options"][0]["value"] == "J. Ruiz"
+    author = values["options"][0]["value"]
+    assert author == "<logbook-text>J. Ruiz</logbook-text>"
+    assert first["author"] == author
+    # A filter takes what was told as it was told.
+    copied = agent.result("browse", filters={"author": author})
+    assert copied["total"] == ENTRIES
+    assert agent.result("filter_values", field="author", prefix=author)["options"]
+    words = f'cavity author:"{author}"'
+    assert agent.result("search", query=words, filters={"author": author})["results"]
     told = agent.result("explain", job_id=found["job_id"])
     assert told["state"] == "done"
     why = agent.result("explain", job_id=found["job_id"], entry=first["permalink"])
