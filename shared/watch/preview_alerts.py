@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -61,21 +62,27 @@ def preview_alerts(
 ) -> Preview:
     """Match all entries of the last days, page by page, as if they came now."""
     ask = Ask.lasting(plans.by_words, SECONDS)
-    fired: dict[UUID, tuple[WrittenEntry, list[str]]] = {}
+    count = 0
+    # No more is kept than is shown, and the threads that were told of.
+    samples: deque[tuple[WrittenEntry, list[str]]] = deque(maxlen=MOST_SAMPLES)
+    threads: set[UUID | None] = set()
     try:
         for entries in _pages(context, ask, datetime.now(UTC) - timedelta(days=days)):
             ids = [one.id for one in entries]
             seconds = ask.budget_seconds
             matches = match_entries.match(context, plans, vector, ids, seconds)
             for one in entries:
-                key = (one.thread_id or one.id) if by_thread else one.id
-                if one.id in matches:
-                    fired.setdefault(key, (one, matches[one.id]))
+                if one.id not in matches or one.thread_id in threads:
+                    continue
+                count += 1
+                samples.append((one, matches[one.id]))
+                if by_thread and one.thread_id is not None:
+                    threads.add(one.thread_id)
     except LogchordError as exc:
         if exc.error_code != "branch_timeout":
             raise
         raise SearchTimeoutError(timeout_seconds=SECONDS, operation="preview") from exc
-    return Preview(len(fired), [*reversed(fired.values())][:MOST_SAMPLES])
+    return Preview(count, [*reversed(samples)])
 
 
 def _pages(

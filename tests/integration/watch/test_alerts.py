@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import newest, semantic
 from shared.watch import match_entries as matching
 from shared.watch import preview_alerts, saved_searches
+from shared.watch.preview_alerts import WrittenEntry
 from shared.watch.saved_plans import SavedPlanner, SavedPlans
 from shared.watch.saved_searches import AlertRule, SavedSearch, SavedSearchDraft
 from shared.work import due_work
@@ -302,7 +304,7 @@ def test_a_dry_run_counts_what_a_replay_fires(
     *,
     by_thread: bool,
 ) -> None:
-    monkeypatch.setattr(preview_alerts, "ENTRIES_AT_ONCE", 7)
+    monkeypatch.setattr(preview_alerts, "ENTRIES_AT_ONCE", 2)
     owner, now = key("guest", logbooks=["rf"]), datetime.now(UTC)
     for day in range(40):
         said = f"{TEXTS[day % len(TEXTS)]} {day}"
@@ -322,6 +324,16 @@ def test_a_dry_run_counts_what_a_replay_fires(
     one = saved_searches.find(conn, owner, one.id)
     assert one.vector is not None
 
+    most_held, match_now = 0, matching.match
+
+    def match(*given: Any) -> Any:
+        nonlocal most_held
+        held = sum(isinstance(one, WrittenEntry) for one in gc.get_objects())
+        most_held = max(most_held, held)
+        return match_now(*given)
+
+    monkeypatch.setattr(preview_alerts, "MOST_SAMPLES", 3)
+    monkeypatch.setattr(matching, "match", match)
     found = preview_alerts.preview_alerts(
         ctx.search_context,
         plans_of(ctx, one, owner),
@@ -339,6 +351,8 @@ def test_a_dry_run_counts_what_a_replay_fires(
     match_entries(ctx)
     replayed = fired(conn, one)
     assert found.would_have_fired == len(replayed) > 5
+    # Two pages, and what is shown; not all that matched.
+    assert (len(found.samples), most_held <= 3 + 2 * 2) == (3, True)
     if not by_thread:
         ways = {sample.id: ways for sample, ways in found.samples}
         assert ways == {key: replayed[key] for key in ways}
