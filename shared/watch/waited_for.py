@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -19,6 +20,19 @@ _WAITED_FOR: LiteralString = """
        AND EXISTS (SELECT FROM saved_search s
                     WHERE s.tenant = %(tenant)s AND s.alerts_since <= e.entry_time)
      LIMIT 5000"""
+
+_HIDDEN: LiteralString = """
+    SELECT e.id, e.visible_from FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s) AND e.deleted_at IS NULL
+       AND e.visible_from > clock_timestamp()
+     LIMIT 5000"""
+
+
+def list_hidden(
+    conn: Connection, tenant: str, ids: Sequence[UUID]
+) -> dict[UUID, datetime]:
+    """Return those of these entries that nobody may see yet, and from when on."""
+    return dict(conn.execute(_HIDDEN, {"tenant": tenant, "ids": list(ids)}).fetchall())
 
 
 def make_due(

@@ -7,7 +7,7 @@ the only redelivery; it goes by the database's clock.
 from __future__ import annotations
 
 import random
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import LiteralString
@@ -32,6 +32,8 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 # smaller base saves little.
 _BACKOFF_BASE_SECONDS = 1.0
 _BACKOFF_CAP_SECONDS = 300.0
+# What is due later than any retry was put off, and nobody waits for it.
+PUT_OFF_SECONDS = _BACKOFF_CAP_SECONDS + 60.0
 
 # The vectors of one model are due for every model in use: read by the statement that
 # adds, so that a model which is taken into use misses none that is added after it.
@@ -186,6 +188,18 @@ _RETRY_LATER: LiteralString = """
                           ELSE greatest(strikes - alone::int + %(strike)s, 0) END,
            last_error = %(error)s::jsonb
      WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND claim = %(claim)s"""
+
+_PUT_OFF: LiteralString = """
+    UPDATE work AS w
+       SET claim = NULL, claimed_want = NULL, leased_until = NULL, attempts = 0,
+           strikes = 0,
+           -- No row is old that waits for its moment.
+           created_at = greatest(w.created_at, p.until),
+           due_at = CASE WHEN w.want = w.claimed_want THEN p.until
+                         ELSE clock_timestamp() END
+      FROM unnest(%(entry_ids)s::uuid[], %(until)s::timestamptz[])
+           AS p (entry_id, until)
+     WHERE w.claim = %(claim)s AND w.entry_id = p.entry_id"""
 
 _RELEASE: LiteralString = """
     UPDATE work
@@ -344,6 +358,13 @@ def finish(conn: Connection, *claims: Claim, all_ours: bool = False) -> int:
     if all_ours and held < len(ids):
         raise InternalError(technical="a claim was lost", retriable=True)
     return int(fetch_value(conn, _FINISH, values) or 0)
+
+
+def put_off(conn: Connection, claim_id: UUID, until: Mapping[UUID, datetime]) -> None:
+    """Make entries of a claim due again at a moment each, as if never tried."""
+    values = {"claim": claim_id, "entry_ids": [*until], "until": [*until.values()]}
+    conn.execute(_LOCK_CLAIM, {"claim": claim_id})
+    conn.execute(_PUT_OFF, values)
 
 
 def retry_later(

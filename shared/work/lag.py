@@ -12,7 +12,7 @@ from psycopg import Connection
 from shared.messaging.stage_names import EMBED_PREFIX
 from shared.postgres.fetch_rows import fetch_all, fetch_value
 from shared.work import chore_records, quarantine_budget, stage_pauses
-from shared.work.due_work import KNOWN_STAGES
+from shared.work.due_work import KNOWN_STAGES, PUT_OFF_SECONDS
 from shared.work.stage_pauses import Pause
 
 REFRESH_SECONDS = 1.0
@@ -33,13 +33,19 @@ _COUNTS_OF_KNOWN: LiteralString = """,
         SELECT known.stage,
                (SELECT count(*) FROM (
                     SELECT FROM work w WHERE w.stage = known.stage AND w.class = 0
+                       AND w.due_at < statement_timestamp()
+                                      + make_interval(secs => %(put_off)s)
                      ORDER BY w.due_at OFFSET 0) AS live) AS due,
                (SELECT count(*) FROM (
                     SELECT FROM work w WHERE w.stage = known.stage AND w.class = 1
+                       AND w.due_at < statement_timestamp()
+                                      + make_interval(secs => %(put_off)s)
                      ORDER BY w.due_at OFFSET 0) AS waiting) AS bulk,
                (SELECT count(*) FROM work w
                  WHERE w.stage = known.stage AND w.class = ANY ('{0,1}')
-                   AND w.due_at > statement_timestamp() - interval '10 s') AS fresh,
+                   AND w.due_at > statement_timestamp() - interval '10 s'
+                   AND w.due_at < statement_timestamp()
+                                  + make_interval(secs => %(put_off)s)) AS fresh,
                (SELECT min(w.created_at) FROM work w
                  WHERE w.stage = known.stage) AS oldest
           FROM known)
@@ -63,6 +69,7 @@ _OF_TENANT: LiteralString = """
            min(created_at) AS oldest
       FROM work
      WHERE tenant = %(tenant)s
+       AND due_at < statement_timestamp() + make_interval(secs => %(put_off)s)
      GROUP BY stage
      ORDER BY stage
      LIMIT 1000"""
@@ -143,7 +150,7 @@ def measure_lag(
 
     What is counted is the tenant's own; pause, rate and watermark are of all.
     """
-    values = {"tenant": tenant}
+    values = {"tenant": tenant, "put_off": PUT_OFF_SECONDS}
     query = _OF_ALL if tenant == ANY_TENANT else _OF_TENANT
     counted = {row.stage: row for row in fetch_all(conn, _StageCount, query, values)}
     aside: dict[str, int] = dict(conn.execute(_ASIDE, values).fetchall())

@@ -11,7 +11,7 @@ from shared.log import get_logger
 from shared.messaging.stage_names import ALERT_STAGE
 from shared.messaging.task_names import DELIVER_ALERTS, MATCH_ENTRIES
 from shared.postgres.pool import connection
-from shared.watch import alert_rows, deliver_alerts, find_alerts
+from shared.watch import alert_rows, deliver_alerts, find_alerts, waited_for
 from shared.watch.saved_plans import SavedPlanner
 from shared.work import batches, due_work
 from shared.work.due_work import Claim
@@ -60,9 +60,14 @@ def deliver(ctx: Context) -> None:
 
 
 def _match(ctx: Context, claims: Sequence[Claim]) -> None:
-    """Match entries of one facility; alerts and the end of the work are one commit."""
+    """Match entries of one facility; alerts and the end of the work are one commit.
+
+    What is hidden yet is matched once more when it may be seen.
+    """
     ids = [claim.entry_id for claim in claims]
     context, planner = ctx.search_context, _planner(ctx)
+    with connection(ctx.pool) as conn:
+        hidden = waited_for.list_hidden(conn, claims[0].tenant, ids)
     found = find_alerts.find_matches(
         context, planner, ctx.settings, claims[0].tenant, ids
     )
@@ -70,7 +75,9 @@ def _match(ctx: Context, claims: Sequence[Claim]) -> None:
     with connection(ctx.pool) as conn:
         fired = find_alerts.fire_all(conn, planner, found)
         ctx.checkpoint("before_finish", *ids)
-        due_work.finish(conn, *claims)
+        due_work.put_off(conn, claims[0].claim, hidden)
+        seen = [claim for claim in claims if claim.entry_id not in hidden]
+        due_work.finish(conn, *seen)
         ctx.checkpoint("before_commit", *ids)
     ctx.checkpoint("after_commit", *ids)
     if fired:

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from psycopg import sql
 
 from shared.access import keys
 from shared.access.scope import Scope
@@ -24,7 +25,7 @@ from shared.watch import preview_alerts, saved_searches
 from shared.watch.preview_alerts import WrittenEntry
 from shared.watch.saved_plans import SavedPlanner, SavedPlans
 from shared.watch.saved_searches import AlertRule, SavedSearch, SavedSearchDraft
-from shared.work import due_work
+from shared.work import due_work, lag
 from tests.support.fixtures.workers import MakeContext
 from workers.runtime.context import Context
 from workers.tasks.alert import match_entries
@@ -266,6 +267,49 @@ def test_nobody_is_told_of_what_they_may_not_see(
     assert set(fired(conn, narrow)) == {open_to_all}
     assert set(fired(conn, of_named)) == {open_to_all, for_named}
     assert fired(conn, of_revoked) == {}
+
+
+def test_what_is_hidden_fires_once_it_may_be_seen(
+    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
+) -> None:
+    one = saved("cavity")
+    at_once = write("cavity tripped")
+    later = write(
+        "cavity 3 tripped", visible_from=datetime.now(UTC) + timedelta(days=2)
+    )
+    work(ctx)
+
+    assert set(fired(conn, one)) == {at_once}
+    for tenant in (lag.ANY_TENANT, TENANT):
+        # `logchord ingest` waits for no work that is put off until then.
+        stages = {row.stage: row for row in lag.measure_lag(conn, [], tenant).stages}
+        waiting = stages.get(ALERT_STAGE)
+        assert waiting is None or (waiting.due, waiting.overdue) == (0, 0)
+        assert waiting is None or waiting.oldest_seconds == 0
+    # Two days pass.
+    for table, column in (("entry", "visible_from"), ("work", "due_at")):
+        moved = sql.SQL("UPDATE {t} SET {c} = {c} - interval '2 days'")
+        names = {"t": sql.Identifier(table), "c": sql.Identifier(column)}
+        conn.execute(moved.format(**names))
+    conn.commit()
+    match_entries(ctx)
+
+    assert set(fired(conn, one)) == {at_once, later}
+    left = conn.execute("SELECT count(*) FROM work WHERE stage = 'alert'").fetchone()
+    assert left == (0,)
+
+
+def test_an_edit_of_what_is_hidden_is_matched_at_once(
+    ctx: Killable, conn: Any, saved: Callable[..., SavedSearch], write: Save
+) -> None:
+    one = saved("cavity")
+    hidden = datetime.now(UTC) + timedelta(days=2)
+    entry = write("cavity tripped", name="A", visible_from=hidden)
+    work(ctx)
+    assert fired(conn, one) == {}
+    write("cavity 3 tripped", name="A")
+    work(ctx)
+    assert set(fired(conn, one)) == {entry}
 
 
 def test_what_nobody_waits_for_makes_no_work(

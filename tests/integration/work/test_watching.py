@@ -44,8 +44,8 @@ def make_busy(conn: Connection, tenant: str = "default") -> None:
     late, held = "now() - interval '1 min'", "now() + interval '1 h'"
     for setting, of in (
         ("class = 1", ids[:2]),
-        # It must not fall overdue while a test runs.
-        (f"due_at = {held}", ids),
+        # It must not fall overdue while a test runs; much later it were put off.
+        ("due_at = now() + interval '5 min'", ids),
         (f"due_at = {late}", ids[1:4]),
         (f"claim = uuidv7(), leased_until = {held}", ids[3:4]),
     ):

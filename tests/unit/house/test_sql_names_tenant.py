@@ -72,6 +72,7 @@ FOR_EVERY_TENANT = {
     ("shared/work/due_work.py", "_RENEW"),
     ("shared/work/due_work.py", "_FINISH"),
     ("shared/work/due_work.py", "_RETRY_LATER"),
+    ("shared/work/due_work.py", "_PUT_OFF"),
     ("shared/work/due_work.py", "_RELEASE"),
     ("shared/work/due_work.py", "KNOWN_STAGES"),
     ("shared/work/due_work.py", "_LATE_OF_KNOWN"),
