@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -32,11 +33,15 @@ _CONTRACTED_BEGIN = re.compile(rf"{_CONTRACTED}(?!\w)")
 _DOTTED = re.compile(r"(?<!\d)\.|\.(?!\d)|[{}]|:")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*(?:[eE][+-]?\d+)?)([^\W\d_]*)")
 _EXPONENT_ZEROS = re.compile(r"(?<=[eE])([+-]?)0+(?=\d)")
+HALF_WIDTH = "\uff66-\uff9f"
 CJK = (
     "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003134f"
+    f"\U00020000-\U0003134f{HALF_WIDTH}"
 )
 _CJK_RUN = re.compile(f"[{CJK}]+")
+_HALF_WIDTH = re.compile(f"[{HALF_WIDTH}]")
+# A kana of half width has its voicing as a character of its own.
+_CHARACTER = re.compile("[\uff66-\uff9d][\uff9e\uff9f]|.")
 # Beyond it nothing is one name or one time.
 _MAX_WHOLE_CHARS = 100
 
@@ -200,9 +205,15 @@ def _whole(run: str, start: int) -> list[Token]:
 
 def _bigrams(run: str, start: int) -> Iterator[Token]:
     """Yield overlapping pairs; single characters are idents of the pair they begin."""
+    if _HALF_WIDTH.search(run):
+        written = [*_CHARACTER.finditer(run)]
+        run = "".join(unicodedata.normalize("NFKC", one[0])[0] for one in written)
+        places = [start + one.start() for one in written] + [start + written[-1].end()]
+    else:
+        places = [*range(start, start + len(run) + 1)]
     if len(run) == 1:
-        yield Token(run, start, start + 1, (run,))
+        yield Token(run, start, places[1], (run,))
     last = len(run) - 2
     for i in range(last + 1):
         singles = (run[i], run[i + 1]) if i == last else (run[i],)
-        yield Token(run[i : i + 2], start + i, start + i + 2, singles)
+        yield Token(run[i : i + 2], places[i], places[i + 2], singles)

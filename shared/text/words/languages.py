@@ -6,7 +6,7 @@ import functools
 import re
 from typing import Any
 
-from shared.text.words.character_runs import CJK
+from shared.text.words.character_runs import CJK, HALF_WIDTH
 from shared.text.words.folding import STEMMED_LANGUAGES
 
 UNKNOWN = "unknown"
@@ -22,7 +22,7 @@ _MAJORITY = 0.5
 # A name or a number says nothing of the language around it.
 _WORDS = re.compile(r"(?<![\w:.-])[^\W\d_]{2,}(?![\w:-])")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
-_KANA = re.compile("[\u3040-\u30ff]")
+_KANA = re.compile(f"[\u3040-\u30ff{HALF_WIDTH}]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
 _CJK_CHAR = re.compile(f"[{CJK}]")
 # Two letters alone: `und`, `mul` and `zxx` name no language that is read here.

@@ -75,6 +75,9 @@ def test_a_near_miss_number_is_another_name() -> None:
         ("真空漏れ", ["真空", "空漏", "漏れ"]),
         ("BPM012故障", ["bpm12", "故障"]),
         ("電流500mA低下", ["電流", "500", "ma", "低下"]),
+        ("ｶﾞｽ漏れ", ["ガス", "ス漏", "漏れ"]),
+        ("BPM012ｸﾗｲ", ["bpm12", "クラ", "ライ"]),
+        ("ﾊﾟ", ["パ"]),
         ("ca\u200bvities", ["caviti"]),
         ("\u200b \u202e _ -- {}", []),
     ],
@@ -97,6 +100,15 @@ def test_tokens_stand_where_the_text_has_them() -> None:
     text = "Ärger: HCM 03 trips, 500mA 真空"
     spans = [text[token.start : token.end] for token in scan(text, "en")]
     assert spans == ["Ärger", "HCM 03", "trips", "500", "mA", "真空"]
+
+
+@pytest.mark.parametrize(
+    ("half", "full"), [("ｸﾗｲｽﾄﾛﾝ", "クライストロン"), ("ｹﾞｰｼﾞ", "ゲージ")]
+)
+def test_kana_of_half_width_is_found_as_of_full_width(half: str, full: str) -> None:
+    assert terms(half) == terms(full)
+    places = [(token.start, token.end) for token in scan(half, "ja")]
+    assert (places[0][0], places[-1][1]) == (0, len(half))
 
 
 def test_sections_are_lines_a_hundred_positions_apart() -> None:
@@ -200,6 +212,7 @@ def test_a_language_that_the_source_says_is_read_from_its_tag(
         ("RF cavity 2 tripped, reset done and back at 500 mA", "de", "en"),
         ("SR:C03-VA:HCM2 HCM03", "de", "de"),
         ("真空漏れが発生", "en", "ja"),
+        ("真空ｹﾞｰｼﾞ", "en", "ja"),
         ("Вакуум потерян ночью", "en", "unknown"),
         ("", "fr", "fr"),
         ("12345 ---", None, "en"),

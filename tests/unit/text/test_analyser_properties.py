@@ -40,6 +40,8 @@ PARTS = st.sampled_from(
             "SR:C01-RF:Trip's",
             "真空",
             "漏れ",
+            "ｶﾞ",
+            "ﾞ",
             "펌프",
             "e\u0301",
             "ß",
