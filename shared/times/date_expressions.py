@@ -26,15 +26,34 @@ _YEAR = re.compile(r"\d{4}", re.ASCII)
 _FAR_YEAR = re.compile(r"(\d{4})(?:-w?\d\d?)?$", re.ASCII | re.IGNORECASE)
 _MONTH = re.compile(r"(\d{4})[-/](\d\d?)", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-w(\d\d?)", re.ASCII)
-_NAMED_MONTH = re.compile(r"([a-z]{3,9})\.?(?: (\d{4}))?", re.ASCII)
+_NAMED_MONTH = re.compile(
+    r"(?:(beginning|middle|end) of )?([a-z]{3,9})\.?(?: (\d{4}))?", re.ASCII
+)
+# The days of a month from which and up to which a part of it may be meant.
+_PARTS_OF_MONTH = {"beginning": (1, 10), "middle": (10, 21), "end": (20, 31)}
+# Among other words a spring without its year may be a part.
+_SEASON = re.compile(
+    r"(?:(?P<turn>last|this) )?(?P<name>winter|spring|summer|autumn|fall)"
+    r"(?: (?P<year>\d{4}))?",
+    re.ASCII,
+)
+# The month that begins each, north of the equator.
+_BEGINS_IN = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}
+_DECEMBER = 12
+_SOUTH = re.compile(
+    r"Australia/|Antarctica/|America/(?:Argentina|Santiago|Sao_Paulo|Montevideo)"
+    r"|Africa/(?:Johannesburg|Windhoek)|Pacific/Auckland|NZ\Z"
+)
 _TURN = re.compile(r"(this|current|last|previous|past) (hour|day|week|month|year)")
 _SOME = re.compile(
-    r"(?:(?P<rolling>last|past|previous) )?(?P<count>\d{1,4}|an?) "
+    r"(?:(?P<rolling>last|past|previous) )?(?P<count>\d{1,4}|an?|few|couple) "
     r"(?P<unit>minute|hour|day|week|month|year)s?(?P<ago> ago)?",
     re.ASCII,
 )
 _PART = re.compile(r"(?P<day>\S.*) (?P<part>morning|afternoon|evening)")
 _PARTS = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24)}
+# At least, and at most.
+_VAGUE = {"few": (2, 5), "couple": (1, 3)}
 _LASTS = {"minute": _MINUTE, "hour": 60 * _MINUTE, "day": _DAY, "week": 7 * _DAY}
 # As long as the calendar has them.
 _CALENDAR_UNITS = frozenset({"month", "year"})
@@ -116,12 +135,53 @@ def _calendar(text: str, clock: Clock) -> Span | None:
     if week and is_near(int(week[1])):
         return clock.week(date.fromisocalendar(int(week[1]), int(week[2]), 1))
     named = _NAMED_MONTH.fullmatch(text)
-    number = month_of(named[1]) if named else None
+    number = month_of(named[2]) if named else None
     if named and number:
-        year = int(named[2]) if named[2] else _latest_year(number, clock)
-        return clock.month(year, number) if year and is_near(year) else None
+        year = int(named[3]) if named[3] else _latest_year(number, clock)
+        if not year or not is_near(year):
+            return None
+        whole = clock.month(year, number)
+        return _part_of(whole, named[1], date(year, number, 1), clock)
     one = day_of(text, clock)
     return clock.day(one) if one and is_near(one.year) else None
+
+
+def _part_of(month: Span, part: str | None, first: date, clock: Clock) -> Span | None:
+    """Return a month, or its beginning, middle or end once that has begun."""
+    if part is None or month.until is None:
+        return month
+    begins, ends = _PARTS_OF_MONTH[part]
+    days = clock.days(first + (begins - 1) * _DAY, first + ends * _DAY)
+    if not days.since or not days.until or (clock.now and days.since > clock.now):
+        return None
+    return Span(days.since, min(days.until, month.until))
+
+
+def _season(text: str, clock: Clock) -> Span | None:
+    """Return the season of a year, or the last one; a winter may be either of two."""
+    found, now = _SEASON.fullmatch(text), clock.now
+    if found is None or now is None:
+        return None
+    month = _BEGINS_IN[found["name"]]
+    month = (month + 5) % 12 + 1 if _SOUTH.match(clock.zone) else month
+    year = int(found["year"] or now.year)
+    known = []
+    for begins in (date(one, month, 1) for one in (year - 2, year - 1, year)):
+        span = clock.days(begins, begins + relativedelta(months=3))
+        if span.since and span.until and span.since <= now:
+            known.append((begins.year, span.since, span.until))
+    if found["turn"] and not found["year"]:
+        over = found["turn"] == "last"
+        chosen = [one for one in known if (one[2] <= now) is over][-1:]
+    elif found["year"]:
+        wanted = {year, year - (month == _DECEMBER)}
+        chosen = [one for one in known if one[0] in wanted]
+    else:
+        return None
+    if not chosen:
+        return None
+    (_, since, _), (_, last, until) = chosen[0], chosen[-1]
+    return Span(since, until, last - since)
 
 
 def _latest_year(month: int, clock: Clock) -> int | None:
@@ -166,6 +226,7 @@ def _relative(text: str, clock: Clock) -> Span | None:
         return _some(some, clock, now)
     return (
         period_words.find_period(text, clock)
+        or _season(text, clock)
         or named_shift(text, clock)
         or _part_of_day(text, clock)
     )
@@ -193,14 +254,14 @@ def _turn(unit: str, clock: Clock, now: datetime, *, is_this: bool) -> Span | No
 def _some(some: re.Match[str], clock: Clock, now: datetime) -> Span | None:
     """Return the last so many hours up to now, or the single one so many ago."""
     count = int(some["count"]) if some["count"].isdigit() else 1
+    least, most = _VAGUE.get(some["count"], (count, count))
     unit = some["unit"]
     if some["rolling"]:
-        return Span(_back(now, count, unit, clock), now)
+        return Span(_back(now, most, unit, clock), now)
     today = clock.today
     if today is None or unit in {"minute", "hour"}:
-        since = now - count * _LASTS[unit]
-        return Span(since, since + _LASTS[unit])
-    return clock.day(_before(today, count, unit))
+        return Span(now - most * _LASTS[unit], now - (least - 1) * _LASTS[unit])
+    return clock.days(_before(today, most, unit), _before(today, least, unit) + _DAY)
 
 
 def _back(now: datetime, count: int, unit: str, clock: Clock) -> datetime:

@@ -16,6 +16,7 @@ _FORMS: dict[str, str] = {
     "day before yesterday": "vorgestern",
     "during": "w\u00e4hrend waehrend",
     "evening": "abend",
+    "few": "paar einige einigen",
     "from": "von vom",
     "hour": "stunde stunden",
     "in": "im",
@@ -25,11 +26,16 @@ _FORMS: dict[str, str] = {
     "month": "monat monate monaten monats",
     "morning": "morgen vormittag",
     "night": "nacht",
+    "newer": "j\u00fcnger juenger",
     "noon": "mittag",
+    "older": "\u00e4lter aelter",
     "on": "am",
     "previous": "vorige vorigen voriger voriges vorherige vorherigen vorheriger",
     "shift": "schicht",
     "since": "seit ab",
+    "spring": "fr\u00fchling fruehling fr\u00fchjahr fruehjahr",
+    "summer": "sommer",
+    "autumn": "herbst",
     "the": "dem den der des zum zur",
     "this": "diese dieser dieses diesen diesem",
     "today": "heute",
@@ -90,6 +96,9 @@ _ENGLISH = frozenset(
 )
 # Spoken of the other way round, or in other words.
 _TURNED = (
+    (re.compile(r"\bein few\b"), "few"),
+    (re.compile(r"^older als\b"), "older than"),
+    (re.compile(r"^(?:newer|neuer) als\b"), "newer than"),
     # By itself it is the name of a shift.
     (re.compile(r"(?<=day) fr(?:\u00fc|ue)h\b(?! shift)"), " morning"),
     (re.compile(r"\btoday morning\b"), "this morning"),
@@ -98,13 +107,13 @@ _TURNED = (
     (re.compile(r"\b(shift|night) from (?=(?:the )?\d)"), r"\1 of "),
     (re.compile(r"\bnight (?:auf|the) (?:the )?(?=\d)"), "night before "),
     (
-        re.compile(r"^since (\d{1,4}) (minute|hour|day|week|month|year)$"),
+        re.compile(r"^since (\d{1,4}|few) (minute|hour|day|week|month|year)$"),
         r"last \1 \2",
     ),
     (re.compile(r"^since a (minute|hour|day|week|month|year)$"), r"past \1"),
     (re.compile(r"\btoday (afternoon|evening)\b"), r"this \1"),
     (
-        re.compile(r"^before (\d{1,4}|a) (minute|hour|day|week|month|year)$"),
+        re.compile(r"^before (\d{1,4}|a|few) (minute|hour|day|week|month|year)$"),
         r"\1 \2 ago",
     ),
     (re.compile(r"\b(\d{1,2})\. (?=[a-z])"), r"\1 "),

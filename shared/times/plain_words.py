@@ -13,6 +13,8 @@ SHORT_MONTHS = frozenset(_SHORT.split("|"))
 # `Feb. 20`; by itself `Mar` may be a name.
 MONTH_BESIDE_NUMBER = rf"(?:{MONTHS}|(?:{_SHORT})\.?)"
 UNITS = "minute|hour|day|week|month|year"
+# How many, in digits or vaguely.
+COUNT = r"(?:\d{1,4}|few|couple)"
 COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 _COUNTED = re.compile(rf"\b({'|'.join(COUNTS)}) (?=(?:{UNITS})s?\b)")
@@ -37,8 +39,37 @@ _NOON, _FIRST_OF_LAST_CENTURY = 12, 50
 _SINCE_START = (
     r"\bsince (?:the )?(?:(?:beginning|start) of|anfang|beginn)(?: of)? (?:the )?"
 )
+# `at the end of May`, `mid-May`, `in early June`, `Anfang Juni`: a third of a month.
+_PART_OF_MONTH = re.compile(
+    r"\b(?:(?:at|in) (?:the )?)?"
+    r"((?:start|beginning|middle|end)(?= of)|mid|anfang|mitte|ende"
+    r"|(?<=in )(?:early|late))(?: of)?[ -]"
+    rf"(?={MONTH_BESIDE_NUMBER}(?![^\W.]))"
+)
+_PARTS = {
+    **dict.fromkeys(("start", "beginning", "early", "anfang"), "beginning of "),
+    **dict.fromkeys(("mid", "middle", "mitte"), "middle of "),
+    **dict.fromkeys(("end", "late", "ende"), "end of "),
+}
+_SIGNS_OF_PARTS = (" of ", "mid", "anfang", "mitte", "ende", " early ", " late ")
+
+
+def _part_of_month(found: re.Match[str]) -> str:
+    return _PARTS[found[1]]
+
+
 # A word without which the form is not there, the form, and how it is compared.
-_FORMS = (
+_FORMS: tuple[tuple[str, re.Pattern[str], str | Callable[..., str]], ...] = (
+    *((sign, _PART_OF_MONTH, _part_of_month) for sign in _SIGNS_OF_PARTS),
+    ("before", re.compile(r"\bbefore (?:the )?(?=end of )"), "until "),
+    ("after", re.compile(r"\bafter (?:the )?(?=beginning of )"), "since "),
+    # `a few days`, `a couple of weeks`.
+    ("few", re.compile(rf"\ba few (?={UNITS})"), "few "),
+    ("couple", re.compile(rf"\b(?:a )?couple (?:of )?(?={UNITS})"), "couple "),
+    ("than", re.compile(rf"\bolder than ({COUNT} (?:{UNITS}))s?$"), r"before \1 ago"),
+    ("than", re.compile(rf"\bnewer than (?={COUNT} (?:{UNITS})s?$)"), "last "),
+    ("than", re.compile(r"\bolder than "), "before "),
+    ("than", re.compile(r"\bnewer than "), "after "),
     # `owl shift of 10 june`.
     ("shift", re.compile(r"\bshift (?:of|on) (?:the )?"), "shift "),
     # The night up to the morning of a day, and the one that is called by its evening.
@@ -83,6 +114,10 @@ _FORMS = (
         r"\2 \1",
     ),
 )
+_FORMS_OF_SIGN = {
+    sign: [(form, other) for one, form, other in _FORMS if one == sign]
+    for sign in dict.fromkeys(sign for sign, *_ in _FORMS)
+}
 _DIGIT = re.compile(r"\d", re.ASCII)
 
 
@@ -95,9 +130,10 @@ def make_plain(words: list[str]) -> str:
     if _DIGIT.search(text):
         for form, plain in _FORMS_OF_NUMBERS:
             text = form.sub(plain, text)
-    for sign, form, other in _FORMS:
+    for sign, forms in _FORMS_OF_SIGN.items():
         if sign in text:
-            text = form.sub(other, text)
+            for form, other in forms:
+                text = form.sub(other, text)
     return text
 
 

@@ -15,8 +15,14 @@ _English: TypeAlias = str | Callable[[re.Match[str]], str]
 
 _MONTH_OF = {name: MONTHS[number - 1] for name, number in MONTH_OF.items()}
 _DAY_OF = {name: WEEKDAYS[number - 1] for name, number in WEEKDAY_OF.items()}
+_SEASONS = {
+    **dict.fromkeys(("hiver", "inverno", "invierno"), "winter"),
+    **dict.fromkeys(("printemps", "primavera"), "spring"),
+    **dict.fromkeys(("ete", "estate", "verano"), "summer"),
+    **dict.fromkeys(("automne", "autunno", "otono"), "autumn"),
+}
 # French `an` is an article in English, so that no table of all languages has it.
-_UNIT_OF = UNIT_OF | {"an": "year"}
+_UNIT_OF = UNIT_OF | _SEASONS | {"an": "year"}
 _COUNTS = (
     *("deux due dos", "trois tre tres", "quatre quattro cuatro", "cinq cinque cinco"),
     *("six sei seis", "sept sette siete", "huit otto ocho", "neuf nove nueve"),
@@ -25,9 +31,11 @@ _COUNTS = (
 _COUNT_OF = {
     word: str(number) for number, row in enumerate(_COUNTS, 2) for word in row.split()
 }
+_COUNT_OF |= dict.fromkeys(("quelques", "qualche", "alcuni", "unos", "algunos"), "few")
 _UNIT = f"(?P<unit>{'|'.join(_UNIT_OF)})"
 _COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNT_OF)})"
 _MONTH, _WEEKDAY = f"(?P<month>{'|'.join(_MONTH_OF)})", f"(?P<day>{'|'.join(_DAY_OF)})"
+_SEASON = f"(?P<unit>{'|'.join(_SEASONS)})"
 _OF_YEAR = r"(?P<of>,? (?:de |del )(?=\d{4}\b))?"
 # What was said in English by an earlier turn.
 _DATE = rf"(?=\d\d? (?:{'|'.join(MONTHS)})\b)"
@@ -41,8 +49,8 @@ def _unit(found: re.Match[str]) -> str:
 
 
 def _units(found: re.Match[str]) -> str:
-    """Return a count and its units, as `3 days`."""
-    count = found["count"]
+    """Return a count and its units, as `3 days`; without one, a few of them."""
+    count = found["count"] or "few"
     return f"{_COUNT_OF.get(count, count)} {_unit(found)}s"
 
 
@@ -79,10 +87,16 @@ _TURNS = (
         lambda found: f"this {_unit(found)}",
         rf"(?:cet|cette|ce|quest[oa]|est[ea]) {_UNIT}\b",
     ),
+    # `l'hiver 2023`, `en verano de 2023`; `a \u00e9t\u00e9` is no summer.
+    _turn(
+        lambda found: f"{_unit(found)} ",
+        rf"(?:(?:en|in|le|la|el|nel|au|del|du) |(?:de )?l'|d'|nell'|dell'){_SEASON}"
+        r" (?:de |del )?(?=\d{4}\b)",
+    ),
     # `gli ultimi 3 giorni`, `ces 3 derniers jours`.
     _turn(
         lambda found: f"last {_units(found)}",
-        rf"{_THESE} (?:derni\w+|ultim[ie]|ultim[oa]s) {_COUNT} {_UNIT}\b",
+        rf"{_THESE} (?:derni\w+s|ultim[ie]|ultim[oa]s) (?:{_COUNT} )?{_UNIT}\b",
     ),
     _turn(
         lambda found: f"last {_units(found)}",
@@ -95,6 +109,11 @@ _TURNS = (
     _turn(lambda found: f"{_units(found)} ago", rf"(?:il y a|hace) {_COUNT} {_UNIT}\b"),
     _turn(lambda found: f"{_units(found)} ago", rf"{_COUNT} {_UNIT} fa\b"),
     _turn(
+        lambda found: f"older than {_units(found)}",
+        r"(?:plus (?:vieux|vieilles|ancien\w*) (?:que|de)|piu vecchi?e? di"
+        rf"|mas (?:viej|antigu)[oa]s (?:que|de)) {_COUNT} {_UNIT}\b",
+    ),
+    _turn(
         lambda found: f"last {_day(found)}",
         rf"(?:el )?{_WEEKDAY} (?:dernier|scors[oa]|pasado)\b",
     ),
@@ -104,6 +123,22 @@ _TURNS = (
     ),
     _turn(lambda found: f"on {_day(found)}", rf"el {_WEEKDAY}\b(?! \d)"),
     _turn("since ", rf"(?:depuis|desde|da) {_SAID}"),
+    # `d\u00e9but juin`, `a principios de junio`, `mi-mai`, `a fine maggio`.
+    _turn(
+        lambda found: f"beginning of {_month(found)}",
+        r"(?:au |all'|a |al )?(?:debut|inizio|principios?)(?: du mois)?(?: de| di)?"
+        rf" {_MONTH}\b{_OF_YEAR}",
+    ),
+    _turn(
+        lambda found: f"middle of {_month(found)}",
+        r"(?:(?:a la |a )?mi-|(?:a )?(?:meta|mediados)(?: de| di)? )"
+        rf"{_MONTH}\b{_OF_YEAR}",
+    ),
+    _turn(
+        lambda found: f"end of {_month(found)}",
+        r"(?:a la |alla |a )?(?:fin|fine|finales)(?: du mois)?(?: de| di)?"
+        rf" {_MONTH}\b{_OF_YEAR}",
+    ),
     # `3 de junio de 2024`, `1er juin`.
     _turn(
         lambda found: f"{found['number']} {_month(found)}",
@@ -134,7 +169,8 @@ _BEGIN_WORDS = """
     le la les il el los las gli ce cet cette ces questo questa esta este en in nel nelle
     negli dans pendant du dal del da desde depuis avant apres antes despues dopo prima
     au jusqu'au hasta fino entre tra fra hace ieri ayer anteayer avant-hier anoche oggi
-    hoy aujourd'hui stamattina scorsa nuit
+    hoy aujourd'hui stamattina scorsa nuit debut inizio principio principios fin fine
+    finales meta mediados al a all'inizio alla
 """
 # Each is in one of the forms above, and is no word of English or German.
 _TELLING_WORDS = """
@@ -142,9 +178,15 @@ _TELLING_WORDS = """
     passato passata pasado pasada ultimi ultime ultimos ultimas ieri ayer anteayer
     avant-hier anoche aujourd'hui oggi hoy soir matin stamattina nuit jours heures
     semaine mois annee mese anno ano settimana semana questa questo esta este cette
+    hiver inverno invierno printemps verano automne autunno otono
+    vieux vieilles anciens anciennes vecchi vecchie viejos viejas antiguos antiguas
 """
+_ELIDED = {f"mi-{one}" for one in _MONTH_OF} | {
+    f"{article}'{one}" for article in ("l", "d", "nell", "dell") for one in _SEASONS
+}
 _BEGINNINGS = frozenset(_BEGIN_WORDS.split()) | _DAY_OF.keys() | _COUNT_OF.keys()
-_TELLING = frozenset(_TELLING_WORDS.split()) | {"mai"}
+_BEGINNINGS |= _ELIDED
+_TELLING = frozenset(_TELLING_WORDS.split()) | {"mai"} | _ELIDED
 _TELLING |= {*_MONTH_OF, *_DAY_OF} - {*MONTHS, *WEEKDAYS, *german_times.WORDS}
 # In German it says where, so that other words must be French.
 HERE = "hier"

@@ -34,11 +34,8 @@ SURE, LIKELY, ROUGH, UNSURE = 1.0, 0.9, 0.7, 0.5
 _WIDTH = timedelta(minutes=30)
 _DAY, _HOURS_A_DAY = timedelta(days=1), 24
 WEEKDAYS, MONTHS = frozenset(day_words.WEEKDAYS), frozenset(written_forms.MONTHS)
-_WEEKDAYS, _MONTHS, _UNITS = (
-    "|".join(day_words.WEEKDAYS),
-    plain_words.MONTHS,
-    plain_words.UNITS,
-)
+_WEEKDAYS, _MONTHS = "|".join(day_words.WEEKDAYS), plain_words.MONTHS
+_UNITS = plain_words.UNITS
 _MONTH_BESIDE_NUMBER = plain_words.MONTH_BESIDE_NUMBER
 _HAPPENED = re.compile(r"(?:happened|occurred) ")
 _LED = re.compile(
@@ -51,8 +48,11 @@ _ALONE = re.compile(
     r"yesterday|today|day before yesterday|last night"
     rf"|(?:this|last|previous|past) (?:hour|day|week|month|year)"
     r"|(?:this|last|previous) shift"
-    rf"|(?:last|past|previous) \d{{1,4}} (?:{_UNITS})s?"
-    rf"|(?:\d{{1,4}}|an?) (?:{_UNITS})s? ago"
+    rf"|(?:last|past|previous) {plain_words.COUNT} (?:{_UNITS})s?"
+    rf"|(?:{plain_words.COUNT}|an?) (?:{_UNITS})s? ago"
+    rf"|(?:beginning|middle|end) of {_MONTH_BESIDE_NUMBER}(?: \d{{4}})?"
+    r"|(?:last|this) (?:winter|summer|autumn)"
+    r"|(?:winter|spring|summer|autumn|fall) \d{4}"
     rf"|last (?:{_WEEKDAYS}|{_MONTHS})"
     rf"|(?:this|(?:day before )?yesterday|today|last|{_WEEKDAYS})"
     r" (?:morning|afternoon|evening)"
@@ -73,6 +73,8 @@ _MONTH_NAME = re.compile(rf"\b{_MONTH_BESIDE_NUMBER}\b")
 _DAY_AT_END = re.compile(rf"(?:{_DAY_OF_MONTH.pattern})$", re.ASCII)
 _DIGIT = re.compile(r"\d", re.ASCII)
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
+# Whose width is ours.
+_VAGUE = re.compile(r"\b(?:few|couple|beginning|middle|end|winter|summer|autumn)\b")
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
 _AROUND = re.compile(
     rf"(?:around|about|near) {_CLOCK}|at {_CLOCK.replace('P<', 'P<at_')}(?= ?[+\xb1])",
@@ -113,7 +115,9 @@ _FIRST_WORDS = frozenset(
         *("previous", "since", "the", "this", "today", "until", "within"),
         *("yesterday", "weekend", "day", "a", "an", "night", "owl", "graveyard"),
         *("overnight", "through"),
-        *("morning", "afternoon", "evening"),
+        *("morning", "afternoon", "evening", "winter", "spring", "summer", "autumn"),
+        *("fall", "few", "couple", "start", "beginning", "middle", "mid", "end"),
+        *("anfang", "mitte", "ende"),
         *(*plain_words.COUNTS, *WEEKDAYS, *MONTHS, *plain_words.SHORT_MONTHS),
     )
 )
@@ -417,6 +421,8 @@ def _is_dated(text: str) -> bool:
 
 def _sure(text: str) -> float:
     """Return how sure it is: the latest month or week of a name is likely meant."""
+    if _VAGUE.search(text):
+        return ROUGH
     exact = _A_YEAR.search(text) and not text.isdigit()
     exact = exact or text in {"today", "yesterday"}
     return SURE if exact or text.endswith(" ago") else LIKELY

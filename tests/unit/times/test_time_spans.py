@@ -204,6 +204,129 @@ def test_a_time_is_read_in_french_italian_and_spanish(
         assert (told(plan), tree_text.text_of(plan.tree)) == ([interval], "trip"), said
 
 
+EARLY_JUNE = "2024-05-31 22:00 to 2024-06-10 22:00"
+MID_MAY, END_OF_MAY = (
+    "2024-05-09 22:00 to 2024-05-21 22:00",
+    "2024-05-19 22:00 to 2024-05-31 22:00",
+)
+FEW_DAYS = "2024-06-07 12:00 to 2024-06-12 12:00"
+FEW_DAYS_AGO = "2024-06-06 22:00 to 2024-06-10 22:00"
+LAST_SUMMER = "2023-05-31 22:00 to 2023-08-31 22:00"
+TWO_WINTERS_BEFORE = [
+    "2021-11-30 23:00 to 2022-02-28 23:00",
+    "2022-11-30 23:00 to 2023-02-28 23:00",
+]
+WINTERS = [
+    "2022-11-30 23:00 to 2023-03-01 23:00",
+    "2023-11-30 23:00 to 2024-02-29 23:00",
+]
+
+
+@pytest.mark.requirement("I02", "U19")
+@pytest.mark.parametrize(
+    ("said", "intervals"),
+    [
+        *((f"at the {word} of June", [EARLY_JUNE]) for word in ("beginning", "start")),
+        ("in early June", [EARLY_JUNE]),
+        ("Anfang Juni", [EARLY_JUNE]),
+        ("d\u00e9but juin", [EARLY_JUNE]),
+        ("all'inizio di giugno", [EARLY_JUNE]),
+        ("a principios de junio", [EARLY_JUNE]),
+        *((one, [MID_MAY]) for one in ("mid-May", "in mid May", "Mitte Mai")),
+        *((one, [MID_MAY]) for one in ("mi-mai", "a met\u00e0 maggio")),
+        ("a mediados de mayo", [MID_MAY]),
+        ("mid-May 2023", ["2023-05-09 22:00 to 2023-05-21 22:00"]),
+        *((one, [END_OF_MAY]) for one in ("end of May", "at the end of May 2024")),
+        *((one, [END_OF_MAY]) for one in ("Ende Mai", "fin mai", "a fine maggio")),
+        ("a finales de mayo", [END_OF_MAY]),
+        ("before the end of May", ["to 2024-05-31 22:00"]),
+        ("after the beginning of June", ["2024-05-31 22:00 to"]),
+        ("since the end of May", ["2024-05-19 22:00 to"]),
+        ("in the last few days", [FEW_DAYS]),
+        ("over the past few days", [FEW_DAYS]),
+        ("in den letzten paar Tagen", [FEW_DAYS]),
+        ("ces derniers jours", [FEW_DAYS]),
+        ("negli ultimi giorni", [FEW_DAYS]),
+        ("en los \u00faltimos d\u00edas", [FEW_DAYS]),
+        ("a few days ago", [FEW_DAYS_AGO]),
+        ("vor ein paar Tagen", [FEW_DAYS_AGO]),
+        ("il y a quelques jours", [FEW_DAYS_AGO]),
+        ("qualche giorno fa", [FEW_DAYS_AGO]),
+        ("hace unos d\u00edas", [FEW_DAYS_AGO]),
+        ("a couple of weeks ago", ["2024-05-21 22:00 to 2024-06-05 22:00"]),
+        ("in the last couple of hours", ["2024-06-12 09:00 to 2024-06-12 12:00"]),
+        ("last summer", [LAST_SUMMER]),
+        ("letzten Sommer", [LAST_SUMMER]),
+        ("l'\u00e9t\u00e9 dernier", [LAST_SUMMER]),
+        ("l'estate scorsa", [LAST_SUMMER]),
+        ("el verano pasado", [LAST_SUMMER]),
+        ("last winter", [WINTERS[1]]),
+        ("fall 2023", ["2023-08-31 22:00 to 2023-11-30 23:00"]),
+        ("im Fr\u00fchjahr 2023", ["2023-02-28 23:00 to 2023-05-31 22:00"]),
+        ("winter 2022", TWO_WINTERS_BEFORE),
+        *((one, WINTERS) for one in ("winter 2023", "im Winter 2023")),
+        *((one, WINTERS) for one in ("en hiver 2023", "nell'inverno 2023")),
+        ("en invierno de 2023", WINTERS),
+        ("2019", ["2018-12-31 23:00 to 2019-12-31 23:00"]),
+        ("older than 3 days", ["to 2024-06-08 22:00"]),
+        ("older than last week", ["to 2024-06-02 22:00"]),
+        ("\u00e4lter als 3 Tage", ["to 2024-06-08 22:00"]),
+        ("plus vieux que 3 jours", ["to 2024-06-08 22:00"]),
+        ("pi\u00f9 vecchi di tre giorni", ["to 2024-06-08 22:00"]),
+        ("m\u00e1s antiguos que 3 d\u00edas", ["to 2024-06-08 22:00"]),
+        ("newer than last week", ["2024-06-09 22:00 to"]),
+        ("newer than 3 days", [THREE_DAYS]),
+        ("j\u00fcnger als 2024-06-01", ["2024-06-01 22:00 to"]),
+        ("neuer als letzte Woche", ["2024-06-09 22:00 to"]),
+    ],
+)
+def test_a_time_is_read_from_words_that_leave_its_ends_open(
+    said: str, intervals: list[str]
+) -> None:
+    plan = plan_of(f"klystron trips {said}")
+    assert told(plan) == intervals
+    assert plan.time.elsewhen is not None
+    assert tree_text.text_of(plan.time.elsewhen.tree) == "klystron trips"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # A modal, a verb, a part of a machine, and what somebody did.
+        *("test at end may fail", "early may trips", "trip at the end of the line"),
+        *(
+            "broken spring",
+            "replaced last spring",
+            "this spring broke",
+            "trips in fall",
+        ),
+        "la pompe a \u00e9t\u00e9 2023 fois",
+        # Has not begun, or is of every year.
+        *("trip end of june", "Pumpe Ende Juni 2024", "trips in summer"),
+        # How much, and the number or the age of a thing.
+        *("few days of beam", "a few pumps", "couple of weeks", "le dernier jour"),
+        *("magnet 2019", "magnets 2019", "trips 2019 klystron", "trips 9000"),
+        "pompes plus vieilles que 3 ans",
+        *("pumps older than 3 years", "trips 2031", "trips 1024"),
+    ],
+)
+def test_what_only_sounds_like_an_open_time_is_searched(query: str) -> None:
+    plan = plan_of(query)
+    assert (told(plan), tree_text.text_of(plan.tree)) == ([], query)
+
+
+def test_south_of_the_equator_summer_is_at_the_other_end_of_the_year() -> None:
+    south = replace(CLOCK, zone="America/Sao_Paulo")
+    (interval,) = told(plan_of("trips last summer", south))
+    assert interval == "2023-12-01 03:00 to 2024-03-01 03:00"
+
+
+def test_which_winter_of_a_year_is_meant_is_asked_back() -> None:
+    (asked,) = plan_of("trips winter 2023").time.asks
+    assert asked.startswith("'winter 2023' comes twice: from 2022-12-01 00:00 CET")
+    assert "or from 2023-12-01 00:00 CET" in asked
+
+
 @pytest.mark.parametrize(
     "query",
     [

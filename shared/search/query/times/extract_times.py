@@ -10,6 +10,7 @@ from shared.search.query.language.tree import And, Node, Not, Words
 from shared.text.words import function_words, question_words
 from shared.times import plain_words, romance_times, time_ambiguity, time_phrases
 from shared.times.calendar import Clock
+from shared.times.calendar_names import strip_accents
 from shared.times.time_ambiguity import Stretch
 from shared.times.time_phrases import TimePhrase
 
@@ -17,6 +18,7 @@ from shared.times.time_phrases import TimePhrase
 MAX_LOOKS = 64
 _HAPPENED = ("happened", "occurred")
 # `2024-06-10`, `14:00-16:00`, and no `5e-7`.
+_YEAR = re.compile(r"\d{4}", re.ASCII)
 _DATE_OR_CLOCK = re.compile(r"\d{1,4}[-/.:]\d", re.ASCII)
 _ASKS = frozenset(
     (
@@ -42,6 +44,21 @@ _ONLY_ASKING = (
         )
     ),
     *(frozenset(words.split()) for words in _ROMANCE),
+)
+# What is written or happens, in all five languages, without accents: a year behind it
+# is no number of a thing, and what is older is so by then. A magnet may be neither.
+_COUNTED_BY_TIME = """
+    entries logs posts notes reports messages events incidents trips faults failures
+    errors alarms problems issues leaks quenches losses dumps outages interlocks stops
+    eintrage eintraege berichte meldungen ereignisse ausfalle ausfaelle fehler lecks
+    storungen stoerungen probleme alarme verluste
+    entrees evenements pannes defauts fuites arrets pertes erreurs problemes alarmes
+    guasti eventi errori problemi allarmi perdite fermate interventi
+    fallos averias eventos errores problemas alarmas fugas paradas
+"""
+_WRITTEN_OR_HAPPENED = frozenset(_COUNTED_BY_TIME.split())
+_AGES = frozenset(
+    {"older", "newer", "neuer", "plus", "pi\u00f9", "piu", "m\u00e1s", "mas"}
 )
 _SIGNS = ",;.:!?()[]\u00bf\u00a1"
 
@@ -165,6 +182,8 @@ def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
     if plain in _HAPPENED and place and words[place - 1].lower() in _ASKS:
         # `what happened yesterday` asks for all entries of that day.
         return False
+    if plain in _AGES:
+        return not place or _is_written_or_happens(words[place - 1])
     # `plain` may make several English words of one, as of `Nachtschicht`.
     first = plain.partition(" ")[0]
     if plain == "yesterday" and words[place].lower().startswith(romance_times.HERE):
@@ -179,12 +198,20 @@ def _longest(
 ) -> Stretch | None:
     for after in range(min(len(words), place + time_phrases.MAX_WORDS), place, -1):
         said = plain_words.make_plain(words[place:after])
+        is_end_of_all = is_end and place + 1 == len(words)
+        if is_end_of_all and place and _is_written_or_happens(words[place - 1]):
+            # `klystron trips 2019`; what is no year is none behind `in` either.
+            said = f"in {said}" if _YEAR.fullmatch(said) else said
         reading = time_phrases.parse_time_phrase(
             said, clock, is_end=is_end and after == len(words)
         )
         if reading is not None:
             return Stretch(place, after, reading)
     return None
+
+
+def _is_written_or_happens(word: str) -> bool:
+    return strip_accents(word.lower().strip(_SIGNS)) in _WRITTEN_OR_HAPPENED
 
 
 def _places(words: list[str], text: str, start: int) -> Iterator[int]:

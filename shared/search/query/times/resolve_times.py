@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, timedelta
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -269,6 +269,6 @@ def _question(words: str, span: Span, zone: str) -> str:
         f"{one.astimezone(there):%Y-%m-%d %H:%M %Z} ({one.astimezone(UTC):%H:%M} UTC)"
         for one in (begins, begins + span.again)
     )
-    return (
-        f"Clocks went back, and {words!r} comes twice: from {first}, or from {second}?"
-    )
+    # A season of a year is not said twice by a clock.
+    why = "Clocks went back, and " if span.again < timedelta(days=1) else ""
+    return f"{why}{words!r} comes twice: from {first}, or from {second}?"
