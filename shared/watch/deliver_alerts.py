@@ -18,7 +18,7 @@ from shared.times.rfc3339 import timestamp
 from shared.watch import alert_rows, saved_searches, webhook
 from shared.watch.alert_rows import AlertRow
 from shared.watch.find_alerts import find_quiet_end
-from shared.watch.owners import find_owner
+from shared.watch.owners import find_rights
 from shared.watch.saved_searches import SavedSearch
 
 log = get_logger()
@@ -52,7 +52,7 @@ def deliver(
         if quiet_end is not None:
             alert_rows.postpone(conn, alerts, quiet_end)
             return
-        owner = find_owner(conn, settings, saved)
+        owner = find_rights(conn, settings, saved)
         if owner is None:
             alert_rows.give_up(conn, alerts, "The key of its owner may not search.")
             return

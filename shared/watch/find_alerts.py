@@ -25,7 +25,7 @@ from shared.times.calendar import Clock
 from shared.watch import match_entries, saved_searches
 from shared.watch.alert_rows import fire
 from shared.watch.match_entries import Matches
-from shared.watch.owners import find_owner
+from shared.watch.owners import find_rights
 from shared.watch.saved_plans import SavedPlanner, SavedPlans
 from shared.watch.saved_searches import AlertRule, SavedSearch
 
@@ -66,7 +66,7 @@ def find_matches(
     """Return the matches of each saved search among entries that its owner sees."""
     with connection(context.pool) as conn:
         watching = saved_searches.list_watching(conn, tenant)
-        owners = [find_owner(conn, settings, saved) for saved in watching]
+        owners = [find_rights(conn, settings, saved) for saved in watching]
     models = match_entries.name_models(context) if watching else None
     found: Found = []
     for saved, owner in zip(watching, owners, strict=True):

@@ -11,7 +11,7 @@ from shared.settings.settings import Settings
 from shared.watch.saved_searches import SavedSearch
 
 
-def find_owner(
+def find_rights(
     conn: Connection, settings: Settings, saved: SavedSearch
 ) -> Scope | None:
     """Return the rights of the key that wrote a search; None: it may not search."""
