@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import math
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
 from shared.text.words.folding import fold
 from shared.text.words.identifiers import identify, normalise_hyphens
+from shared.times.calendar_names import strip_accents
 
 # Longer values are equal if they begin so.
 MAX_VALUE_CHARS = 200
@@ -124,9 +124,7 @@ def make_comparable(text: str) -> str:
     if text.isascii():
         # Nothing to take apart: most are, and there are many.
         return " ".join(text.lower().split())
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(c for c in apart if not unicodedata.combining(c))
-    return " ".join(bare.split())
+    return " ".join(strip_accents(text.casefold()).split())
 
 
 def scan_words(text: str) -> Iterator[tuple[str, int, int]]:
