@@ -1,4 +1,4 @@
-"""What months, weekdays and spans of time are called in the five languages."""
+"""What months, weekdays, spans of time and counts are called in the five languages."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ _OTHER_SPANS = (
     "months mois mese mesi mes meses",
     "years ans ann\u00e9e ann\u00e9es anno anni a\u00f1o a\u00f1os",
 )
+COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_OTHER_COUNTS = (
+    *("deux due dos", "trois tre tres", "quatre quattro cuatro", "cinq cinque cinco"),
+    *("six sei seis", "sept sette siete", "huit otto ocho", "neuf nove nueve"),
+    "dix dieci diez",
+)
 _SECONDS = (1, 60, 3600, 86_400, 604_800, 2_629_800, 31_557_600)
 # How many days later than the day on which it is written; German `hier` is here.
 _RELATIVE = {
@@ -65,6 +71,12 @@ def strip_accents(name: str) -> str:
     return "".join(one for one in apart if not unicodedata.combining(one))
 
 
+# From two on, as `one` is an article as well.
+COUNT_OF = {
+    word: number
+    for number, (english, rest) in enumerate(zip(COUNTS, _OTHER_COUNTS, strict=True), 2)
+    for word in (english, *_german(str(number)), *rest.split())
+}
 MONTH_OF = _number(MONTHS, _OTHER_MONTHS)
 SHORT_MONTH_OF = _number([one[:3] for one in MONTHS], _SHORT_MONTHS)
 WEEKDAY_OF = _number(WEEKDAYS, _OTHER_WEEKDAYS)

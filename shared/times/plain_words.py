@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from shared.times import german_times, romance_times, written_forms
+from shared.times.calendar_names import COUNTS
 
 MONTHS = "|".join(written_forms.MONTHS)
 _SHORT = "jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
@@ -15,7 +16,6 @@ MONTH_BESIDE_NUMBER = rf"(?:{MONTHS}|(?:{_SHORT})\.?)"
 UNITS = "minute|hour|day|week|month|year"
 # How many, in digits or vaguely.
 COUNT = r"(?:\d{1,4}|few|couple)"
-COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 _COUNTED = re.compile(rf"\b({'|'.join(COUNTS)}) (?=(?:{UNITS})s?\b)")
 # `last 24h`, `past 90 min`.

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from shared.times import german_times
-from shared.times.calendar_names import MONTH_OF, UNIT_OF, WEEKDAY_OF, strip_accents
+from shared.times.calendar_names import (
+    COUNT_OF,
+    MONTH_OF,
+    UNIT_OF,
+    WEEKDAY_OF,
+    strip_accents,
+)
 from shared.times.day_words import WEEKDAYS
 from shared.times.written_forms import MONTHS
 
@@ -23,14 +29,7 @@ _SEASONS = {
 }
 # French `an` is an article in English, so that no table of all languages has it.
 _UNIT_OF = UNIT_OF | _SEASONS | {"an": "year"}
-_COUNTS = (
-    *("deux due dos", "trois tre tres", "quatre quattro cuatro", "cinq cinque cinco"),
-    *("six sei seis", "sept sette siete", "huit otto ocho", "neuf nove nueve"),
-    "dix dieci diez",
-)
-_COUNT_OF = {
-    word: str(number) for number, row in enumerate(_COUNTS, 2) for word in row.split()
-}
+_COUNT_OF = {word: str(number) for word, number in COUNT_OF.items()}
 _COUNT_OF |= dict.fromkeys(("quelques", "qualche", "alcuni", "unos", "algunos"), "few")
 _UNIT = f"(?P<unit>{'|'.join(_UNIT_OF)})"
 _COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNT_OF)})"

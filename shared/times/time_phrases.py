@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from dateutil.relativedelta import relativedelta
 
 from shared.times import (
+    calendar_names,
     date_expressions,
     day_words,
     period_words,
@@ -114,11 +115,10 @@ _FIRST_WORDS = frozenset(
         *("happened", "in", "last", "near", "occurred", "of", "on", "over", "past"),
         *("previous", "since", "the", "this", "today", "until", "within"),
         *("yesterday", "weekend", "day", "a", "an", "night", "owl", "graveyard"),
-        *("overnight", "through"),
+        *("overnight", "through", "anfang", "mitte", "ende"),
         *("morning", "afternoon", "evening", "winter", "spring", "summer", "autumn"),
         *("fall", "few", "couple", "start", "beginning", "middle", "mid", "end"),
-        *("anfang", "mitte", "ende"),
-        *(*plain_words.COUNTS, *WEEKDAYS, *MONTHS, *plain_words.SHORT_MONTHS),
+        *(*calendar_names.COUNTS, *WEEKDAYS, *MONTHS, *plain_words.SHORT_MONTHS),
     )
 )
 

@@ -6,21 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from shared.text.words.numerals import COMMA_LANGUAGES
+from shared.times.calendar_names import COUNT_OF
 
 _NUMBER = re.compile(
     r"(?<![\w.])\d{1,20}(?:[.,:]\d{1,20}){0,6}|(?<=[A-Za-z_-])\d{1,20}"
 )
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _GROUPED_BY_POINTS = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
-# From two on, as `one` is an article as well.
-_COUNTED = (
-    *(
-        "two zwei deux dos",
-        "three drei trois tre tres",
-        "four vier quatre quattro cuatro",
-    ),
-    *("five f\u00fcnf cinq cinque cinco", "six sechs seis", "seven sieben sette siete"),
-    *("eight acht huit ocho", "nine neun nove nueve", "ten zehn dix dieci diez"),
+_FROM_ELEVEN = (
     *("eleven elf onze undici", "twelve zw\u00f6lf douze dodici doce"),
     *(
         "thirteen dreizehn treize tredici trece",
@@ -41,22 +34,25 @@ _TENS = (
 )
 _SPELT_OUT = str.maketrans({"\u00fc": "ue", "\u00f6": "oe"})
 _ROWS = {
-    **dict(enumerate(_COUNTED, 2)),
+    **dict(enumerate(_FROM_ELEVEN, 11)),
     **{10 * tens: row for tens, row in enumerate(_TENS, 3)},
 }
-NUMBER_WORDS = {
-    spelt: number
-    for number, row in _ROWS.items()
-    for word in row.casefold().split()
-    for spelt in (word, word.translate(_SPELT_OUT))
+_NUMBERS = COUNT_OF | {
+    word: number for number, row in _ROWS.items() for word in row.casefold().split()
 }
-_TIMES = {f"{word}mal": number for word, number in NUMBER_WORDS.items()} | {"twice": 2}
 # These are words of other kinds in other languages: `due to`, `once`, `un joint neuf`.
 _OF_LANGUAGE = {
     "it": {"due": 2, "sei": 6, "otto": 8},
     "fr": {"sept": 7, "neuf": 9, "seize": 16},
     "es": {"once": 11},
 }
+NUMBER_WORDS = {
+    spelt: number
+    for word, number in _NUMBERS.items()
+    for spelt in (word, word.translate(_SPELT_OUT))
+    if not any(word in words for words in _OF_LANGUAGE.values())
+}
+_TIMES = {f"{word}mal": number for word, number in NUMBER_WORDS.items()} | {"twice": 2}
 # A plural behind one of them says that it counts, whatever the language.
 _COUNTS = {
     "due": re.compile(r" (?!to\b|date\b|time\b|the\b)\w+[ei]\b"),
