@@ -108,7 +108,23 @@ class RestCalls:
         return found
 
     async def find_entry(self, ref: str) -> dict[str, Any]:
-        """Return the entry that is called so: by id, address, or its own number."""
+        """Return the entry that is called so: by id, address, or its own number.
+
+        Behind any of these may stand a revision, as in a citation.
+        """
+        found = await self._find_whole(ref)
+        bare, revision = refs.split_pin(ref)
+        if found is None and revision is not None:
+            newest = await self._find_whole(bare)
+            if newest is not None:
+                path = identity.permalink(newest["source"], newest["external_id"])
+                found = await self._found(f"{path}@{revision}")
+        if found is None:
+            message = f"No entry is called {ref[:100]!r}."
+            raise ToolError(InvalidRequestError(message, code="not_found").body())
+        return found
+
+    async def _find_whole(self, ref: str) -> dict[str, Any] | None:
         with suppress(ValueError):
             found = await self._found(f"/v1/entries/{UUID(ref)}")
             if found is not None:
@@ -131,18 +147,16 @@ class RestCalls:
                 raise
             return None
 
-    async def _found_by_number(self, ref: str) -> dict[str, Any]:
+    async def _found_by_number(self, ref: str) -> dict[str, Any] | None:
         params = {"external_id": ref, "limit": _FOUND_BY_NAME}
         listed = await self.call("GET", "/v1/entries", params=params)
         items = listed["items"]
         if len(items) == 1:
             return await self.call("GET", f"/v1/entries/{items[0]['entry_id']}")
-        message = f"No entry is called {ref[:100]!r}."
-        if items:
-            several = ", ".join(
-                f"{one['source']}/{one['external_id']}" for one in items
-            )
-            message = f"{ref[:100]!r} may be any of: {several}."
+        if not items:
+            return None
+        several = ", ".join(f"{one['source']}/{one['external_id']}" for one in items)
+        message = f"{ref[:100]!r} may be any of: {several}."
         raise ToolError(InvalidRequestError(message, code="not_found").body())
 
 

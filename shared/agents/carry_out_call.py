@@ -144,7 +144,7 @@ def _of_entry(context: SearchContext, plan: Plan, name: str, ref: str) -> Plan:
     with connection(context.pool) as conn:
         pinned = {
             one.entry_id: one.revision
-            for one in refs.find(conn, plan.scope.tenant, ref)
+            for one in refs.find_cited(conn, plan.scope.tenant, ref)
             if one.entry_id is not None
         }
         rows = hydrate(conn, [*pinned], plan.scope, int(CALL_SECONDS * 1000))

@@ -56,6 +56,24 @@ def find(conn: Connection, tenant: str, ref: str) -> list[Ref]:
     return found or fetch_all(conn, Ref, _BY_NUMBER, values)
 
 
+def find_cited(conn: Connection, tenant: str, ref: str) -> list[Ref]:
+    """Return the entries that a ref means, also with the revision of a citation."""
+    bare, revision = split_pin(ref)
+    found = find(conn, tenant, ref)
+    if found or revision is None:
+        return found
+    return [replace(one, revision=revision) for one in find(conn, tenant, bare)]
+
+
+def split_pin(ref: str) -> tuple[str, int | None]:
+    """Return a ref without the revision behind it, as a citation has it, and that.
+
+    An `@` may be part of a name, so that the whole of it is looked for first.
+    """
+    pinned = _REVISION.search(ref)
+    return (ref[: pinned.start()], int(pinned[1])) if pinned else (ref, None)
+
+
 def names(tenant: str, ref: str) -> Iterator[Ref]:
     """Yield the identities that a ref spells out, whether there is such an entry."""
     if ref.startswith(identity.URI):
@@ -67,10 +85,8 @@ def names(tenant: str, ref: str) -> Iterator[Ref]:
     if _PERMALINK in address:
         source, _, rest = address.partition(_PERMALINK)[2].partition("/")
         if source and rest:
-            pinned = _REVISION.search(rest)
-            external_id = unquote(_REVISION.sub("", rest))
-            revision = int(pinned[1]) if pinned else None
-            yield Ref(unquote(source), external_id, revision=revision)
+            external_id, revision = split_pin(rest)
+            yield Ref(unquote(source), unquote(external_id), revision=revision)
     source, slash, external_id = ref.partition("/")
     if slash and source and external_id:
         yield Ref(source, external_id)

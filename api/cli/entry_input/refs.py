@@ -19,12 +19,17 @@ def entry(client: httpx2.Client, ref: str, revision: int | None = None) -> Any:
     REF is an entry id, a source_uri, a permalink, SOURCE/EXTERNAL_ID, or a bare
     external id.
     """
+    from shared.entries import refs
+
     wanted = revision
-    for path, pinned in _paths(client, ref):
-        wanted = revision or pinned
-        found = _found(client, path, wanted)
-        if found is not None:
-            return found
+    # As a citation pins it; an `@` may be part of a name, which goes first.
+    bare, pin = refs.split_pin(ref)
+    for name, of_name in ((ref, None), *([(bare, pin)] if pin else ())):
+        for path, pinned in _paths(client, name):
+            wanted = revision or pinned or of_name
+            found = _found(client, path, wanted)
+            if found is not None:
+                return found
     message = f"No entry is called {ref!r}."
     if wanted is not None:
         message = f"No entry is called {ref!r}, or it has no revision {wanted}."

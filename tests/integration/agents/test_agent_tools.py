@@ -64,7 +64,7 @@ def test_an_older_revision_is_not_told_as_the_newest(runner: Runner) -> None:
         runner,
         calls(
             call("get_entry", ref="/e/api/trip@1"),
-            call("get_thread", place=1, ref="/e/api/trip@1"),
+            call("get_thread", place=1, ref="trip@1"),
             call("get_entry", place=2, ref="/e/api/trip@2"),
         ),
         says("Its cable was cut [1.1]."),

@@ -86,9 +86,13 @@ def test_an_entry_is_read_as_it_is_and_as_it_was(
     assert "Cavity 2 tripped." in then
     for pinned in ("/e/api/OPS-77@1", "https://log.example.org/e/api/OPS-77@1?pane=1"):
         assert logchord("show", pinned).stdout == then
-    gone = logchord("show", "/e/api/OPS-77@3")
-    assert gone.returncode == 3
-    assert "it has no revision 3" in gone.stderr
+    # As an answer cites it.
+    for pinned in ("OPS-77@1", "api/OPS-77@1"):
+        assert logchord("show", pinned).stdout == then
+    for absent in ("/e/api/OPS-77@3", "OPS-77@3"):
+        gone = logchord("show", absent)
+        assert gone.returncode == 3
+        assert "it has no revision 3" in gone.stderr
     changes = logchord("show", "OPS-77", "--diff").stdout
     assert "-Cavity 2 tripped." in changes
     assert "+Reset." in changes

@@ -237,6 +237,10 @@ def test_an_entry_is_found_by_whatever_it_is_called(conn):
         assert refs.find(conn, TENANT, ref) == [expected], ref
     pinned = "https://log.example.org/e/olog/Linac%2F5%2012@3"
     assert refs.find(conn, TENANT, pinned) == [replace(expected, revision=3)]
+    # Of what is purged only a permalink leaves the revision off.
+    for cited in (f"{saved.entry_id}@3", "Linac/5 12@3"):
+        assert refs.find(conn, TENANT, cited) == []
+        assert refs.find_cited(conn, TENANT, cited) == [replace(expected, revision=3)]
     assert [one.source for one in refs.find(conn, TENANT, "7")] == ["elog", "olog"]
     assert refs.find(conn, TENANT, "8") == []
     assert refs.find(conn, "other", str(saved.entry_id)) == []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
 
 from api.mcp.rest_calls import RestCalls, ToolError
-from shared.errors import SearchTimeoutError
+from shared.errors import NotFoundError, SearchTimeoutError
 
 LATE = SearchTimeoutError(timeout_seconds=120, operation="agent").body()["error"]
 
@@ -115,3 +116,26 @@ async def test_an_error_of_rest_is_told_as_it_was():
         with pytest.raises(ToolError) as raised:
             await RestCalls(client).call("GET", "/v1/me")
     assert raised.value.body == body
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("ref", ["7@2", "ops/7@2", f"{UUID(int=7)}@2", "/e/ops/7@2"])
+async def test_a_citation_is_read_in_the_revision_that_it_pins(ref: str):
+    entry = {"entry_id": str(UUID(int=7)), "source": "ops", "external_id": "7"}
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        path, params = request.url.raw_path.decode(), request.url.params
+        if path == "/e/ops/7@2":
+            return httpx2.Response(200, json={**entry, "revision": 2})
+        if path in {"/e/ops/7", f"/v1/entries/{UUID(int=7)}"}:
+            return httpx2.Response(200, json={**entry, "revision": 3})
+        if request.url.path == "/v1/entries":
+            items = [entry] if params["external_id"] == "7" else []
+            return httpx2.Response(200, json={"items": items})
+        return httpx2.Response(404, json=NotFoundError().body())
+
+    transport = httpx2.MockTransport(answer)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://api") as client:
+        assert (await RestCalls(client).find_entry(ref))["revision"] == 2
+        with pytest.raises(ToolError, match="No entry is called '8@2'"):
+            await RestCalls(client).find_entry("8@2")
