@@ -16,14 +16,14 @@ DEFAULT_CHARS = 8000
 _TEXTS = frozenset(
     {"content", "text", "quote", "title", "summary", "caption", "excerpt", "highlights"}
     | {"questions", "metadata", "entities", "keywords", "findings", "filename"}
-    | {"author", "authors", "tags", "logbooks", *entry_fields.NAMES}
 )
+# Filters take these: what is short and has no sign of a sentence is told as it is.
+_NAMED = frozenset({"author", "authors", "tags", "logbooks", *entry_fields.NAMES})
 _BEGIN, _END = "<logbook-text>", "</logbook-text>"
 # An end that a text holds itself, as it stands within marks.
 _OTHER_END = "</logbook-text >"
 _CITES, _CITES_NOT = "[#", "[\\#"
-# A key of metadata that is a name, and no sentence.
-_KEY = re.compile(r"[\w.:/-]{1,40}")
+_NAME = re.compile(r"[\w.:/&()' -]{1,40}")
 _ANSWER = "answer"
 # Down to so little each text is cut before whole entries are left off.
 _SHORTEST_TEXT = 120
@@ -44,25 +44,34 @@ def mark_as_data(value: Any) -> Any:
 def mark_fields_as_data(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields with every text of an entry among them between marks."""
     return {
-        name: mark_all(one) if name in _TEXTS else mark_as_data(one)
+        name: mark_all(one) if name in _TEXTS else _mark_other(name, one)
         for name, one in fields.items()
     }
 
 
-def mark_all(value: Any) -> Any:
-    """Return a value with every text in it between marks, names of fields among them.
+def _mark_other(name: str, value: Any) -> Any:
+    return mark_names(value) if name in _NAMED else mark_as_data(value)
 
-    A name that is one word goes without.
-    """
+
+def mark_all(value: Any) -> Any:
+    """Return a value with every text in it between marks; a short key goes without."""
     if isinstance(value, str):
         return fence(value)
     if isinstance(value, list):
         return [mark_all(one) for one in value]
     if isinstance(value, Mapping):
-        return {
-            name if _KEY.fullmatch(name) else fence(name): mark_all(one)
-            for name, one in value.items()
-        }
+        return {mark_names(name): mark_all(one) for name, one in value.items()}
+    return value
+
+
+def mark_names(value: Any) -> Any:
+    """Return a value in which what is too long for a name stands between marks."""
+    if isinstance(value, str):
+        return value if _NAME.fullmatch(value) else fence(value)
+    if isinstance(value, list):
+        return [mark_names(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: mark_names(one) for name, one in value.items()}
     return value
 
 

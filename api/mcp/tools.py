@@ -13,9 +13,9 @@ from api.mcp.rest_calls import RestCalls, ToolError
 from api.mcp.result_size import (
     count_kept,
     fence_answer,
-    mark_all,
     mark_as_data,
     mark_fields_as_data,
+    mark_names,
 )
 from api.mcp.tool_contract import Arguments, Bounded, Ref, Text, Tool
 from shared.errors import InvalidRequestError
@@ -227,7 +227,7 @@ async def filter_values(rest: RestCalls, asked: FilterValues) -> dict[str, Any]:
     params = {} if asked.prefix is None else {"prefix": asked.prefix}
     path = f"/v1/filter-options/{quote(asked.field, safe='')}"
     found = await rest.call("GET", path, params=params)
-    return {**found, "options": mark_all(found["options"])}
+    return {**found, "options": mark_names(found["options"])}
 
 
 async def explain(rest: RestCalls, asked: Explain) -> dict[str, Any]:

@@ -76,4 +76,4 @@ def test_no_tool_tells_a_stranger_of_an_entry(served: Served, who: str):
     (other,) = searched["results"]
     assert other["permalink"].endswith(f"/{HIDDEN[1]}")
     authors = {one["value"]: one["count"] for one in told[3]["options"]}
-    assert authors[f"<logbook-text>{SECRET} Moe</logbook-text>"] == 1
+    assert authors[f"{SECRET} Moe"] == 1
