@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from fastapi import Response
 
@@ -13,7 +14,12 @@ from api.entries.schemas.entries import entry_out
 from api.server.json_response import as_json
 from shared.embedding.vectors import live_models
 from shared.entries import entry_links
-from shared.entries.reading import findings_shown, read_entries, revisions
+from shared.entries.reading import (
+    findings_shown,
+    read_entries,
+    readable_texts,
+    revisions,
+)
 from shared.entries.saving import attachment_rows
 from shared.errors import NotFoundError
 from shared.sources import source_state
@@ -65,6 +71,21 @@ def bodies(
             )
         )
     return made
+
+
+def make_readable(
+    conn: Connection, scope: Scope, shown: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return bodies of a listing, their texts without the markup that they came in."""
+    marked = [_name(one) for one in shown if one["text_format"] != "plain"]
+    texts = readable_texts.load_readable_texts(
+        conn, scope, marked, readable_texts.BEGINNING
+    )
+    return [{**one, "text": texts.get(_name(one), one["text"])} for one in shown]
+
+
+def _name(body: Mapping[str, Any]) -> tuple[UUID, int]:
+    return UUID(body["entry_id"]), body["revision"]
 
 
 def answer(

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from api.entries.entry_bodies import bodies
+from api.entries.entry_bodies import bodies, make_readable
 from shared.cards import incident
 from shared.entries.reading import read_entries
 from shared.entries.reading.read_entries import ListingFilter
@@ -47,7 +47,7 @@ def build_digest(
     wanted = ListingFilter(narrowed=narrowed)
     found = read_entries.list_entries(conn, scope, wanted, limit=MOST_ENTRIES + 1)
     entries = found[:MOST_ENTRIES]
-    shown = bodies(ctx, conn, scope, entries)
+    shown = make_readable(conn, scope, bodies(ctx, conn, scope, entries))
     incidents = [one for one in entries if one.kind == "incident"]
     named = [(one.source, one.thread_id, one.entry_id) for one in incidents]
     states = load_states(ctx, conn, scope, named)

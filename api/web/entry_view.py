@@ -11,13 +11,14 @@ from uuid import UUID
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext
-from api.entries.entry_bodies import answer
+from api.entries.entry_bodies import answer, make_readable
 from api.entries.routes import entries, threads
 from api.entries.routes.permalink import REVISION
 from api.entries.worded_findings import word_findings
 from api.search.routes import similar
 from api.web import rendering
 from api.web.entry_text import Piece, Stretch, marked_pieces, split_text
+from shared.access.scope import Scope
 from shared.entries.reading import read_entries, readable_texts
 from shared.errors import LogchordError
 from shared.postgres.pool import connection
@@ -66,7 +67,8 @@ def load_page(
     entry_id = found.entry_id
     thread = None
     if body["thread_id"]:
-        thread = rendering.body_of(threads.get_thread_of(entry_id, caller, ctx))
+        told = rendering.body_of(threads.get_thread_of(entry_id, caller, ctx))
+        thread = make_thread_readable(ctx, scope, told)
     earlier: list[dict[str, Any]] = []
     if found.revision > 1:
         listed = entries.list_revisions(entry_id, caller, ctx)
@@ -84,6 +86,14 @@ def load_page(
         query=query,
         findings=tuple(word_findings(body["findings"])),
     )
+
+
+def make_thread_readable(
+    ctx: ApiContext, scope: Scope, thread: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a thread whose texts are without the markup that they came in."""
+    with connection(ctx.pool) as conn:
+        return {**thread, "entries": make_readable(conn, scope, thread["entries"])}
 
 
 async def open_beside(

@@ -15,7 +15,7 @@ from api.entries.routes.permalink import get_permalink, parse_permalink
 from api.entries.routes.threads import get_thread
 from api.search.telemetry import PageAction
 from api.web import page_visit, rendering
-from api.web.entry_view import load_page
+from api.web.entry_view import load_page, make_thread_readable
 from api.web.page_route import PageBesideData, page_router
 from shared.entries.identity import permalink
 from shared.entries.reading import read_entries
@@ -83,4 +83,6 @@ def get_thread_page(
 ) -> Response:
     """Show all of it that the caller may see."""
     body = rendering.body_of(get_thread(thread_id, caller, ctx))
+    if not rendering.is_twin(request):
+        body = make_thread_readable(ctx, caller.scope, body)
     return rendering.show(request, "thread.html", body)

@@ -201,6 +201,30 @@ def test_a_digest_tells_what_was_written_since_in_sections(
     assert "Old" not in page.text
 
 
+def test_a_list_shows_what_an_entry_says_and_not_how_it_was_marked_up(
+    caller: httpx2.Client,
+) -> None:
+    first = "<style>p {color: red}</style>" * 20 + "<p>Pump <b>P-7</b> is hot.</p>"
+    answered = {"text": "<p>Cooled <i>down</i>.</p>", "reply_to": "M-1"}
+    entries = [{"external_id": "M-1", "text": first}, answered]
+    pushed = [{**one, "text_format": "html"} for one in entries]
+    caller.post("/v1/entries", json={"entries": pushed})
+    thread = caller.get("/e/api/M-1").json()["thread_id"]
+
+    pages = {
+        path: show(caller, path).one("main").text
+        for path in ("/", "/live", "/digest", f"/threads/{thread}")
+    }
+    digest = caller.get("/v1/digest").json()["sections"]["new"]
+
+    for path, text in pages.items():
+        assert "Pump P-7 is hot." in text, path
+        assert "Cooled down." in text, path
+        assert "(no title)" not in text, path
+        assert "<" not in text, path
+    assert {one["text"] for one in digest} == {"Pump P-7 is hot.", "Cooled down."}
+
+
 def test_live_sends_its_rows_and_a_beat_to_whoever_has_them(
     caller: httpx2.Client,
 ) -> None:

@@ -166,6 +166,14 @@ def test_rows_may_be_short_and_each_says_which_branch_found_it_where(
     assert "HCM03 tripped" in file.text
 
 
+def test_a_hit_without_a_title_is_called_by_its_words(logbook: httpx2.Client) -> None:
+    page = search(logbook, "broken fan", rows="condensed")
+
+    assert "The cause was a broken fan." in [
+        one.text for one in page.every("a", cls="open")
+    ]
+
+
 def test_what_is_at_other_times_is_told_beside_the_hits(
     logbook: httpx2.Client,
 ) -> None:
