@@ -67,8 +67,8 @@ FIRST = {**ENTRIES[0], "text": "Gate valve 8 closed."}
 @pytest.fixture
 def logbook(client: httpx2.Client) -> httpx2.Client:
     """The caller of a facility whose entries can be found, one with two pictures."""
-    _push(client, [FIRST])
-    _push(client, ENTRIES)
+    push(client, [FIRST])
+    push(client, ENTRIES)
     entry = client.get("/e/api/OPS-1").json()
     for name, colour in (("scope.png", "navy"), ("trend.png", "teal")):
         picture = io.BytesIO()
@@ -112,7 +112,8 @@ def more_pages(logbook: httpx2.Client, running: System, tenant: str) -> list[str
     ]
 
 
-def _push(client: httpx2.Client, entries: list[dict[str, Any]]) -> None:
+def push(client: httpx2.Client, entries: list[dict[str, Any]]) -> None:
+    """Push entries, and return once words find them."""
     answer = client.post(
         "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
     )

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import httpx2
 import pytest
 
-from tests.support.axe import PAGES, problems
+from tests.support.axe import PAGES, QUESTION, problems
 from tests.support.fixtures.browser import NARROW, WIDE, Tab
+from tests.web.conftest import push
 
 
 @pytest.mark.timeout(400)
@@ -25,14 +26,49 @@ def test_no_page_violates_a_rule_in_any_theme_and_width(
     assert tab.complaints == []
 
 
+# As long as a channel's name, an address or a number may be, without a place to break.
+UNBROKEN = "x" * 180
+LONG = {
+    "external_id": "LONG",
+    "title": f"Wideband {UNBROKEN}",
+    "text": f"Wideband reads {UNBROKEN}.",
+    "authors": [UNBROKEN[:90]],
+    "logbooks": [UNBROKEN[:90]],
+    "tags": [UNBROKEN[:90]],
+}
+NAMED_LONG = (
+    "/search?q=wideband",
+    f"/search?q=wideband&tag={UNBROKEN[:90]}",
+    f"/search?q={UNBROKEN}",
+    f"/saved?q={UNBROKEN}",
+    "/e/api/LONG",
+    "/",
+)
+
+
 def test_nothing_is_wider_than_a_narrow_screen(
     logbook: httpx2.Client, open_tab: Callable[..., Tab]
 ) -> None:
+    push(logbook, [LONG])
     tab = open_tab(width=320, scopes=("admin",))
     wide = [
         path
-        for path in PAGES
+        for path in (*PAGES, *NAMED_LONG)
         if tab.show(path).evaluate("document.documentElement.scrollWidth") > 320
     ]
 
     assert wide == []
+
+
+@pytest.mark.parametrize("width", [320, 800, WIDE])
+def test_what_a_sentence_cites_is_shown_within_the_screen(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab], width: int
+) -> None:
+    page = open_tab(width=width).show(QUESTION)
+    for mark in page.locator(".cite > a").all():
+        mark.focus()
+        quote = mark.locator("xpath=../*[@role='tooltip']").bounding_box()
+
+        assert quote is not None
+        assert quote["x"] >= 0
+        assert quote["x"] + quote["width"] <= width
