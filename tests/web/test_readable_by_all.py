@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from tests.support.axe import PAGES, QUESTION
 from tests.support.fixtures.browser import NARROW, WIDE, Tab
+from tests.web.conftest import push
 
 # 1.4.12: nothing is lost when text is set as wide as this.
 SPACED = """* { line-height: 1.5 !important; letter-spacing: .12em !important;
@@ -80,6 +81,42 @@ def test_whatever_has_the_focus_is_seen(
             covered.append(page.evaluate(HIDDEN))
 
     assert [one for one in covered if one] == []
+
+
+# Where the first letter of a text within an element is drawn, and the last.
+ENDS = """(one) => {
+  const walk = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+  let texts = [];
+  while (walk.nextNode()) texts.push(walk.currentNode);
+  texts = texts.filter((text) => text.data.trim());
+  const at = (text, first) => {
+    const range = document.createRange();
+    range.setStart(text, first);
+    range.setEnd(text, first + 1);
+    return range.getBoundingClientRect().x;
+  };
+  const last = texts.at(-1);
+  return [at(texts[0], 0), at(last, last.data.trimEnd().length - 1)];
+}"""
+
+
+def test_a_text_has_its_own_direction_and_turns_nothing_round_beside_it(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+) -> None:
+    turned = "Mallory \u202eyrollaM"
+    said = {"text": "תקלה במגנט QD-3 תוקנה.", "authors": [turned]}
+    push(logbook, [{"external_id": "RTL", "title": "QD-3 \u202eevlaV", **said}])
+    tab = open_tab()
+    hit = tab.show("/search?q=QD-3&mode=keyword").locator("li.hit")
+
+    for beside in (".tag", ".kind"):
+        first, last = hit.locator(beside).evaluate(ENDS)
+        assert first < last, beside
+    # A full stop stands at the left end of what is read from the right.
+    first, last = hit.locator(".passage").evaluate(ENDS)
+    assert last < first
+    first, last = tab.show("/e/api/RTL").locator("#text").evaluate(ENDS)
+    assert last < first
 
 
 def test_the_histogram_needs_no_dragging(
