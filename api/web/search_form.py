@@ -80,7 +80,7 @@ class SearchForm:
         `modes`: those that can be asked in here, each with its parameters.
         """
         given = {
-            name: [door.admit(one, name) for one in params.getlist(name) if one]
+            name: [door.admit(one, name) for one in _each_once(params.getlist(name))]
             for name in dict.fromkeys(filter(is_filter, params.keys()))
         }
         page = _PAGES.get(params.get("page", "1"))
@@ -176,7 +176,7 @@ class SearchForm:
 
     def with_filter(self, name: str, value: str) -> dict[str, Any]:
         """Return the address with one more value of a filter."""
-        values = [*self.filters.get(name, ()), value]
+        values = _each_once([*self.filters.get(name, ()), value])
         return self.changed(filters={**self.filters, name: values})
 
     def without_filter(self, name: str, value: str) -> dict[str, Any]:
@@ -252,6 +252,10 @@ def _value_of(text: str, kind: str) -> Value:
         return int(text) if kind == "int" else float(text) if kind == "float" else text
     except ValueError:
         return text
+
+
+def _each_once(values: Iterable[str]) -> list[str]:
+    return [one for one in dict.fromkeys(values) if one]
 
 
 def _values_of(value: Any) -> list[str]:

@@ -49,6 +49,14 @@ def test_one_value_of_a_filter_is_added_and_taken_away() -> None:
     assert narrowed.without_filter("kind", "incident")["page"] is None
 
 
+def test_a_value_that_was_chosen_already_is_not_chosen_twice() -> None:
+    chosen = form("q=valve&has_attachment=true&has_attachment=true")
+
+    assert chosen.query["has_attachment"] == ["true"]
+    assert chosen.with_filter("has_attachment", "true") == chosen.query
+    assert form("kind=").filters == {}
+
+
 def test_what_is_asked_is_a_search_of_the_contract() -> None:
     asked = form("q=x&from=2026-01-01&author=anna&author=ben&page=2").request()
 
