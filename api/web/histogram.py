@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from api.web.clock_times import read_moment
-from api.web.search_form import SearchForm
+from api.web.search_form import TO, SearchForm
 from shared.times.rfc3339 import timestamp
 
 WIDTH, HEIGHT = 600, 56
@@ -27,6 +27,7 @@ class Bar:
     width: float
     height: float
     since: str
+    # Its last moment.
     until: str
     count: int
     query: Mapping[str, Any]
@@ -54,6 +55,7 @@ def draw(facet: Mapping[str, Any] | None, form: SearchForm) -> Chart | None:
     bars = []
     for number, one in enumerate(buckets):
         height = one["count"] / most * (HEIGHT - _LEAST) + _LEAST if one["count"] else 0
+        query = _between(form, one["from"], one["to"])
         bars.append(
             Bar(
                 x=round(number * step, 2),
@@ -61,9 +63,9 @@ def draw(facet: Mapping[str, Any] | None, form: SearchForm) -> Chart | None:
                 width=round(max(step - _GAP, 1), 2),
                 height=round(height, 2),
                 since=one["from"],
-                until=one["to"],
+                until=query[TO],
                 count=one["count"],
-                query=_between(form, one["from"], one["to"]),
+                query=query,
             )
         )
     first, last = read_moment(buckets[0]["from"]), read_moment(buckets[-1]["to"])

@@ -111,6 +111,7 @@ def test_a_bar_narrows_to_its_own_time_and_arrows_to_the_time_beside_it() -> Non
     assert [bar.height for bar in chart.bars] == [15.5, 56.0]
     assert chart.bars[1].query["from"] == "2026-01-02T00:00:00Z"
     assert chart.bars[1].query["to"] == "2026-01-02T23:59:59Z"
+    assert chart.bars[1].until == "2026-01-02T23:59:59Z"
     assert chart.earlier["from"] == "2025-12-30T00:00:00Z"
     assert draw(None, form("q=x")) is None
 
