@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.support.axe import QUESTION
 from tests.support.fixtures.browser import WIDE, Tab
@@ -186,6 +186,59 @@ def test_a_gallery_is_walked_by_arrows_and_an_answer_copied_with_its_links(
     assert "fell shut when air sagged" in copied
     assert f"[1]: {tab.url}/e/api/OPS-" in copied
     assert page.locator(".quote").first.inner_text() not in copied
+
+
+def test_what_is_copied_is_copied_without_encryption_too_and_twice(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+) -> None:
+    tab = open_tab(permissions=["clipboard-read", "clipboard-write"])
+    # As at an address without https, where scripts have no clipboard.
+    tab.page.add_init_script(
+        "window.clipboard = navigator.clipboard;"
+        "Object.defineProperty(navigator, 'clipboard', {value: undefined});"
+    )
+    page = tab.show("/e/api/OPS-1")
+    button = page.locator("button.copy")
+    button.click()
+    button.click()
+
+    expect(button).to_have_text("copied")
+    expect(button).to_have_text("Copy as quote")
+    assert "/e/api/OPS-1@2)" in page.evaluate("clipboard.readText()")
+    assert tab.complaints == []
+
+
+def test_the_last_hit_that_was_clicked_is_shown_and_what_fails_is_seen(
+    logbook: httpx2.Client, open_tab: Callable[..., Tab]
+) -> None:
+    tab = open_tab()
+    page = tab.show("/search?q=gate+valve&mode=keyword")
+    links = page.locator("li.hit a.open")
+    first, second = (links.nth(n).get_attribute("data-open") for n in (0, 1))
+    held: list[Route] = []
+
+    def hold(asked: Route) -> None:
+        held.append(asked)
+
+    page.route(f"**/e/{first}?*part=pane*", hold)
+    links.nth(0).click()
+    links.nth(1).click()
+    permalink = page.locator("#pane a.permalink")
+    expect(permalink).to_have_attribute("href", re.compile(f"^/e/{second}@"))
+    with page.expect_response(f"**/e/{first}?*part=pane*") as answered:
+        held[0].continue_()
+    answered.value.finished()
+    page.evaluate("new Promise(requestAnimationFrame)")
+    expect(permalink).to_have_attribute("href", re.compile(f"^/e/{second}@"))
+
+    page.unroute_all()
+    page.context.set_offline(True)
+    third = f"{tab.url}{links.nth(2).get_attribute('href')}"
+    with page.expect_event(
+        "requestfailed", lambda asked: asked.is_navigation_request()
+    ) as failed:
+        links.nth(2).click()
+    assert failed.value.url == third
 
 
 def test_live_that_was_opened_paused_stays_so(

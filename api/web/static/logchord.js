@@ -24,22 +24,20 @@ function quoteOf(entry) {
 }
 
 function quoteOfAnswer(answer) {
-  const said = all(".said", answer).map((part) => {
-    const copy = part.cloneNode(true);
-    all(".quote", copy).forEach((quote) => quote.remove());
-    return copy.textContent.trim();
-  });
+  const said = all(".said", answer).map((part) => part.innerText.trim());
   const sources = all(".sources li a", answer).map((link, n) => `[${n + 1}]: ${link.href}`);
   return `${said.join("\n\n")}\n\n${sources.join("\n")}\n`;
 }
 
-async function copy(text, button) {
-  await navigator.clipboard.writeText(text);
-  say("copied");
+// The clipboard of scripts is there on encrypted pages alone, this command on all.
+function copy(text, button) {
+  const put = (event) => { event.clipboardData.setData("text/plain", text); event.preventDefault(); };
+  addEventListener("copy", put, { once: true });
+  say(document.execCommand("copy") ? "copied" : "this browser does not copy");
   if (!button) return;
-  const before = button.textContent;
-  button.textContent = "Copied";
-  setTimeout(() => { button.textContent = before; }, 1500);
+  button.dataset.label ??= button.textContent;
+  button.textContent = one("#said").textContent;
+  setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
 }
 
 document.addEventListener("click", (event) => {
@@ -49,7 +47,9 @@ document.addEventListener("click", (event) => {
 });
 
 const pane = one("#pane");
+let awaited = null;
 function emptyPane() {
+  awaited = null;
   pane.hidden = true;
   pane.replaceChildren();
   all(".hit.current").forEach((hit) => hit.classList.remove("current"));
@@ -58,11 +58,15 @@ function emptyPane() {
 async function openBeside(link, push = true) {
   const address = new URL(link.href);
   address.searchParams.set("part", "pane");
-  const answer = await fetch(address, { headers: { accept: "text/html" } });
+  awaited = address;
+  const html = await fetch(address, { headers: { accept: "text/html" } })
+    .then((answer) => answer.ok && !answer.redirected && answer.text()).catch(() => null);
+  // Meanwhile another was asked for, or none.
+  if (awaited !== address) return;
   // Whatever went wrong is shown by the page itself.
-  if (!answer.ok || answer.redirected) { location.href = link.href; return; }
+  if (!html) { location.href = link.href; return; }
   emptyPane();
-  pane.innerHTML = await answer.text();
+  pane.innerHTML = html;
   pane.hidden = false;
   one(".side").scrollTop = 0;
   link.closest(".hit")?.classList.add("current");
@@ -81,8 +85,7 @@ if (pane) {
   addEventListener("popstate", () => {
     const place = new URL(location.href).searchParams.get("open");
     const link = place && one(`a.open[data-open="${CSS.escape(place)}"]`);
-    if (link) openBeside(link, false);
-    else emptyPane();
+    if (link) openBeside(link, false); else emptyPane();
   });
 }
 
@@ -169,8 +172,7 @@ function hear(address, acts) {
 function followLive(list) {
   const [line, pause, news] = ["#connection", "#pause", "#new-count"].map((name) => one(name));
   let isPaused = Boolean(list.dataset.paused);
-  let waiting = null;
-  let heard = Date.now();
+  let [waiting, heard] = [null, Date.now()];
   const nameOf = (row) => row.id + row.dataset.revision;
   const show = (html) => {
     const known = new Set(all("li", list).map(nameOf));
@@ -195,8 +197,7 @@ function followLive(list) {
     rows: (told) => {
       beat(told);
       waiting = told.html;
-      if (isPaused) news.textContent = "there is something new";
-      else show(waiting);
+      if (isPaused) news.textContent = "there is something new"; else show(waiting);
     },
   });
   setInterval(() => {
@@ -230,8 +231,8 @@ function followJob(events) {
     branch_started: (data) => tell(data, "running", "", ""),
     branch_done: (data) => {
       const why = data.reason || data.error_code;
-      const status = why ? `${data.status} (${why})` : data.status;
-      tell(data, status, data.candidates, `${Math.round(data.took_ms ?? 0)} ms`);
+      const took = `${Math.round(data.took_ms ?? 0)} ms`;
+      tell(data, why ? `${data.status} (${why})` : data.status, data.candidates, took);
     },
     done: () => location.reload(),
   });
@@ -259,8 +260,7 @@ function hearWords(form, place) {
     fetch(place, { method: "POST", body: new URLSearchParams({ csrf, action: "stop" }) });
   });
   form.replaceWith(box);
-  let said = "";
-  let judged = 0;
+  let [said, judged] = ["", 0];
   const begin = () => { said = ""; judged = 0; one(".said", box).replaceChildren(tail); };
   begin();
   hear(`${base}/v1/search${place.slice(base.length)}/events`, {
