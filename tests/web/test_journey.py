@@ -276,6 +276,35 @@ def test_live_follows_until_it_is_paused(
     assert tab.complaints == []
 
 
+def test_a_search_that_is_cut_off_can_be_asked_again(
+    logbook: httpx2.Client,
+    running: System,
+    tenant: str,
+    chromium: Browser,
+    make_proxy: MakeProxy,
+) -> None:
+    proxy = make_proxy(running.url)
+    key = running.key(tenant=tenant, scopes=("admin",))
+    given = {"Authorization": f"Bearer {key}"}
+    late = {**given, "X-Logchord-Fault": "branch=*;delay_ms=3000"}
+    context = chromium.new_context(extra_http_headers=late)
+    try:
+        page = context.new_page()
+        page.goto(f"{proxy.url}/search?q=gate+valve", wait_until="commit")
+        waits = page.locator(".waits")
+        expect(waits).to_be_visible()
+        with page.expect_event("requestfailed"):
+            proxy.cut(mended=True)
+        expect(waits).to_be_visible()
+
+        context.set_extra_http_headers(given)
+        waits.locator("a").click()
+        expect(page.locator("li.hit")).to_have_count(10)
+        expect(waits).to_be_hidden()
+    finally:
+        context.close()
+
+
 def test_live_says_when_nobody_answers_and_goes_on_by_itself(
     logbook: httpx2.Client,
     running: System,
