@@ -108,6 +108,10 @@ def _error_page(
     body: Mapping[str, Any],
     headers: Mapping[str, str],
 ) -> Response:
+    if error.status == HTTPStatus.UNAUTHORIZED and _is_led_from_elsewhere(request):
+        # A browser keeps the session's cookie from where it was led by others.
+        text = rendering.render(request, "come_again.html")
+        return HTMLResponse(text, error.status, {**headers, **rendering.HEADERS})
     if error.status == HTTPStatus.UNAUTHORIZED:
         base = request.app.state.settings.base_path
         place = rendering.place_of(request)
@@ -120,6 +124,13 @@ def _error_page(
         request, "error.html", body=body, status=error.status, kind=_kind(error)
     )
     return HTMLResponse(text, error.status, {**headers, **rendering.HEADERS})
+
+
+def _is_led_from_elsewhere(request: Request) -> bool:
+    """Tell whether a link of another site led a browser here, without our cookies."""
+    led = (request.headers.get(f"sec-fetch-{name}") for name in ("site", "mode"))
+    is_link = request.method == "GET" and tuple(led) == ("cross-site", "navigate")
+    return is_link and page_sessions.session_of(request) is None
 
 
 def _kind(error: LogchordError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from urllib.parse import quote
@@ -89,6 +90,31 @@ def test_keys_are_dead_in_a_field_and_when_they_are_off(
 
     assert "/search?q=gate" in page.url
     assert page.evaluate("document.activeElement === document.body")
+
+
+def test_a_link_from_another_site_is_followed_by_whoever_is_logged_in(
+    logbook: httpx2.Client, running: System, tenant: str, chromium: Browser
+) -> None:
+    shared = f"{running.url}/e/api/OPS-1@2#s2"
+    elsewhere = running.url.replace("127.0.0.1", "localhost") + "/help"
+    follow = f"location.href = {json.dumps(shared)}"
+    context = chromium.new_context()
+    try:
+        page = context.new_page()
+        page.goto(elsewhere)
+        page.evaluate(follow)
+        page.wait_for_url("**/login?next=*")
+        page.fill("#key", running.key(tenant=tenant))
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/e/api/OPS-1@2*")
+
+        page.goto(elsewhere)
+        page.evaluate(follow)
+        page.wait_for_selector(".entry")
+        assert page.url == shared
+        assert page.locator(".s:target").count() == 1
+    finally:
+        context.close()
 
 
 def test_the_same_way_is_there_without_javascript(

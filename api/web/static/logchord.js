@@ -16,6 +16,7 @@ function showPlace(change, name, value) {
 
 document.documentElement.classList.add("scripted");
 if (location.search.includes("via=")) showPlace("replaceState", "via", null);
+if (one("#again")) location.replace(one("#again").href + location.hash);
 
 function quoteOf(entry) {
   const [title, said] = [one("#title", entry), one(".s:target", entry) ?? one(".s", entry)]
@@ -252,8 +253,7 @@ async function askModel(form) {
 }
 
 function hearWords(form, place) {
-  const card = form.closest(".answer");
-  const csrf = one("[name=csrf]", form).value;
+  const [card, csrf] = [form.closest(".answer"), one("[name=csrf]", form).value];
   const box = one("#worded", card).content.firstElementChild;
   const tail = document.createElement("span");
   one("button", box).addEventListener("click", () => {

@@ -341,3 +341,14 @@ def test_whoever_is_unknown_is_led_to_the_login_and_back(running: System) -> Non
         answer = stranger.get("/search?q=a+b", headers=HTML)
     assert answer.status_code == 303
     assert answer.headers["location"] == "/login?next=%2Fsearch%3Fq%3Da%2Bb"
+
+
+def test_whoever_is_led_by_another_site_comes_again_with_what_the_browser_kept(
+    running: System,
+) -> None:
+    led = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    with running.client("") as stranger:
+        stranger.headers.update(led)
+        again = show(stranger, "/search?q=a+b", 401).link("Go on")
+        led_back = stranger.get(again)
+    assert led_back.headers["location"] == "/search?q=a+b"
