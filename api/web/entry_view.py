@@ -23,6 +23,9 @@ from shared.entries.reading import read_entries, readable_texts
 from shared.errors import LogchordError
 from shared.postgres.pool import connection
 
+# What changed is told of so many revisions; earlier ones are links.
+_MOST_CHANGES = 10
+
 
 @dataclass(frozen=True, slots=True)
 class EntryDetails:
@@ -71,7 +74,7 @@ def load_page(
         thread = make_thread_readable(ctx, scope, told)
     earlier: list[dict[str, Any]] = []
     if found.revision > 1:
-        listed = entries.list_revisions(entry_id, caller, ctx)
+        listed = entries.list_revisions(entry_id, caller, ctx, _MOST_CHANGES)
         earlier = rendering.body_of(listed)["items"]
     alike = _similar(ctx, caller, entry_id) if with_similar else []
     return EntryDetails(

@@ -161,6 +161,17 @@ def test_revisions_show_what_changed(caller: httpx2.Client) -> None:
     assert show(caller, "/e/api/R-1").one(id="text").text == "valve open"
 
 
+def test_each_revision_is_a_link_however_many_there_are(caller: httpx2.Client) -> None:
+    for number in range(1, 14):
+        entry = {"external_id": "R-2", "text": f"{number} bunches"}
+        assert caller.post("/v1/entries", json=entry).is_success
+
+    page = show(caller, "/e/api/R-2").one("section", **{"aria-label": "Revisions"})
+
+    told = [one["href"] for one in page.every("a")]
+    assert told == [f"/e/api/R-2@{number}" for number in range(13, 0, -1)]
+
+
 def test_a_digest_tells_what_was_written_since_in_sections(
     caller: httpx2.Client,
 ) -> None:
