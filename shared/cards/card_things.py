@@ -22,11 +22,12 @@ BEST_HITS, SHARE = 10, 0.4
 # One hit shares nothing with itself.
 LEAST_HITS = 2
 MOST_THINGS, MOST_THREADS = 3, 2
-# A document, a person or a size is no thing that trips; a system is many of them.
+# A document, a person, a substance or a size is no thing that trips; a system is many
+# of them.
 _NO_CARD = frozenset(
     {
         *(entities.PERSON, entities.QUANTITY, entities.ENTRY, entities.SOURCE),
-        *(entities.THREAD, SYSTEM, "document", "ticket"),
+        *(entities.THREAD, SYSTEM, "document", "substance", "ticket"),
     }
 )
 

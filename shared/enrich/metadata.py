@@ -40,7 +40,6 @@ from shared.work import due_work as due
 log = get_logger()
 
 # Written like devices, and none.
-_SUBSTANCES = frozenset({"co2", "h2o", "sf6", "n2", "o2", "h2", "he3", "he4", "ln2"})
 _MIN_DEVICE_LETTERS = 2
 # `elog:2` is a link to a message of an ELOG.
 _LINK = "elog:"
@@ -319,10 +318,6 @@ def _is_entity(token: Token, text: str) -> bool:
     if written.lower().startswith(_LINK):
         return False
     if token.kind != "device":
-        return True
+        return token.kind != "substance"
     letters = re.match(r"[A-Za-z]*", written)
-    return (
-        letters is not None
-        and len(letters[0]) >= _MIN_DEVICE_LETTERS
-        and token.term not in _SUBSTANCES
-    )
+    return letters is not None and len(letters[0]) >= _MIN_DEVICE_LETTERS

@@ -15,6 +15,7 @@ from shared.text.words.folding import STEMMED_LANGUAGES, fold_surface, spell_out
 _KINDS = {
     "pv": "a process variable: one term, found by its parts and beginnings, too",
     "device": "a device: every spelling of it is this term",
+    "substance": "a substance: every spelling of it is this term",
     "beamline": "a beamline: every spelling of it is this term",
     "document": "a number with letters: one term whose zeros count",
     "time": "a time of day, and no name",

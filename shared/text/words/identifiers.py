@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from shared.text.words.substances import SUBSTANCES
 from shared.times import date_tokens
 
 MAX_IDENT_CHARS = 128
@@ -191,7 +192,8 @@ def _device(written: str) -> Identifier | None:
         number,
         short,
     }
-    return Identifier("device", canonical, _sorted(found))
+    kind = "substance" if canonical in SUBSTANCES else "device"
+    return Identifier(kind, canonical, _sorted(found))
 
 
 def _pv(written: str) -> Identifier | None:

@@ -146,6 +146,27 @@ def test_four_digits_that_may_be_a_name_s_are(text: str, term: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("I-131 released", "i131"),
+        ("Cs-137 source found", "cs137"),
+        ("CESIUM-137 gauge", "cesium137"),
+        ("Tc-99m dose", "tc99m"),
+        ("SF6 pressure", "sf6"),
+        ("CO2 alarm", "co2"),
+    ],
+)
+def test_a_substance_is_a_name_and_no_device(text: str, term: str) -> None:
+    first = read(text)[0]
+    assert (first.kind, first.term, first.is_name) == ("substance", term, True)
+
+
+@pytest.mark.parametrize("name", ["P-32", "C-14", "I-13", "CO-61", "CS-1370"])
+def test_what_is_numbered_as_no_known_substance_is_is_a_device(name: str) -> None:
+    assert read(f"{name} tripped")[0].kind == "device"
+
+
+@pytest.mark.parametrize(
     ("text", "questions"),
     [
         ("RF 0730 back", ("RF 0730", "RF0730", "rf 730", "0730", "07:30", '"0730"')),

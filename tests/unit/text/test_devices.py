@@ -38,6 +38,10 @@ def keys(text: str, own: Facility = PLAIN) -> list[str]:
     return [make_key("device", one.value) for one in devices(text, own)]
 
 
+def test_a_substance_is_none_of_the_devices_that_are_counted() -> None:
+    assert keys("I-131, Cs-137 and CO2 at RM-14 and P-32") == ["rm 14", "p 32"]
+
+
 @pytest.mark.parametrize("said", [LIST, FORM])
 def test_a_name_whose_digits_a_clock_shows_is_a_device_where_the_facility_says_so(
     tmp_path: Path, said: str
