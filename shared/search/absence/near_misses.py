@@ -22,7 +22,7 @@ from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results.conclude import Conclusion
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.modules.pg_fts import with_words
+from shared.search.retrieval.modules.pg_fts import SCORE, with_words
 from shared.search.retrieval.query_vectors import unpack_vector
 from shared.text.words.folding import STEMMED_LANGUAGES
 
@@ -32,10 +32,15 @@ MOST_OUTSIDE = 1000
 # More are read than shown, for the question may exclude some of them.
 MOST_LOOKED_AT = 4 * MOST
 
-# Matches the question without its filters; rights always hold.
-_OUTSIDE: LiteralString = f"""SELECT e.id, e.entry_time{with_words()}
+# Matches the question without its filters, the nearest first; rights always hold.
+_OUTSIDE: LiteralString = f"""
+    WITH matched AS (
+        SELECT e.id, e.entry_time, t.tsv, q.query::tsquery AS query{with_words()}
          ORDER BY e.entry_time DESC, e.id DESC
-         LIMIT %(most)s"""
+         LIMIT %(most)s)
+    SELECT id, entry_time
+      FROM matched
+     ORDER BY {SCORE} DESC, entry_time DESC, id DESC"""
 
 
 class Missed(NamedTuple):

@@ -24,7 +24,6 @@ from shared.search.retrieval.tool_schema import WordArguments
 
 # Every match costs time to rank: only the newest matches of a common word are ranked.
 RANKED_MATCHES = 2000
-_BY_LENGTH = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,12 @@ def with_words(whose: LiteralString = rights.SEEN) -> LiteralString:
            AND (%(fields)s::jsonb = '[]' OR (t.tsv || {MARKS}) @@ q.query::tsquery)"""
 
 
-# Words side by side rank by how near they stand, and are worth nothing a section apart.
-# Words joined by OR rank by how many there are and how often, as a mean of them all.
+# By how long a text is. Words side by side rank by how near they stand, and are worth
+# nothing a section apart. Words joined by OR rank by how many there are and how often,
+# as a mean of them all.
+SCORE: LiteralString = (
+    "ts_rank(tsv, query || query, 1)::float8 * (numnode(query) + 1) / 2"
+)
 _SEARCH: LiteralString = f"""
     WITH matched AS (
         SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
@@ -60,8 +63,7 @@ _SEARCH: LiteralString = f"""
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(ranked)s)
     SELECT id, source, external_id, revision, kind, origin, entry_time,
-           ts_rank(tsv, query || query, %(by_length)s)::float8
-           * (numnode(query) + 1) / 2 AS score
+           {SCORE} AS score
       FROM matched
      ORDER BY score DESC, kind, source, external_id
      LIMIT %(limit)s"""
@@ -108,7 +110,6 @@ def _matches(
         **asked.params,
         "queries": branch_query.queries(question),
         "ranked": RANKED_MATCHES,
-        "by_length": _BY_LENGTH,
         "limit": ask.limit,
     }
     with conn.cursor(row_factory=class_row(Match)) as cur:

@@ -173,6 +173,18 @@ def test_the_longer_time_that_is_named_takes_in_the_nearest(logbook, given):
     assert all(end is None or end.endswith("Z") for end in ends.values())
 
 
+def test_of_what_filters_keep_out_the_nearest_is_named_first(logbook):
+    aside = "Long report of a quiet day. " * 40
+    for day, text in enumerate(
+        ("Goniometer stuck", *(f"{aside} Goniometer parked {n}" for n in range(4)))
+    ):
+        moment = MARCH + timedelta(day)
+        logbook.write(draft(f"g{day}", text, entry_time=moment, kind="maintenance"))
+    body = logbook.ask("goniometer", filters={"kind": "incident"})
+    assert near(body)[0] == ("g0", "filter:kind")
+    assert len(near(body)) == near_misses.MOST
+
+
 def test_what_scored_too_low_came_near(logbook):
     plan = logbook.plan("cavity tripped")
     strict = logbook.plan("cavity tripped", ordering={"min_relevance_score": 1.0})
