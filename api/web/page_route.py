@@ -139,6 +139,8 @@ def _kind(error: LogchordError) -> str:
         return "not_allowed"
     if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
         return "not_here"
+    if error.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return "busy"
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return "down"
     return "refused"

@@ -179,11 +179,12 @@ def test_logins_of_an_address_are_counted(small):
     with httpx2.Client(base_url=small.url, headers=shown) as browser:
         page = read_page(browser.get("/log/chord/login").text)
         form = {"csrf": page.one("input", name="csrf")["value"], "key": "lk_wrong"}
-        told = [
-            browser.post("/log/chord/login", data=form).status_code for _ in range(4)
-        ]
+        told = [browser.post("/log/chord/login", data=form) for _ in range(4)]
 
-    assert told == [403, 403, 403, 429]
+    assert [one.status_code for one in told] == [403, 403, 403, 429]
+    refused = read_page(told[-1].text)
+    assert refused.one("h1").text == "Too many at once"
+    assert refused.link("try again") == "/log/chord/login"
 
 
 def test_a_search_has_a_smaller_limit(limited):
