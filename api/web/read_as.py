@@ -95,22 +95,45 @@ def _times(form: SearchForm, plan: Plan, times: ClockTimes) -> Iterator[Reading]
             for word, end in (("from", one.since), ("before", one.until))
             if end
         ]
-        said = f"{one.expression}: " if one.expression else ""
-        without = without_words(form, one.expression)
+        words = _words_of_time(form, one.expression)
+        said = f"{words}: " if words else ""
+        without = without_words(form, words)
         if without is None and (form.since or form.until):
             without = form.changed(since="", until="")
         yield Reading(label, said + " ".join(ends), without)
 
 
+def _words_of_time(form: SearchForm, expression: str) -> str:
+    """Return the words of the question that a time was read from.
+
+    Before them an expression has what the address gives, by the names of programs.
+    """
+    given = form.times.items()
+    ends = " ".join(f"{name}={end}" for name, end in given)
+    return expression.removeprefix(ends).strip()
+
+
+def without_times(form: SearchForm, plan: Plan) -> SearchForm:
+    """Return the question without its words for when hits were written."""
+    for one in plan.time.written:
+        rest = _without(form.q, _words_of_time(form, one.expression))
+        form = form if rest is None else replace(form, q=rest)
+    return form
+
+
 def without_words(form: SearchForm, words: str) -> Mapping[str, Any] | None:
     """Return the address of the question without some of its words, if it has them."""
+    rest = _without(form.q, words)
+    return None if rest is None else form.changed(q=rest)
+
+
+def _without(query: str, words: str) -> str | None:
     # Whole words: RF is no part of RFQ.
     pattern = rf"(?<!\w){re.escape(words)}(?!\w)"
-    found = re.search(pattern, form.q, re.IGNORECASE) if words else None
+    found = re.search(pattern, query, re.IGNORECASE) if words else None
     if found is None:
         return None
-    rest = f"{form.q[: found.start()]} {form.q[found.end() :]}"
-    return form.changed(q=" ".join(rest.split()))
+    return " ".join(f"{query[: found.start()]} {query[found.end() :]}".split())
 
 
 def find_meant(

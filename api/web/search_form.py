@@ -212,8 +212,13 @@ class SearchForm:
         counted = {"limit": 1, "facets": ["date", *FACETS], "synthesize": False}
         return SearchRequest.model_validate({**fields, **counted})
 
-    def _filters(self) -> dict[str, Any]:
+    @property
+    def times(self) -> dict[str, str]:
+        """Return the ends of the time that the address gives, as filters have them."""
         times = {FROM: self.since, TO: self.until}
+        return {_TIMES[name]: one for name, one in times.items() if one}
+
+    def _filters(self) -> dict[str, Any]:
         lists = {filters.EXCLUDED}
         return {
             **{
@@ -224,7 +229,7 @@ class SearchForm:
                 else {"in": list(values)}
                 for name, values in self.filters.items()
             },
-            **{_TIMES[name]: one for name, one in times.items() if one},
+            **self.times,
         }
 
 

@@ -183,6 +183,7 @@ async def _render(asked: _Asked, body: dict[str, Any]) -> str:
         ),
         meant=read_as.find_meant(form, body["diagnostics"]),
         spans=shift_times.quick_spans(ctx.searches.calendar),
+        untimed=read_as.without_times(form, asked.plan),
         words_at=_place_of_words(asked, body),
         opened=opened,
         empty=_kind_of_empty(body),
@@ -216,7 +217,9 @@ async def _parts(
     request, form = asked.request, asked.form
     # Begun with the search, the page is whole a third sooner, its hits a sixth later.
     facets, chips = await asyncio.gather(_count(asked), _follow_ups(asked, body))
-    chart = histogram.draw((facets or {}).get("date"), form)
+    # A time that is clicked stands in place of one that was written.
+    untimed = read_as.without_times(form, asked.plan)
+    chart = histogram.draw((facets or {}).get("date"), untimed)
     yield rendering.render(
         request, "_facets.html", facets=facets, form=form, chart=chart
     )

@@ -111,6 +111,25 @@ def test_what_a_question_was_read_as_is_taken_away_by_a_link(
     assert drop["href"] == "/search?q=gate+valve"
 
 
+def test_a_time_that_is_clicked_stands_in_place_of_the_words_for_one(
+    client: httpx2.Client,
+) -> None:
+    push(client, ENTRIES)
+
+    page = search(client, "gate valve in February 2026")
+    shifting = page.one("p", cls="shift-window")
+    bar = page.one("section", cls="when").one("tbody").one("a")["href"]
+    narrowed = show(client, bar)
+
+    assert shifting.one("a")["href"].startswith("/search?q=gate+valve&from=2026-0")
+    assert shifting.link("all") == "/search?q=gate+valve"
+    assert page.link("last 7 d").startswith("/search?q=gate+valve&from=")
+    assert bar.startswith("/search?q=gate+valve&from=2026-02-03")
+    (written,) = [one for one in narrowed.every(cls="reading") if "written" in one.text]
+    assert written.text.startswith("written from 03 Feb 2026")
+    assert written.one("a", cls="drop")["href"] == "/search?q=gate+valve"
+
+
 def test_every_view_is_json_at_the_same_address(client: httpx2.Client) -> None:
     push(client, ENTRIES)
 
