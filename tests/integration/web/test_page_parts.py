@@ -202,6 +202,16 @@ def test_why_not_takes_a_number_and_a_pasted_link(
     assert said["explanation"] in told.text
 
 
+def test_why_not_says_numbers_as_people_do(logbook: httpx2.Client) -> None:
+    asked = {"mode": "semantic", "p.similarity_threshold": "0.99"}
+    form = search(logbook, "broken fan", **asked).one("form", cls="why-not")
+    job = form.one("input", name="job")["value"]
+
+    told = show(logbook, f"/why-not?job={job}&entry=V-1").text
+
+    assert re.search(r"gate: below similarity, 0\.\d{1,4}, 0\.99 needed", told), told
+
+
 def test_a_job_is_asked_again_and_stopped_by_forms(
     logbook: httpx2.Client, facility: str, running: System
 ) -> None:
