@@ -122,6 +122,11 @@ class IngestionRun:
     error: dict[str, Any] | None
 
     @property
+    def is_requested(self) -> bool:
+        """Tell whether somebody asked for the run; else it was due by itself."""
+        return bool(self.asked)
+
+    @property
     def limit(self) -> int | None:
         """Return the most items to read, if the request gave a limit."""
         value = self.asked.get("limit")
@@ -154,6 +159,7 @@ class RunRequest:
     def as_json(self) -> dict[str, Any]:
         """Return the options that the row keeps, without the window."""
         whole = {
+            "requested": True,
             "limit": self.limit,
             "dry_run": self.dry_run,
             "confirm_prune": self.confirm_prune,
@@ -193,7 +199,7 @@ def begin(
     cursor: Mapping[str, Any] | None,
 ) -> IngestionRun | None:
     """Return the open run, or a new one, as running; None if it ended meanwhile."""
-    _insert(conn, uuid7(), _key(tenant, source, kind), RunRequest())
+    _insert(conn, uuid7(), _key(tenant, source, kind), None)
     run = find_open(conn, tenant, source, kind)
     if run is None:
         # Whoever cancelled it had it locked: it was in the way, and is no more.
@@ -265,11 +271,12 @@ def forget(conn: Connection, *, limit: int) -> int:
 
 
 def _insert(
-    conn: Connection, run_id: UUID, key: Mapping[str, str], asked: RunRequest
+    conn: Connection, run_id: UUID, key: Mapping[str, str], asked: RunRequest | None
 ) -> bool:
-    values = {"id": run_id, "from": asked.start, "to": asked.end}
-    options = json.dumps(asked.as_json())
-    return conn.execute(_INSERT, {**key, **values, "asked": options}).rowcount > 0
+    start, end = (asked.start, asked.end) if asked else (None, None)
+    options = json.dumps(asked.as_json() if asked else {})
+    values = {**key, "id": run_id, "from": start, "to": end, "asked": options}
+    return conn.execute(_INSERT, values).rowcount > 0
 
 
 def _key(tenant: str, source: str, kind: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from shared.postgres.pool import connection
 from shared.sources import run_records, source_state
 from shared.sources.intake.store_page import LeaseLostError
 from shared.sources.runs.kinds import prune
+from shared.work import schedule
 from tests.contract.stubs.generic_rest import RestStub
 from tests.contract.stubs.jlab import JLabStub
 from tests.support.fixtures.sources import TENANT, Runtime
@@ -55,6 +56,22 @@ def test_what_is_absent_from_a_list_that_holds_everything_goes(
     stub.delete("e-1")
     runtime.run(NAME, run_records.RECONCILE)
     assert len(runtime.texts(NAME)) == 11
+
+
+def test_a_comparison_that_is_asked_for_looks_for_deletions_each_time(
+    runtime: Runtime,
+) -> None:
+    stub = fill(runtime, style="offset")
+    for number in (3, 7):
+        stub.delete(f"e-{number}")
+        assert runtime.run(NAME, run_records.RECONCILE).deleted == 1
+    stub.delete("e-9")
+    with connection(runtime.pool) as conn:
+        schedule.bring_forward(
+            conn, NAME, run_records.RECONCILE, every_seconds=60, anew=False
+        )
+    runtime.turn(NAME, run_records.RECONCILE)
+    assert "e-9" in runtime.texts(NAME), "by itself it looks for them once a day"
 
 
 @pytest.mark.requirement("ADP10")

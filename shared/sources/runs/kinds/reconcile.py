@@ -54,7 +54,9 @@ def steps(intake: Intake) -> Steps:
             can_ask = isinstance(opened.adapter, Fetches)
             whole = None if at.has_gaps and not can_ask else listed
             yield from prune.steps(intake, found, listed=whole, list_again=again)
-        intake.cursor = {**(intake.cursor or {"v": 1}), _PRUNED: at.began.isoformat()}
+        if not _has_own_window(intake):
+            began = at.began.isoformat()
+            intake.cursor = {**(intake.cursor or {"v": 1}), _PRUNED: began}
     compare_listing.end(intake)
 
 
@@ -112,7 +114,7 @@ def _list_again(intake: Intake, window: Window | None, at: Comparison) -> prune.
 
 def _is_due(intake: Intake, at: Comparison) -> bool:
     last = (intake.cursor or {}).get(_PRUNED)
-    if intake.run.asked.get("confirm_prune") or not isinstance(last, str):
+    if intake.run.is_requested or not isinstance(last, str):
         return True
     every = timedelta(seconds=intake.opened.settings.prune_every_seconds)
     return datetime.fromisoformat(last) + every <= at.began
@@ -120,10 +122,15 @@ def _is_due(intake: Intake, at: Comparison) -> bool:
 
 def _window(intake: Intake, began: datetime, *, whole: bool) -> Window | None:
     run, opened = intake.run, intake.opened
-    if run.window_from is not None or run.window_to is not None:
+    if _has_own_window(intake):
         return Window(run.window_from, run.window_to)
     if whole and isinstance(opened.adapter, ListsIds):
         return None
     if not opened.capabilities.windows:
         return None
     return Window(began - timedelta(days=opened.settings.reconcile_days), None)
+
+
+def _has_own_window(intake: Intake) -> bool:
+    run = intake.run
+    return run.window_from is not None or run.window_to is not None
