@@ -226,6 +226,34 @@ def test_a_broken_adapter_fails_its_row_and_a_good_one_does_not(kind, check, exa
         examined(kind, check)
 
 
+class ClocklessStub(AcmeStub):
+    """Cannot let its clock go wrong."""
+
+    def clock_offset(self, seconds):
+        raise LookupError(seconds)
+
+
+class ByIds(Acme):
+    descriptor = replace(
+        Acme.descriptor,
+        capabilities=replace(Acme.descriptor.capabilities, order="id_asc"),
+    )
+
+
+@pytest.mark.requirement("ADP16")
+def test_only_a_source_that_is_read_by_time_needs_a_clock(monkeypatch, kit_pool):
+    subject = Subject("acme", ClocklessStub)
+    monkeypatch.setattr(load_adapter, "find_adapter_class", lambda _: ByIds)
+    with keeping(subject, kit_pool) as one:
+        changes.wrong_clock(one)
+    monkeypatch.setattr(load_adapter, "find_adapter_class", lambda _: Acme)
+    with (
+        keeping(subject, kit_pool) as one,
+        pytest.raises(AssertionError, match="clock_offset"),
+    ):
+        changes.wrong_clock(one)
+
+
 class RevisingStub(AcmeStub):
     """Writes an edited entry anew, under another id, as some logbooks do."""
 

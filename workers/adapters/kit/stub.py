@@ -86,7 +86,7 @@ class Stub(Protocol):
         """Put raw bytes into title or text, where the wire is bytes in a charset."""
 
     def clock_offset(self, seconds: float) -> None:
-        """Let the source's own clock go wrong by so much."""
+        """Let the source's own clock go wrong; LookupError where ids are the order."""
 
     def fault(self, mode: FaultMode, times: int = 1) -> None:
         """Let the next answers go wrong; those that cannot raise LookupError."""
