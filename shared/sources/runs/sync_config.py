@@ -203,6 +203,9 @@ def _arrange_one(
     is_newer = parsed_by is not None and parsed_by < descriptor.version
     if changed or is_newer:
         rejected.ask_again(conn, source.tenant, name)
+    if changed and before is not None and before.failures:
+        # Somebody has mended it and looks: the wait was for the settings of before.
+        schedule.try_now(conn, name, run_records.TAIL)
     if before is not None and (
         is_newer
         # Whoever lost a right would go on reading what they may not.

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from psycopg import Connection
 
 from shared.access.scope import Scope
 from shared.errors import ConflictError, SourceUnreachableError
@@ -152,6 +153,21 @@ def test_one_bad_item_costs_itself_and_is_kept_with_its_reason(runtime, olog):
     with connection(runtime.pool) as conn:
         left = conn.execute("SELECT count(*) FROM quarantine").fetchone()
     assert left == (0,)
+
+
+def test_a_failing_source_is_asked_at_once_by_settings_that_were_mended(runtime, olog):
+    runtime.configure(NAME, olog)
+    olog.fault("500", 1)
+    assert runtime.turn(NAME, run_records.TAIL) is not None
+    runtime.configure(NAME, olog)
+    with connection(runtime.pool) as conn:
+        assert run_records.TAIL not in _due_kinds(conn), "nothing was mended"
+
+    runtime.configure(NAME, olog, rate_per_second=500)
+
+    with connection(runtime.pool) as conn:
+        assert run_records.TAIL in _due_kinds(conn)
+    assert runtime.turn(NAME, run_records.TAIL) is None
 
 
 def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, olog):
@@ -386,3 +402,7 @@ def test_a_run_that_meets_a_pause_goes_on_once_the_source_is_resumed(runtime, ol
         admin_actions.resume(conn, TENANT, NAME)
         due = [(one.source, one.kind) for one in schedule.list_due_runs(conn)]
     assert (NAME, run_records.RECONCILE) in due
+
+
+def _due_kinds(conn: Connection) -> set[str]:
+    return {one.kind for one in schedule.list_due_runs(conn)}
