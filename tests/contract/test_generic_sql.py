@@ -252,20 +252,44 @@ def test_another_order_ends_the_run(stub):
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "named"),
     [
-        "SELECT id, nothing FROM log WHERE upd_time >= :since",
-        "SELECT id FROM log WHERE upd_time >= :since",
-        "SELECT id, upd_time FROM nowhere WHERE upd_time >= :since",
-        "WITH x AS (SELECT 1) SELEKT id FROM log WHERE upd_time >= :since",
+        ("SELECT id, nothing FROM log WHERE upd_time >= :since", "nothing"),
+        ("SELECT id FROM log WHERE upd_time >= :since", "UPD_TIME"),
+        ("SELECT id, upd_time FROM nowhere WHERE upd_time >= :since", "nowhere"),
+        ("WITH x AS (SELECT 1) SELEKT id FROM log WHERE upd_time >= :since", "SELEKT"),
     ],
 )
-def test_a_statement_that_cannot_work_is_critical(stub, query):
+def test_a_statement_that_cannot_work_is_critical_and_told(stub, query, named):
     with pytest.raises(IngestionError) as caught:
         walk(adapter(stub, query=query))
 
     assert caught.value.reason == "statement_refused"
+    assert named in caught.value.message
     assert not isinstance(caught.value, SourceUnreachableError)
+
+
+def test_what_a_row_holds_is_in_no_message(foreign):
+    fill(foreign, 2)
+    query = "SELECT id, upd_time, body::int FROM log WHERE upd_time >= :since"
+
+    with pytest.raises(IngestionError) as caught:
+        walk(adapter(foreign, query=query + " ORDER BY upd_time"))
+
+    assert "Text" in (caught.value.technical or "")
+    assert caught.value.message == "The database refuses a statement of the settings."
+
+
+def test_a_file_that_is_not_there_is_told(sqlite, tmp_path):
+    fill(sqlite, 1)
+    dsn = tmp_path / "dsn"
+    dsn.write_text(f"sqlite:///{tmp_path / 'nothing.db'}")
+
+    with pytest.raises(SourceUnreachableError) as caught:
+        walk(adapter(sqlite, dsn=str(dsn)))
+
+    assert caught.value.reason == "no_file"
+    assert "DSN" in caught.value.message
 
 
 @pytest.mark.requirement("U33")

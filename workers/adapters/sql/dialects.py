@@ -122,10 +122,14 @@ def not_authorised(exc: Exception) -> IngestionError:
     )
 
 
-def refused(exc: Exception) -> IngestionError:
-    """Return the error of a statement that no waiting makes better."""
+def refused(exc: Exception, *, quotes_rows: bool = False) -> IngestionError:
+    """Return the error of a statement that no waiting makes better.
+
+    Its words name what is wrong in the settings; not where they may hold a row's text.
+    """
+    said = "." if quotes_rows else f": {str(exc).strip().partition(chr(10))[0]}"
     return IngestionError(
-        "The database refuses a statement of the settings.",
+        f"The database refuses a statement of the settings{said}",
         reason="statement_refused",
         technical=_first_line(exc),
     )

@@ -23,6 +23,8 @@ _TIMES = ("timestamp", "timestamptz", "date", "time", "timetz", "interval")
 _TEXTS = ("text", "varchar", "name")
 _LATER = ("08", "40", "53", "55", "57")
 _LOGIN_CODES = ("28", "3D")
+# Errors of the statement as it is written; all others may quote what is in a row.
+_OF_STATEMENTS = "42"
 # A refused login comes without a code.
 _LOGIN = ("authentication failed", "no pg_hba.conf", "does not exist", "no password")
 
@@ -113,7 +115,7 @@ class Postgres:
             if any(words in str(exc) for words in _LOGIN):
                 return dialects.not_authorised(exc)
             return dialects.unreachable(exc)
-        return dialects.refused(exc)
+        return dialects.refused(exc, quotes_rows=not code.startswith(_OF_STATEMENTS))
 
     def bound(self, wall: datetime) -> str:
         """Return text with an offset, which a column without a zone ignores."""

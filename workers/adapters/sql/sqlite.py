@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from shared.errors import IngestionError
+from shared.errors import IngestionError, SourceUnreachableError
 from workers.adapters.sql import dialects
 from workers.adapters.sql.dialects import QueriedRows, StatementLimits
 from workers.adapters.sql.statement import ParamStyle
@@ -28,7 +28,7 @@ _READING = frozenset(
         sqlite3.SQLITE_TRANSACTION,
     }
 )
-_LATER = ("locked", "busy", "interrupted", "unable to open", "disk i/o")
+_LATER = ("locked", "busy", "interrupted", "disk i/o")
 
 
 class SQLite:
@@ -72,6 +72,13 @@ class SQLite:
     def failure(self, exc: Exception) -> IngestionError:
         """Tell a lock, which passes, from a statement that cannot work."""
         text = str(exc).lower()
+        if "unable to open" in text:
+            return SourceUnreachableError(
+                "The file of the database cannot be opened; check the path in its DSN,"
+                " and whether we may read it.",
+                reason="no_file",
+                technical=str(exc),
+            )
         if any(words in text for words in _LATER):
             return dialects.unreachable(exc)
         if "not authorized" in text or "prohibited" in text:
