@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from api.cli import output
+from api.cli.doctor.source_checks import describe_unusable
 from shared.settings import setting_names as names
 from shared.settings.report import mask_secrets
 from shared.settings.settings import Report, load_report
@@ -34,14 +35,19 @@ def config(ctx: click.Context, *, changed: bool) -> None:
 @click.argument(
     "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-def check_file(file: Path | None) -> None:
-    """Read the file and the environment as a start would; exit 2 when it would fail."""
+def check_file(file: Path | None) -> int:
+    """Read the file and the environment as a start would; exit 2 if any is wrong."""
     out = output.current()
     report = load_report(os.environ, file, with_stack=False)
     count = sum(origin != "default" for origin in report.origins.values())
-    if not out.prints_json({"given": count, "warnings": list(report.warnings)}):
+    wrong = describe_unusable(report.settings)
+    told = {"given": count, "warnings": list(report.warnings), "unusable": wrong}
+    if not out.prints_json(told) and not wrong:
         out.data(f"The configuration can be used; {count} settings are given.")
     _warn(out, report)
+    for sentence in wrong:
+        out.complain(sentence)
+    return output.USAGE if wrong else output.DONE
 
 
 def _warn(out: output.Output, report: Report) -> None:

@@ -40,6 +40,16 @@ def of_sources(settings: Settings) -> Iterator[Check]:
         yield Check("sources", "ok", f"{len(sources)} are configured")
 
 
+def describe_unusable(settings: Settings) -> list[str]:
+    """Say of each source that cannot be read by its settings what is wrong."""
+    from shared.sources.runs import sync_config
+
+    return [
+        f"The source {name} is not read: {error.message}"
+        for name, error in sorted(sync_config.check(settings).items())
+    ]
+
+
 def _degraded(settings: Settings) -> Iterator[Check]:
     """Yield the problem and the shortfall of each source, or why both are unknown."""
     from shared.access.scope import Scope

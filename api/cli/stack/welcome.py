@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from api.cli import api_client
+from api.cli.doctor.source_checks import describe_unusable
 from local import sample, secrets
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def tell_welcome(
         "key_path": str(settings.home / "run" / "cli_key"),
         "seconds": seconds,
         "commands": list(sample.three_commands() if demo else ()),
+        "unusable": describe_unusable(settings),
     }
     if out.as_json:
         # Without the login of Flower, which logs may keep.
@@ -58,6 +60,9 @@ def lines(told: Mapping[str, Any], login: str, *, is_detached: bool) -> list[str
         f"  Flower         {told['flower']}   user {user}, password {password}",
         f"  admin key      {told['key_path']}   (the command line finds it)",
     ]
+    if told["unusable"]:
+        shown += ["", *told["unusable"]]
+        shown += ["Mend the settings, then `logchord source reload`."]
     if told["commands"]:
         shown += ["", "Try:", "", *(f"  {command}" for command in told["commands"])]
     stops = "Ctrl-C, or `logchord down` elsewhere, stops"

@@ -64,6 +64,25 @@ def test_a_good_file_passes_the_check(folder, capsys):
 
 
 @pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("{adapter: elog_htp}", "No adapter is called 'elog_htp'"),
+        ("{adapter: olog, base_url: 'http://a', args: {pasword: X}}", "args.pasword"),
+        ("{adapter: generic_sql, timezone: UTC}", "args.dsn"),
+    ],
+)
+def test_a_source_that_would_not_be_read_fails_the_check(source, said, folder, capsys):
+    (folder / "some.yaml").write_text(f"sources: {{ring: {source}}}\n")
+    assert ending("config", "check", "some.yaml") == 2
+    printed = capsys.readouterr()
+    assert "The source ring is not read: " in printed.err
+    assert said in printed.err
+    assert printed.out == ""
+    assert ending("config", "check", "some.yaml", "--json") == 2
+    assert said in json.loads(capsys.readouterr().out)["unusable"][0]
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("prot: 1\n", "Did you mean port?"),

@@ -11,6 +11,7 @@ TOLD = {
     "key_path": "key",
     "seconds": 1.0,
     "commands": [],
+    "unusable": [],
 }
 
 
@@ -19,3 +20,10 @@ def test_only_a_stack_in_the_foreground_ends_by_a_key(*, is_detached: bool) -> N
     said = "\n".join(lines(TOLD, "u:p", is_detached=is_detached))
     assert ("Ctrl-C" in said) is not is_detached
     assert "`logchord down`" in said
+
+
+def test_a_source_that_is_not_read_is_told_with_the_reason() -> None:
+    wrong = "The source elog is not read: No adapter is called 'elog_htp'."
+    said = lines({**TOLD, "unusable": [wrong]}, "u:p", is_detached=True)
+    assert wrong in said
+    assert any("`logchord source reload`" in one for one in said)
