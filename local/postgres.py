@@ -32,13 +32,16 @@ _LOCALE = (
     "--lc-ctype=C.UTF-8",
 )
 
+# Every process of the Procfile with all of its children, each pool full, some spare.
+MOST_CONNECTIONS = 200
+
 # fsync stays on. No Unix socket: its path may be too long, and TCP is measured. What is
 # read is in memory, and then an index is worth it long before a disk would have it so.
 _SETTINGS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",
     "random_page_cost": "1.1",
-    "max_connections": "120",
+    "max_connections": str(MOST_CONNECTIONS),
     "jit": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",

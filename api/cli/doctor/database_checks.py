@@ -109,8 +109,12 @@ def _clock(conn: Connection) -> Check:
 
 
 def _pools(conn: Connection, pool_size: int) -> Check:
-    row = conn.execute(_POOLS).fetchone()
-    pools, single, allowed = row or (0, 0, 0)
+    pools, single, allowed = conn.execute(_POOLS).fetchone() or (0, 0, 0)
+    return weigh_pools(pools, pool_size, single, allowed)
+
+
+def weigh_pools(pools: int, pool_size: int, single: int, allowed: int) -> Check:
+    """Tell whether Postgres allows every connection that may be opened."""
     need, most = pools * pool_size + single, allowed - _SPARE_CONNECTIONS
     found = (
         f"{pools} of up to {pool_size} connections and {single} single ones make "

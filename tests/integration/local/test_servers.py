@@ -98,7 +98,7 @@ def test_postgres_has_vectors_trigrams_and_whole_umlauts(postgres):
             "SELECT datlocprovider, datlocale, datcollate, datctype FROM pg_database"
             " WHERE datname = 'logchord'"
         ).fetchone()
-    assert row == ("äöé", True, 5, "on", "off", "120", "UTC")
+    assert row == ("äöé", True, 5, "on", "off", "200", "UTC")
     assert locale == ("b", "C.UTF-8", "C", "C.UTF-8")
 
 

@@ -13,11 +13,14 @@ import click
 import pytest
 
 from api.cli import output
+from api.cli.doctor import database_checks
+from api.cli.doctor.checks import Check
 from api.cli.render import log_lines
-from local import procfile, runner_state, stack
+from local import postgres, procfile, runner_state, stack
 from local.place import StackFolders
 from shared.errors import AccessError, ConfigurationError, NotFoundError
 from shared.messaging.task_names import QUEUES
+from shared.settings.settings import Settings
 from workers.runtime import worker_kinds
 
 
@@ -54,6 +57,24 @@ def test_every_queue_with_tasks_has_a_worker_in_the_procfile() -> None:
         for queue in command.argv[3].split(",")
     }
     assert served >= QUEUES
+
+
+def test_postgres_has_connections_for_every_pool_of_the_stack() -> None:
+    kinds = [
+        worker_kinds.kind_of(tuple(command.argv[3].split(",")))
+        for command in procfile.parse_procfile()
+        if command.argv[2] == "worker"
+    ]
+    pools = 1 + sum(one.concurrency if one.pool == "prefork" else 1 for one in kinds)
+    # Each worker reports itself, `upkeep` has a session for each of its loops.
+    single = len(kinds) + 10
+    assert doctor_pools(pools, single).state == "ok"
+
+
+def doctor_pools(pools: int, single: int) -> Check:
+    """Say what `doctor` would of so many, beside the Postgres of this machine."""
+    size = Settings.model_fields["database_pool_size"].default
+    return database_checks.weigh_pools(pools, size, single, postgres.MOST_CONNECTIONS)
 
 
 @pytest.mark.parametrize("line", ["no colon", "Upper: x", "a:", ": x"])
