@@ -201,7 +201,8 @@ def check_media_type(request: Request, *accepted: str) -> None:
     charset = options.strip().lower().removeprefix("charset=").strip('"')
     if kind.strip().lower() in accepted and charset in {"", "utf-8", "utf8"}:
         return
-    message = f"The body must be {' or '.join(accepted)}, in UTF-8."
+    kinds = " or ".join(accepted)
+    message = f"The body must be {kinds}, in UTF-8, and its header Content-Type say so."
     raise InvalidRequestError(message, code="unsupported_media_type")
 
 

@@ -215,6 +215,7 @@ def test_a_body_of_another_kind_is_refused(caller, content_type):
     )
 
     assert (answer.status_code, code_of(answer)) == (415, "unsupported_media_type")
+    assert "Content-Type" in answer.json()["error"]["message"]
 
 
 def test_a_spent_limit_is_told_with_the_time_to_wait(small, tenant):

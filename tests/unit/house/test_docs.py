@@ -126,6 +126,13 @@ def test_every_command_that_is_named_exists_with_its_options(path):
     assert unknown == []
 
 
+@pytest.mark.parametrize("path", WRITTEN, ids=named)
+def test_every_body_that_is_sent_says_what_it_is(path):
+    """Without the header curl calls it a form, which no route takes."""
+    sent = [line for line in spoken(path) if re.match(r"curl .* (-d|--data\S*) ", line)]
+    assert [line for line in sent if "Content-Type: " not in line] == []
+
+
 def misnamed(words: list[str]) -> str | None:
     """Say which word of a command line does not exist; follows groups down."""
     command: click.Command = command_line.cli
