@@ -60,6 +60,17 @@ _BY_CATEGORY: Mapping[str, type[LogchordError]] = {
 _FOR_A_WHILE = frozenset({429, 502, 503, 504})
 
 
+def check_place(base_url: str, api_key: str | None) -> None:
+    """Refuse an address or a key that no request can be made of."""
+    if not base_url.lower().startswith(("http://", "https://")):
+        message = f"{base_url!r} is no address: write it as http://HOST:PORT."
+        raise ConfigurationError(message)
+    if api_key and not (api_key.isascii() and api_key.isprintable()):
+        raise ConfigurationError(
+            "The key holds signs that no key has, such as the end of a line."
+        )
+
+
 class UnreachableError(LogchordError):
     """The API does not answer: check its address, and whether it is running."""
 

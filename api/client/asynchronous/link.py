@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from api.client.error_answers import UnreachableError, read_error
+from api.client.error_answers import UnreachableError, check_place, read_error
 from api.client.event_lines import Event, EventLines
 from api.client.retry_pause import find_pause
 
@@ -49,6 +49,7 @@ class AsyncLink:
         # Three quarters of what it takes to import the client, were it done with it.
         import httpx2
 
+        check_place(base_url, api_key)
         self._timeout_seconds = timeout_seconds
         self._timeout = httpx2.Timeout
         self.most_wait_ms = min(

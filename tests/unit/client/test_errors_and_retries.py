@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from api.client import UnreachableError
+from api.client import Client, UnreachableError
 from api.client.error_answers import read_error, rebuild_error
 from api.client.retry_pause import TRIES, find_pause
 from shared import errors
@@ -24,6 +24,19 @@ ME: dict[str, Any] = {
     "logbooks": None,
     "limits": {},
 }
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "said"),
+    [
+        ("127.0.0.1:8006", "lk_a", "http://HOST:PORT"),
+        ("", None, "http://HOST:PORT"),
+        ("http://there", "lk_a\n", "end of a line"),
+    ],
+)
+def test_what_no_request_can_be_made_of_is_refused_at_once(url, key, said):
+    with pytest.raises(errors.ConfigurationError, match=said):
+        Client(url, key)
 
 
 def answer_of(error: LogchordError, **headers: str) -> httpx2.Response:
