@@ -163,6 +163,8 @@ def reload_sources(*, confirm_identity: bool) -> int:
     params = {"confirm_identity": "true"} if confirm_identity else None
     found = api_client.ask("POST", f"{_PATH}/reload", params=params)
     if not out.prints_json(found):
+        if not any(found.values()):
+            out.say("Nothing of it has changed; all other settings count from a start.")
         for word in ("added", "changed", "removed"):
             for name in found[word]:
                 out.data(f"{word} {name}")

@@ -25,12 +25,7 @@ from api.sources.schemas.sources import (
 from api.strict_route import described, strict_router
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.errors import (
-    CapacityError,
-    ConfigurationError,
-    IngestionError,
-    NotFoundError,
-)
+from shared.errors import CapacityError, ConfigurationError, IngestionError
 from shared.http.secrets import Secrets
 from shared.log import get_logger
 from shared.messaging import nudges
@@ -214,7 +209,7 @@ def _one(ctx: ApiContext, scope: Scope, name: str) -> Response:
             conn, scope, ctx.settings.sources, name, stocks=ctx.stocks
         )
     if not found:
-        raise NotFoundError
+        raise admin_actions.unread_source(name)
     return as_json(source_out(found[0], admin=scope.is_admin))
 
 

@@ -33,8 +33,16 @@ def pulled_source(
     """Return a source that is asked, or say that there is none of this name."""
     standing = source_state.load_source_state(conn, tenant, name)
     if standing is None:
-        raise NotFoundError
+        raise unread_source(name)
     return standing, standing.settings
+
+
+def unread_source(name: str) -> NotFoundError:
+    """Make the error of a source that is in no list, and say where to look."""
+    return NotFoundError(
+        f"No source {name!r} is read here. `logchord source list` names those that are;"
+        " one whose settings are wrong is named by `logchord config check`."
+    )
 
 
 def ask(conn: Connection, tenant: str, name: str, kind: str, asked: RunRequest) -> UUID:

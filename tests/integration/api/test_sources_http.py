@@ -267,6 +267,20 @@ def test_the_command_line_shows_and_runs_sources(logchord):
     assert json.loads(text)[0]["state"] == "done"
 
 
+@pytest.mark.parametrize("command", ["show", "check", "trigger", "pause"])
+def test_a_source_that_is_not_read_is_told_with_where_to_look(logchord, command):
+    done = logchord("source", command, "elgo")
+    assert done.returncode == 3
+    assert "No source 'elgo' is read here." in done.stderr
+    assert "`logchord config check`" in done.stderr
+
+
+def test_a_reload_that_changes_nothing_says_so(logchord):
+    done = logchord("source", "reload")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Nothing of it has changed" in done.stderr
+
+
 def test_check_and_reload_say_that_a_source_would_be_doubled(logchord, admin, files):
     file = files / "logchord.yaml"
     before = file.read_text("utf-8")
