@@ -213,7 +213,8 @@ def _meant(error: Mapping[str, Any]) -> str:
     named = _NAMED.search(error["message"])
     if not there or not named:
         return ""
-    return f"{hint(named[1], there)} There are: {', '.join(there)}."
+    near, names = hint(named[1], there), ", ".join(there)
+    return near if names in error["message"] else f"{near} There are: {names}."
 
 
 def _kept_key(home: Path) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 
 from api.cli import api_client, await_jobs, output
 from shared.errors import (
+    AdapterNotFoundError,
     DatabaseConnectionError,
     LogchordError,
     SearchExecutionError,
@@ -55,6 +56,13 @@ def test_an_answer_of_somebody_else_is_told_as_that(
     assert error.exit_code == code
     assert told in error.message
     assert error.message.startswith(f"http://there/v1/search/query answered {status}")
+
+
+def test_names_that_an_error_tells_itself_are_not_told_again() -> None:
+    wrong = AdapterNotFoundError("olgo", ["als", "olog", "push"])
+    told = api_client.make_error(wrong.body("r-1")["error"]).message
+    assert told.count("als, olog, push") == 1
+    assert "Did you mean olog?" in told
 
 
 def test_of_an_error_each_reason_is_said_once() -> None:
