@@ -78,6 +78,31 @@ def own(path: Path) -> None:
         os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
 
 
+def refuse_home_of_others(home: Path) -> None:
+    """Refuse a home in which somebody else's Postgres has its data.
+
+    Postgres starts as their owner alone, and as root we would take their folders.
+    """
+    user = account()
+    ours = {os.geteuid()}
+    if is_root() and user is not None:
+        ours.add(user.pw_uid)
+    try:
+        owner = (home / "data" / "postgres").stat().st_uid
+    except OSError:
+        return
+    if owner not in ours:
+        try:
+            name = pwd.getpwuid(owner).pw_name
+        except KeyError:
+            name = str(owner)
+        message = (
+            f"The stack in {home} is that of the user {name!r}. Start it as that user,"
+            " or set LOGCHORD_HOME to a folder of your own."
+        )
+        raise ServerError(message)
+
+
 def make_open(folder: Path) -> None:
     """Make a folder that the service user can enter, whatever the umask says."""
     if not folder.is_dir():

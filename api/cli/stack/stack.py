@@ -8,6 +8,7 @@ import click
 
 from api.cli import output
 from api.cli.output import CommandError
+from local import service_user
 from local.place import ServerError
 from shared.settings.setting_names import environment_name
 from shared.settings.settings import Settings
@@ -28,6 +29,7 @@ def up(*, detach: bool, demo: bool, port: int | None, no_echo: bool) -> int:
     environ[environment_name("home")] = str(settings.home.absolute())
     environ[environment_name("cache")] = str(settings.cache.absolute())
     try:
+        service_user.refuse_home_of_others(settings.home)
         if detach:
             from api.cli.stack import detached
 

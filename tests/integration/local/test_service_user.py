@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import pwd
 import secrets
 import shutil
 import stat
@@ -87,6 +88,30 @@ def installed(name: str) -> Path:
     assert spec is not None
     assert spec.submodule_search_locations is not None
     return Path(spec.submodule_search_locations[0]).with_name(name)
+
+
+@pytest.mark.parametrize("options", [(), ("--detach",)])
+def test_root_takes_no_home_of_another_user(tmp_path, options):
+    data = tmp_path / "data" / "postgres"
+    data.mkdir(parents=True, mode=0o700)
+    nobody = pwd.getpwnam("nobody")
+    for folder in (data, data.parent, tmp_path):
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    before = modes(data)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "api.cli.main", "up", *options],
+        env={**os.environ, "LOGCHORD_HOME": str(tmp_path), "OPENSEARCH_URL": "off"},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert "is that of the user 'nobody'" in done.stderr
+    assert modes(data) == before
+    assert [one.name for one in tmp_path.iterdir()] == ["data"]
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077])
