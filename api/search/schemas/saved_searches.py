@@ -35,6 +35,7 @@ class AlertIn(RequestBody):
     """Whether its owner is told, where, how often and when not."""
 
     enabled: StrictBool = False
+    """Entries are matched while it is on; a search without it is only kept."""
     webhook_url: Annotated[str, Field(max_length=2000)] | None = None
     """Where alerts are posted; none: they are only listed."""
     digest: Digest = "none"
