@@ -23,6 +23,7 @@ from shared.times.calendar import Clock
 _RULE = re.compile(r"(.{12,}?)\s+(?:DUE TO|FOLLOWING|AFTER)\s+(.{8,})", re.IGNORECASE)
 MONTHS = tuple(calendar.month_name)
 NEW = Path(__file__).parent / "new_questions.jsonl"
+FOREIGN = Path(__file__).parent / "foreign_questions.jsonl"
 # So much of a fact's words makes it told, or sure to be in the text at all.
 _MOST_OF = 0.6
 _LEAST_TEXT, _LEAST_TERMS = 100, 2
@@ -53,6 +54,11 @@ def sample_questions() -> Iterator[KnownQuestion]:
 def new_questions(path: Path = NEW) -> Iterator[KnownQuestion]:
     """Yield questions to the sample logbook that no weight was fitted to."""
     yield from read_questions("new", path)
+
+
+def foreign_questions() -> Iterator[KnownQuestion]:
+    """Yield questions to the sample logbook in another language than their entries."""
+    yield from read_questions("foreign", FOREIGN)
 
 
 def read_questions(name: str, path: Path) -> Iterator[KnownQuestion]:

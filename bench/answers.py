@@ -116,6 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _list_questions(wanted: argparse.Namespace) -> Iterator[KnownQuestion]:
     yield from answer_questions.sample_questions()
     yield from answer_questions.new_questions(wanted.questions)
+    yield from answer_questions.foreign_questions()
     yield from answers_perturbed.perturb_sample()
     if not wanted.quick:
         yield from answer_questions.event_questions()

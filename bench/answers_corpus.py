@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -19,8 +19,8 @@ from local import sample
 from shared.access.cursors import Signer
 from shared.embedding.load_model import load_encoder
 from shared.embedding.models.encoder_contract import Encoder
-from shared.embedding.models.model_names import DEFAULT_MODEL
-from shared.embedding.vectors import embed_entry
+from shared.embedding.models.model_names import DEFAULT_MODEL, SECOND
+from shared.embedding.vectors import embed_entry, not_embedded
 from shared.embedding.vectors.vector_tables import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
@@ -30,6 +30,7 @@ from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.tenant_languages import WrittenIn
 from shared.settings.settings import Settings
 
 DATA = Path(__file__).parents[2] / "shared/data"
@@ -47,9 +48,12 @@ def filled(
 ) -> Iterator[SearchContext]:
     """Start servers, fill them with the logbooks, and give away what asks them.
 
-    `shown` is what is stored of an event's title.
+    Both encoders read them, as in an installation that has entries in German. `shown`
+    is what is stored of an event's title.
     """
-    encoder = load_encoder(DEFAULT_MODEL, Settings.load({}).cache)
+    settings = Settings.load({})
+    names = (DEFAULT_MODEL, SECOND)
+    encoders = {one: load_encoder(one, settings.cache) for one in names}
     with rig.servers() as ground, rig.with_opensearch(ground) as url:
         client = make_client(Settings.load({"OPENSEARCH_URL": url}))
         assert client is not None
@@ -58,12 +62,13 @@ def filled(
         ) as pool:
             aliases.ensure_index(client, INDEX)
             for page in sample.pages():
-                _store(SAMPLE, [make_draft(row) for row in page], encoder, pool, client)
+                drafts = [make_draft(row) for row in page]
+                _store(SAMPLE, drafts, encoders.values(), pool, client)
             rows = read_events() if has_events else []
             events = [make_event_draft(row, shown) for row in rows]
             for start in range(0, len(events), quality_engines.PAGE):
                 page_of = events[start : start + quality_engines.PAGE]
-                _store(EVENTS, page_of, encoder, pool, client)
+                _store(EVENTS, page_of, encoders.values(), pool, client)
             client.indices.refresh(
                 index=mapping.read_alias(INDEX), params=quality_engines.PATIENT
             )
@@ -71,8 +76,10 @@ def filled(
                 pool=pool,
                 opensearch=lambda: client,
                 index=INDEX,
-                encoder=lambda _: encoder,
+                encoder=encoders.__getitem__,
                 signer=lambda: _SIGNER,
+                speaks=lambda model: not_embedded.spoken(model, settings),
+                written_in=WrittenIn(),
             )
 
 
@@ -121,7 +128,7 @@ def make_event_draft(row: dict[str, Any], shown: Callable[[str], str]) -> EntryD
 def _store(
     tenant: str,
     drafts: Sequence[EntryDraft],
-    encoder: Encoder,
+    encoders: Iterable[Encoder],
     pool: Pool,
     client: OpenSearch,
 ) -> None:
@@ -129,14 +136,21 @@ def _store(
     with connection(pool) as conn:
         saved = save_page(conn, tenant, drafts, stages=[], editor="bench")
         ids = [one.entry_id for one in saved]
-        table = ensure_table(conn, "bench", encoder.model, encoder.dimension)
+        tables = {
+            one: ensure_table(conn, "bench", one.model, one.dimension)
+            for one in encoders
+        }
         contents = read_entries.load_contents(conn, tenant, ids)
         for content in contents.values():
             metadata.store(conn, content, metadata.extract(content, None))
     # Slow work, outside every transaction.
-    embedded = [(one, embed_entry.embed(one, encoder)) for one in contents.values()]
+    embedded = [
+        (table, one, embed_entry.embed(one, encoder))
+        for encoder, table in tables.items()
+        for one in contents.values()
+    ]
     with connection(pool) as conn:
-        for content, found in embedded:
+        for table, content, found in embedded:
             embed_entry.store_all(conn, table, content.tenant, [(content, found)])
     with connection(pool) as conn:
         loaded = documents.load(conn, tenant, ids)

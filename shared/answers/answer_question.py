@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from uuid import UUID
 
@@ -140,10 +141,23 @@ def prepare_answer(
         plan.filters.until, sources
     )
     characters = MOST_CHARACTERS // len(read)
-    answered = [
-        answer_part(one, entries, compare, unwritten, characters, is_outside=is_outside)
-        for one in read
-    ]
+
+    def answer(one: Question) -> PartAnswer:
+        choose = partial(
+            answer_part,
+            one,
+            meanings=compare,
+            unwritten=unwritten,
+            characters=characters,
+            is_outside=is_outside,
+        )
+        part = choose(entries)
+        if plan.intent in _BY_WORDS:
+            return part
+        translated = sentence_meaning.translate_evidence(context, part, entries)
+        return part if translated is None else choose(translated)
+
+    answered = [answer(one) for one in read]
     sentences = [
         one for part in answered for one in dict.fromkeys((*part.chosen, *part.best))
     ]

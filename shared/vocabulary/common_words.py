@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from shared.text.words import function_words, question_words
+from shared.text.words import function_words, languages, question_words
 from shared.text.words.folding import fold_surface
 
 _WORDS = {
@@ -40,13 +40,14 @@ _WORDS = {
     "it": """
     alla alle allo anche che chi come con cui dal dalla dei del della delle dello
     dopo durante era essere gli hanno loro nel nella nelle non ogni per più poi
-    prima quale quando quella quello questa questo sono sua sul sulla suo tra tutti
-    una uno
+    cosa ha prima quale quando quella quello questa questo sono stata stato sua sul
+    sulla suo tra tutti tutto una uno
     """,
     "es": """
-    como con cual cuando del desde donde dos durante ella ellos en entre era esta
-    este esto fue hace hacia hasta hay las los más muy nos otra otro para pero por
-    porque que según ser sin sobre son sus también tiene todo una uno
+    antes como con cual cuando del desde después donde dos durante ella ellos en entre
+    era esta estaba este esto estuvo fue hace hacia hasta hay hizo las los más muy nos
+    otra otro para pero por porque que según ser sin sobre son su sus también tiene
+    todo una uno
     """,
 }
 _COMMON = {
@@ -63,6 +64,9 @@ _TELLING = {"en": _ENGLISH} | {
     for language, common in _COMMON.items()
     if language != "en"
 }
+_ASKING = {
+    one: telling & question_words.WORDS[one] for one, telling in _TELLING.items()
+}
 # A single letter is a name or a size in any language.
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_TELLING = 2
@@ -78,17 +82,29 @@ def find_languages(text: str) -> frozenset[str]:
 
     Words in capitals are names.
     """
-    words = {word for word in _WORD.findall(text) if not word.isupper()}
+    words = [word for word in _WORD.findall(text) if not word.isupper()]
+    # What begins a question tells as much as two other words.
     counts = Counter(
         language
         for language in _TELLING
-        for word in words
+        for word in {*words}
         if is_telling(word, (language,))
+    ) + Counter(
+        language
+        for language, asking in _ASKING.items()
+        for word in words[:1]
+        if fold_surface(word, language) in asking
     )
     most = max(counts.values(), default=0)
     if most < _LEAST_TELLING:
         return _NONE
     return frozenset(language for language, n in counts.items() if n == most)
+
+
+def detect_language(question: str, expected: str | None = None) -> str:
+    """Return the language of a question: of words that tell it, or else as it reads."""
+    told = find_languages(question)
+    return min(told) if len(told) == 1 else languages.detect(question, expected)
 
 
 def is_telling(word: str, languages: Iterable[str]) -> bool:

@@ -30,6 +30,8 @@ class Thresholds:
     whole_coverage: float = 0.9
     # A word that nobody has written is another word for what was found.
     same_meaning: float = 0.8
+    # So alike in meaning is what has the question's words in another language.
+    translated_meaning: float = 0.6
 
 
 SHIPPED = Thresholds()
@@ -69,6 +71,8 @@ class Support:
     unsaid: tuple[str, ...] = ()
     # What is chosen has what the question names, and no other word of it.
     has_names_alone: bool = False
+    # What is chosen has words of the question by their meaning, in another language.
+    is_translated: bool = False
     # Why something happened is asked, and all that is chosen says that it did.
     is_echo: bool = False
 
@@ -118,17 +122,21 @@ def _judge(
     is_near = support.best_sentence >= thresholds.whole_coverage
     is_told = not unsupported or support.coverage >= thresholds.whole_coverage
     is_about = not support.has_names_alone
-    if not (covers and is_near and is_told and is_about):
+    if support.is_translated or not (covers and is_near and is_told and is_about):
         compared = support.compare()
         meaning = compared or 0.0
         # Without a model at hand words alone decide.
         is_near |= compared is None or meaning >= thresholds.least_meaning
-        is_told |= meaning >= thresholds.same_meaning
-        is_about |= meaning >= thresholds.same_meaning
+        is_same = meaning >= thresholds.same_meaning and not support.is_translated
+        is_told |= is_same
+        is_about |= is_same
         is_meant = (
             support.coverage >= thresholds.least_coverage
             and meaning >= thresholds.sure_meaning
+            and not support.is_translated
         )
+        # Words that were compared one by one say no more than the whole does.
+        covers &= not support.is_translated or meaning >= thresholds.translated_meaning
         if support.coverage < thresholds.least_coverage and not is_near:
             return Judgement("insufficient", "unsupported_words", "D", unsupported)
         if not is_told:
@@ -138,4 +146,5 @@ def _judge(
     entries = {one.candidate.entry.row.entry_id for one in chosen}
     code = "single_lead" if len(entries) == 1 else "blended"
     is_filled = covers and any(one.fills_slot for one in chosen)
+    is_filled &= not support.is_translated
     return Judgement("grounded", code, "A" if is_filled else "B", unsupported)

@@ -35,7 +35,9 @@ _MEASURES = {
     "temperature": r"temperatures?|\w*temperatur",
     # What something cost us may be time.
     "money": r"prices?|preis|how much (?:did|does|do|will|would) .+? cost|was kostet"
-    r"|what (?:did|does|do|will|would) .+? cost(?= in\b|\W*\Z)",
+    r"|what (?:did|does|do|will|would) .+? cost(?= in\b|\W*\Z)"
+    r"|prix|prezzo|precio|(?:wie ?viel|combien|quanto|cu[a\u00e1]nto)"
+    r"(?: (?!de\b)\S+){0,4}? (?:kost|co[u\u00fb]t|cost)\w*",
 }
 # What tells of it besides.
 _ALSO = {"pressure": r"\w*va[ck]uum\w*", "money": r"price\w*|\w*preis\w*"}
@@ -75,7 +77,9 @@ def find_unsaid_denial(
     written, verb = denied
     stem = re.escape(verb[: max(_LETTERS, len(verb) - 2)])
     said = re.compile(rf"(?i){_DENIAL}{_BESIDE}\b{stem}|\b{stem}\w*{_BESIDE}{_DENIAL}")
-    texts = (text for one in entries for text in (one.row.title, one.text))
+    texts = (
+        one.translate(text) for one in entries for text in (one.row.title, one.text)
+    )
     return None if any(map(said.search, texts)) else written
 
 

@@ -88,6 +88,7 @@ def answer_part(
         compare=compare,
         unsupported=unwritten(question, missing),
         is_outside=is_outside,
+        is_translated=any(one.translations for one in cited),
         unsaid=list_unsaid(question, cited),
         has_names_alone=_have_names_alone(question, entries, cited),
         is_echo=question.kind == "why"

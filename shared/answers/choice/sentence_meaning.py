@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from shared.answers.choice.part_answer import Meanings
-from shared.answers.evidence.evidence import Candidate
-from shared.answers.question.question import Question
+from shared.answers.choice.part_answer import Meanings, PartAnswer
+from shared.answers.evidence.evidence import Candidate, EvidenceEntry
+from shared.answers.evidence.translated_words import translate_entries
+from shared.answers.question.question import Question, QuestionName
 from shared.errors import EmbeddingGenerationError
 from shared.log import get_logger
 from shared.search.query.plan import Plan
 from shared.search.ranking import calibration
 from shared.search.results.conclude import Conclusion
 from shared.search.retrieval.query_vectors import unpack_vector
+from shared.vocabulary import common_words
 
 if TYPE_CHECKING:
+    from shared.embedding.models.sentence_encoder import SentenceEncoder
     from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
@@ -75,6 +78,37 @@ def _by_model(
     for one in candidates:
         found.setdefault(models.get(one.entry.row.language, first), []).append(one)
     return found
+
+
+def translate_evidence(
+    context: SearchContext, part: PartAnswer, entries: Sequence[EvidenceEntry]
+) -> list[EvidenceEntry] | None:
+    """Return entries that know which of their words mean what a question says.
+
+    None: there are none in another language, or the answer has no need of them. Of
+    single words in several languages the second encoder alone knows the meaning.
+    """
+    second = context.models.find_second()
+    if second is None:
+        return None
+    spoken = context.speaks(second.model)
+    language = common_words.detect_language(part.question.text)
+    others = {one.language for one in entries if one.language in spoken} - {language}
+    is_answered = part.judgement.status == "grounded" and all(
+        one.candidate.entry.language == language for one in part.chosen
+    )
+    # A device is called so in every language.
+    is_unknown = any(isinstance(one, QuestionName) for one in part.unnamed)
+    if is_answered or is_unknown or not others or language not in spoken:
+        return None
+    try:
+        encoder = context.encoder(second.model)
+        vectors = cast("SentenceEncoder", encoder).encode_words
+        return translate_entries(part.question, language, others, entries, vectors)
+    except EmbeddingGenerationError as exc:
+        # What has the question's own words is there in any case.
+        log.warning("words_not_translated", code=exc.error_code)
+        return None
 
 
 def no_meanings(_: Question, __: Sequence[Candidate]) -> dict[Candidate, float]:

@@ -82,7 +82,9 @@ class SentenceScores:
             for thread, members in self._threads.items()
         }
         self._texts = {
-            thread: "\n".join(f"{one.row.title}\n{one.row.text}" for one in members)
+            thread: "\n".join(
+                one.translate(f"{one.row.title}\n{one.row.text}") for one in members
+            )
             for thread, members in self._threads.items()
             if question.things
         }
@@ -155,9 +157,8 @@ class SentenceScores:
         terms = one.terms | entry.context_terms
         # Who wrote it is known of each of its sentences, and ranks none of them.
         coverage = self.coverage(entry, terms | entry.authors)
-        of_kind = self._question.is_answered_by(
-            one.text, entry.row.language, self._people
-        )
+        text = entry.translate(one.text) if self._question.counted else one.text
+        of_kind = self._question.is_answered_by(text, entry.row.language, self._people)
         if self._question.is_of_state:
             # `Works again` is said of anything.
             of_kind &= coverage >= _ABOUT_COVERAGE

@@ -26,6 +26,16 @@ _LEAST_WORDS = 3
 _ANSWERS = re.compile(r"\A(?:re|aw|fwd?)\s*:\s*", re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class TranslatedWord:
+    """Words of an entry that mean what a question says in another language."""
+
+    said: str
+    terms: frozenset[str]
+    asked: str
+    asked_terms: frozenset[str]
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A sentence, or a title, that an answer may be made of."""
@@ -59,6 +69,8 @@ class EvidenceEntry:
     # Whether it was written after another one of its thread.
     is_reply: bool = False
     facility: Facility = PLAIN
+    # Which of its words a question has in another language.
+    translations: tuple[TranslatedWord, ...] = ()
 
     @property
     def time(self) -> datetime:
@@ -113,7 +125,7 @@ class EvidenceEntry:
     @cached_property
     def context_terms(self) -> frozenset[str]:
         """Return the terms of its title and tags."""
-        return _terms(self._around)
+        return self._terms(self._around)
 
     @cached_property
     def authors(self) -> frozenset[str]:
@@ -125,16 +137,16 @@ class EvidenceEntry:
         """Return the terms of the words of its title that mean something; no names."""
         title = self.row.title
         begins = len(title) - len(cut_reply_marks(title))
-        return _content_terms(one for one in self._title if one.start >= begins)
+        return self._content_terms(one for one in self._title if one.start >= begins)
 
     def words_in(self, text: str) -> frozenset[str]:
         """Return the terms of a text's words that mean something; no names."""
-        return _content_terms(self._scan(text))
+        return self._content_terms(self._scan(text))
 
     @cached_property
     def terms(self) -> frozenset[str]:
         """Return the terms of title, tags, authors and text."""
-        return self.context_terms | self.authors | _terms(self._tokens)
+        return self.context_terms | self.authors | self._terms(self._tokens)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -154,7 +166,7 @@ class EvidenceEntry:
         """Yield its title and its sentences, in order."""
         title = self.row.title.strip()
         if len(title.split()) >= _LEAST_WORDS:
-            yield Candidate(self, title, None, None, _terms(self._title))
+            yield Candidate(self, title, None, None, self._terms(self._title))
         starts = [one.start for one in self._tokens]
         goes_on = False
         for start, end, goes_further in split_sentences(self.text):
@@ -164,8 +176,47 @@ class EvidenceEntry:
             is_closed = self.text[end - 1] in ".!"
             if len(inside) < _LEAST_WORDS - is_closed:
                 continue
-            text, terms = self.text[start:end], _terms(inside)
+            text, terms = self.text[start:end], self._terms(inside)
             yield Candidate(self, text, start, end, terms, is_rest, goes_on)
+
+    def translate(self, text: str) -> str:
+        """Return a text of the entry with the words of the question in their places."""
+        if not self.translations:
+            return text
+        asked = {one.said: one.asked for one in self.translations}
+        longest_first = sorted(map(re.escape, asked), key=len, reverse=True)
+        said = re.compile(rf"\b(?:{'|'.join(longest_first)})\b", re.IGNORECASE)
+        return said.sub(lambda one: asked.get(one[0].lower(), one[0]), text)
+
+    def list_phrases(self, *, has_pairs: bool) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield its words that mean something, and pairs of them, with their terms."""
+        read = ((self.row.title, self._title), (self.text, self._tokens))
+        for text, tokens in read:
+            before: Token | None = None
+            for one in tokens:
+                if one.kind is not None or not is_content_word(one.surface or ""):
+                    before = None
+                    continue
+                yield text[one.start : one.end].lower(), frozenset({one.term})
+                if has_pairs and before is not None:
+                    pair = text[before.start : one.end].lower()
+                    yield pair, frozenset({before.term, one.term})
+                before = one
+
+    def _terms(self, tokens: Iterable[Token]) -> frozenset[str]:
+        """Return the terms of tokens, and those of a question that they translate."""
+        found = _terms(tokens)
+        return found.union(
+            *(one.asked_terms for one in self.translations if one.terms <= found)
+        )
+
+    def _content_terms(self, tokens: Iterable[Token]) -> frozenset[str]:
+        """Return the terms of words that mean something, as a question has them."""
+        found = _content_terms(tokens)
+        for one in self.translations:
+            if one.terms <= found:
+                found = (found - one.terms) | one.asked_terms
+        return found
 
     def _scan(self, text: str) -> list[Token]:
         return list(scan(text, self.language, self.facility))

@@ -38,7 +38,8 @@ _ASKING_WORDS = """
     find about there get got go went broken wrong anybody somebody someone anyone itself
     now still yet please read set right in on by to up towards at with full lange viel
     viele ist sind war waren wurde wurden wird hat haben kann konnte soll muss noch
-    jetzt gab gibt ursache grund passiert geschah zeige sage often oft
+    jetzt gab gibt ursache grund passiert geschah zeige sage often oft verursacht
+    verursachte blieb bleibt ging gingen causee causato causata causo
 """
 _ASKING = question_words.ENGLISH_AND_GERMAN | {*_ASKING_WORDS.split()}
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -188,13 +189,10 @@ def test_a_search_that_was_saved_before_is_told_by_meaning_of_what_comes(
     assert found.fetchall() == [("water", ["semantic"])]
 
 
-def test_a_sentence_in_another_language_answers_by_its_meaning(make, committing):
-    ctx = make()
-    save(committing, "oil", "refill")
-    work(ctx)
-    fill(ctx, committing)
+def answer(ctx: Context, question: str) -> dict[str, Any]:
+    """Ask as the page does, and return the text and how it was judged."""
     plan = make_plan(
-        SearchQuery("How much oil did we refill at P-17?", mode="hybrid"),
+        SearchQuery(question, mode="hybrid"),
         Scope("default", "anna"),
         PlanLimits(opensearch=False),
     )
@@ -205,11 +203,42 @@ def test_a_sentence_in_another_language_answers_by_its_meaning(make, committing)
     )
     assert ended.answer is not None
     assert ended.answer.answer is not None
-    assert "Wir haben 12 Liter Öl nachgefüllt" in ended.answer.answer
     assert ended.answer.context_answer is not None
+    return {"text": ended.answer.answer, **ended.answer.context_answer}
+
+
+def test_a_sentence_in_another_language_answers_by_its_meaning(make, committing):
+    ctx = make()
+    save(committing, "oil", "refill")
+    work(ctx)
+    fill(ctx, committing)
+    told = answer(ctx, "How much oil did we refill at P-17?")
+    assert "Wir haben 12 Liter Öl nachgefüllt" in told["text"]
     # It has none of the words, and would fill no slot by them.
-    (slot,) = ended.answer.context_answer["slots"]["kind"]
+    (slot,) = told["slots"]["kind"]
     assert slot == {"asked": "how_much", "filled": True}
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "grade"),
+    [
+        ("Wann ging der Strahl verloren?", "grounded", "B"),
+        ("Quando è stato perso il fascio?", "grounded", "B"),
+        # Nobody has sold it.
+        ("Wann wurde der Strahl verkauft?", "clarify", "D"),
+    ],
+)
+def test_a_question_is_answered_by_words_that_mean_its_own(
+    make, committing, question: str, status: str, grade: str
+):
+    ctx = make()
+    save(committing, "beam", "water", "door")
+    work(ctx)
+    fill(ctx, committing)
+    until(ctx.search_context.models.find_second, within_seconds=10)
+    told = answer(ctx, question)
+    assert (told["status"], told["grade"]) == (status, grade), told
+    assert "The beam was lost at noon" in told["text"]
 
 
 def test_who_has_no_such_entries_is_not_asked_by_the_second_model(make, committing):

@@ -32,7 +32,7 @@ from shared.search.retrieval.query_vectors import packed, unpack_vector
 from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 from shared.search.retrieval.tool_schema import MeaningArguments
-from shared.text.words import languages
+from shared.vocabulary import common_words
 
 log = get_logger()
 
@@ -93,7 +93,7 @@ def choose_model(
     live = live or context.models.live()
     known = context.speaks(live.model) if live is not None else ()
     # A few words do not tell their language: they count as the model's first one.
-    language = languages.detect(text, known[0]) if known else None
+    language = common_words.detect_language(text, known[0]) if known else None
     if language is None or language in known:
         return live
     second = context.models.find_second()
