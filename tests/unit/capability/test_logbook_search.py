@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import pytest
 
+from api import capability
 from api.capability import logbook_search
 from api.capability.guides import (
     DefaultLogbookSearchPromptBuilder,
@@ -90,9 +91,16 @@ def test_its_description_names_what_it_is_for(named: str):
     assert "period" in description
 
 
+def test_a_program_finds_it_under_the_name_that_the_contract_has():
+    assert capability.LogbookSearchCapability is LogbookSearchCapability
+    assert capability.LogbookSearchResultsContext is LogbookSearchResultsContext
+    builder = capability.DefaultLogbookSearchPromptBuilder
+    assert builder is DefaultLogbookSearchPromptBuilder
+
+
 def test_it_is_imported_without_a_web_server():
     code = (
-        "import sys, api.capability.logbook_search, api.service;"
+        "import sys, api.capability, api.service;"
         "sys.exit(bool({'fastapi', 'starlette', 'uvicorn'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
