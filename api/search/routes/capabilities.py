@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
@@ -26,19 +27,9 @@ from shared.version import VERSION
 
 router = strict_router("/v1", "search", needs("search", counts_as="default"))
 
-# Each is a setting of the same name, or of the same name in a section.
-_LIMITS = (
-    *("max_query_chars", "max_query_chars_hard", "max_limit", "default_limit"),
-    *("max_window", "max_filter_values", "max_query_terms", "max_wait_ms"),
-    *(
-        "facet_max_matches",
-        "max_concurrent_searches",
-        "search_queue_limit",
-        "search_queue_wait_ms",
-    ),
-    *("job_retention_hours", "event_retention_minutes", "cursor_ttl_minutes"),
-    *("max_entry_bytes", "max_batch_entries", "max_batch_bytes"),
-    *("rate_search_per_minute", "rate_ingest_per_minute", "rate_default_per_minute"),
+_LIMIT = re.compile(
+    r"(max|rate|search_queue)_\w+|\w+_(hours|minutes)"
+    r"|default_limit|facet_max_matches|fanout_cap"
 )
 
 
@@ -58,9 +49,20 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
             for name, one in installed_modules.find_modules().items()
         ],
         "filters": sorted(filters.ALLOWED),
-        "limits": {name: getattr(settings, name) for name in _LIMITS},
+        "limits": _limits(settings),
         "encoder": ALIASES.get(model, model),
         "version": VERSION,
+    }
+
+
+def _limits(settings: Settings) -> dict[str, int]:
+    """Return every limit in force by its setting, as the contract names it."""
+    names = filter(_LIMIT.fullmatch, Settings.model_fields)
+    return {
+        **{name: getattr(settings, name) for name in names},
+        "rerank_window": settings.reranking.window,
+        "synthesis.quota_per_day": settings.synthesis.quota_per_day,
+        "synthesis.quota_per_minute": settings.synthesis.quota_per_minute,
     }
 
 
