@@ -32,8 +32,8 @@ _NAMES = {
     FacetBucket FacetValue FilterOption JobLinks NamedTime NearMiss Parameter
     PlainResult PlanEngine PlanEntity PreviewSample QualityAlertOut QualityMetrics
     QuietHours Relaxation ResultsCut SavedRequest SearchCardLine SearchHit
-    SearchedSource SentAlert SuggestionOut TimeApplied UnknownTime UnwrittenWordOut
-    WhyNotBranch""",
+    SearchMeta SearchedSource SentAlert SuggestionOut TimeApplied UnknownTime
+    UnwrittenWordOut WhyNotBranch""",
     "searches": """
     AlertOut AlertPage Capabilities Classified ContextAnswer Coverage Facet
     FilterOptions Job JobAccepted JobPage JobResults ModeInfo ModuleInfo

@@ -291,6 +291,16 @@ class SearchHit(Model):
     replaces: list[OtherValue] | None = None
 
 
+class SearchMeta(Model):
+    """How many entries were found, and what became of them."""
+
+    total_candidates: int | None = None
+    returned: int | None = None
+    sub_query_count: int | None = None
+    validated: int | None = None
+    rejected_by_validation: int | None = None
+
+
 class SearchedSource(Model):
     """How far back and forth a source is complete."""
 

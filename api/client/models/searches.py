@@ -300,7 +300,7 @@ class SearchResponse(Model):
     next_cursor: str | None
     sub_queries: list[str]
     decomposed: bool
-    meta: dict[str, int]
+    meta: SearchMeta
     time: SearchTime
     time_range_applied: bool
     branches: list[BranchOutcome]
@@ -342,6 +342,7 @@ class SearchResponse(Model):
     cards: list[SearchCard] | None = None
     total_results: int
     cut: ResultsCut
+    degraded_recall: bool
 
 
 class SearchTime(Model):

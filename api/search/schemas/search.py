@@ -249,6 +249,16 @@ class OverflowHits(Body):
     were written; null: a year was named, or none has any."""
 
 
+class SearchMeta(BaseModel):
+    """How many entries were found, and what became of them."""
+
+    total_candidates: int = Field(0, description="Before any is validated.")
+    returned: int = 0
+    sub_query_count: int = 0
+    validated: int = Field(0, description="Compared with the whole question.")
+    rejected_by_validation: int = 0
+
+
 _Fields = body_model(
     SearchAnswer,
     without=("amount", "counts_hidden"),
@@ -257,6 +267,11 @@ _Fields = body_model(
         int, Field(description="Results returned; not how many match.")
     ],
     cut=ResultsCut,
+    meta=SearchMeta,
+    degraded_recall=Annotated[
+        bool,
+        Field(description="A branch returned fewer candidates than there may be."),
+    ],
     time=SearchTime,
     branches=list[BranchOutcome],
     coverage=Coverage | None,

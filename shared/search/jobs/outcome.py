@@ -27,6 +27,8 @@ DEADLINE = "deadline"
 FACETS = "facets"
 # The code of a diagnostic: a model was to read the hits and did not.
 RERANK = "rerank"
+# The code of a diagnostic: a branch returned fewer candidates than were asked for.
+UNDER_RETURN = "under_return"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from shared.search.jobs.compatibility import read_fields
-from shared.search.jobs.outcome import Diagnostic, Outcome
+from shared.search.jobs.outcome import UNDER_RETURN, Diagnostic, Outcome
 from shared.search.query import result_detail
 from shared.search.query.result_detail import WHOLE, Amount
 from shared.search.ranking.ranked_hits import Suppressed
@@ -197,6 +197,9 @@ class SearchAnswer:
             "total_candidates": asdict(self.total_candidates),
             "branches": [branch_body(one, self.sub_queries) for one in self.branches],
             "diagnostics": [asdict(one) for one in self.diagnostics],
+            "degraded_recall": any(
+                one.code == UNDER_RETURN for one in self.diagnostics
+            ),
             "suppressed": asdict(self.suppressed),
             "citations": [asdict(one) for one in self.citations],
             "overflow": self.overflow and self.overflow.to_json(self.amount),

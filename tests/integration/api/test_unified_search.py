@@ -80,6 +80,8 @@ def test_the_other_prefix_answers_the_same_in_camel_case(
     )
     assert theirs["stabilityHash"] == ours["stability_hash"]
     assert theirs["contextAnswer"]["status"] == ours["context_answer"]["status"]
+    assert theirs["meta"]["totalCandidates"] == ours["meta"]["total_candidates"]
+    assert "_" not in "".join(theirs["meta"])
     (hit,) = theirs["results"]
     # What an entry says is nobody's to spell.
     assert hit["metadata"] == ENTRY["metadata"]

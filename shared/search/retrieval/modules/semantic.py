@@ -20,7 +20,12 @@ from shared.log import get_logger
 from shared.messaging.stage_names import embed_stage
 from shared.postgres import statement_deadline
 from shared.postgres.pool import pipelined_connection
-from shared.search.jobs.outcome import Candidate, Diagnostic, Outcome
+from shared.search.jobs.outcome import (
+    UNDER_RETURN,
+    Candidate,
+    Diagnostic,
+    Outcome,
+)
 from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.language import tree_text
 from shared.search.retrieval import module_contract
@@ -295,7 +300,7 @@ def _short(page: _NearestPage) -> Diagnostic:
         f"Of the {page.looked_at} entries nearest in meaning {len(page.hits)} are not"
         " excluded; what is farther was not looked at."
     )
-    return _note("under_return", message, "search")
+    return _note(UNDER_RETURN, message, "search")
 
 
 def _note(code: str, message: str, category: str) -> Diagnostic:

@@ -51,6 +51,13 @@ def test_a_list_that_is_short_for_how_far_was_looked_says_so(book, monkeypatch):
     assert len(short.hits) < SHOWN
 
 
+def test_an_answer_says_that_a_branch_returned_too_few(book, monkeypatch):
+    asked = {"query": "RF trip -klystron", "mode": "semantic"}
+    assert book.ask(**asked)["degraded_recall"] is False
+    monkeypatch.setattr(semantic, "_MAX_SCAN", 40)
+    assert book.ask(**asked)["degraded_recall"] is True
+
+
 def test_a_list_that_is_short_because_there_are_no_more_says_nothing(book):
     whole = found(book, "RF trip -klystron")
     assert (len(whole.hits), whole.diagnostics) == (SHOWN, ())
