@@ -16,6 +16,7 @@ from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit
 from api.search.schemas.times import SearchTime
 from api.server.body_model import Body, RequestBody, body_model, shown_by
 from api.server.field_types import WHOLE, Limit, Share, Whole
+from shared.entry_fields import Kind
 from shared.errors import InvalidRequestError
 from shared.search.query.fault import Fault
 from shared.search.query.list_by_time import Sort
@@ -42,7 +43,7 @@ class SearchScope(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    kinds: Names = []
+    kinds: Annotated[list[Kind], Field(max_length=100)] = []
     logbooks: Names = []
     sources: Names = []
     devices: Names = []
@@ -56,10 +57,10 @@ class SearchRequest(RequestBody):
         {"query": "HCM 03", "mode": "keyword", "filters": {"logbook": "ops"}},
     )
 
-    query: str = Field("", description="What is searched for; alias `q`.")
+    query: str = Field(description="What is searched for; alias `q`.")
     mode: str = Field(
         "auto",
-        description="keyword, semantic, hybrid, agentic, agent or auto; aliases"
+        description="keyword, semantic, hybrid, rag, agentic, agent or auto; aliases"
         " `method`, `vector`.",
         # For readers of the description: the plan itself refuses with its own code.
         json_schema_extra={"enum": [*_MODES]},
