@@ -10,6 +10,7 @@ from uuid import UUID
 
 from fastapi import Response
 
+from api.entries.entry_amount import WHOLE, EntryAmount
 from api.entries.schemas.entries import entry_out
 from api.server.json_response import as_json
 from shared.embedding.vectors import live_models
@@ -95,6 +96,7 @@ def answer(
     entry: EntryView | None,
     revision: int | None,
     if_none_match: str | None,
+    amount: EntryAmount = WHOLE,
 ) -> Response:
     """Answer with an entry, as it is or was; 304 if the caller has it already."""
     entry = read_entries.require_entry(entry)
@@ -107,11 +109,13 @@ def answer(
     headers = {"ETag": tag_of(entry, source_removed=removed)}
     if {"*", headers["ETag"]}.intersection(_given(if_none_match)):
         return Response(status_code=304, headers=headers)
-    (body,) = bodies(ctx, conn, scope, [entry])
+    shown, cut = amount.cut([entry])
+    (body,) = bodies(ctx, conn, scope, shown)
     body["findings"] = findings_shown.load_findings(
         conn, scope, entry.entry_id, entry.revision
     )
-    return as_json(body, headers=headers)
+    (body,) = amount.select([body])
+    return as_json({**body, "cut": cut}, headers=headers)
 
 
 def names(header: str | None, revision: int) -> bool:

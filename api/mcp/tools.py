@@ -8,7 +8,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from api.client.listed_filters import read_filters
-from api.entries import listing
+from api.entries.entry_amount import parse_fields
 from api.mcp.rest_calls import RestCalls, ToolError
 from api.mcp.result_size import (
     count_kept,
@@ -152,7 +152,7 @@ async def ask(rest: RestCalls, asked: Ask) -> dict[str, Any]:
 
 async def get_entries(rest: RestCalls, asked: GetEntries) -> dict[str, Any]:
     """Return entries by whatever they are called; none at all is an error."""
-    wanted = listing.parse_fields(",".join(asked.fields or ())) or _ENTRY_FIELDS
+    wanted = parse_fields(",".join(asked.fields or ())) or _ENTRY_FIELDS
     found, missing = [], []
     for ref in asked.refs:
         try:

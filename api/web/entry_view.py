@@ -11,10 +11,12 @@ from uuid import UUID
 
 from api.caller_info import CallerInfo
 from api.context import ApiContext
+from api.entries.entry_amount import BRIEF
 from api.entries.entry_bodies import answer, make_readable
 from api.entries.routes import entries, threads
 from api.entries.routes.permalink import REVISION
 from api.entries.worded_findings import word_findings
+from api.search.hit_amount import AskedAmount
 from api.search.routes import similar
 from api.web import rendering
 from api.web.entry_text import Piece, Stretch, marked_pieces, split_text
@@ -70,7 +72,7 @@ def load_page(
     entry_id = found.entry_id
     thread = None
     if body["thread_id"]:
-        told = rendering.body_of(threads.get_thread_of(entry_id, caller, ctx))
+        told = rendering.body_of(threads.get_thread_of(entry_id, caller, ctx, BRIEF))
         thread = make_thread_readable(ctx, scope, told)
     earlier: list[dict[str, Any]] = []
     if found.revision > 1:
@@ -118,6 +120,6 @@ async def open_beside(
 
 
 def _similar(ctx: ApiContext, caller: CallerInfo, entry_id: UUID) -> list[Any]:
-    found = similar.get_similar(entry_id, caller, ctx, limit=5)
+    found = similar.get_similar(entry_id, caller, ctx, AskedAmount({}), limit=5)
     results: list[Any] = rendering.body_of(found)["results"]
     return results

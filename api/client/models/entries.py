@@ -50,6 +50,7 @@ class ChangePage(Model):
     """Changes in an order without gaps, and where to go on."""
 
     items: list[ChangeOut]
+    cut: TextsCut
     next_after: str
 
 
@@ -130,6 +131,7 @@ class EntryOut(Model):
     visible_from: datetime | None
     flags: list[str]
     findings: dict[str, list[dict[str, Any]]] | None = None
+    cut: TextsCut | None = None
 
 
 class EntryPage(Model):
@@ -212,7 +214,7 @@ class ShiftDigest(Model):
 
 
 class TextsCut(Model):
-    """How many texts of a page were cut, and by how many characters in all."""
+    """How many texts were cut, and by how many characters in all."""
 
     entries: int
     chars: int
@@ -232,6 +234,7 @@ class ThreadOut(Model):
     title: str
     state: str
     entries: list[EntryOut]
+    cut: TextsCut
     tree: list[TreeNode]
     timeline: list[TimelineStep]
     timeline_complete: bool

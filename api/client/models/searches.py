@@ -357,6 +357,7 @@ class SimilarEntries(Model):
 
     entry_id: str
     results: list[SearchHit]
+    cut: ResultsCut
     total_results: int
     branches: list[BranchOutcome]
 

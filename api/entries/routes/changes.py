@@ -13,7 +13,7 @@ from uuid import UUID
 from fastapi import Query, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
-from api.entries import listing
+from api.entries.entry_amount import MAX_CHARS, EntryAmount, ListAmount
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.changes import ChangePage
 from api.server import thread_pool
@@ -50,6 +50,7 @@ _FOREVER_SECONDS = 100 * 365 * 86_400.0
 async def list_changes(
     caller: Caller,
     ctx: Ctx,
+    amount: ListAmount,
     after: Annotated[
         str | None, Query(description="A `next_after`; absent: from the start.")
     ] = None,
@@ -57,27 +58,21 @@ async def list_changes(
     wait_ms: Annotated[
         int, Query(ge=0, le=30_000, description="Wait so long while there is nothing.")
     ] = 0,
-    detail: listing.TextDetail = "brief",
-    fields: listing.Fields = None,
 ) -> Response:
     """Each change once every older transaction has ended: none is ever missed."""
-    feed = _Feed(ctx, caller.scope, limit, whole=detail == "full")
+    feed = _Feed(ctx, caller.scope, limit, amount)
     place = await asyncio.to_thread(feed.open, after) if after else FeedPosition()
     loop = asyncio.get_running_loop()
     deadline = loop.time() + wait_ms / 1000
     pauses = chain(_POLL_SECONDS, repeat(_POLL_SECONDS[-1]))
     while True:
-        items, place = await thread_pool.run_step(feed.read, place)
+        items, cut, place = await thread_pool.run_step(feed.read, place)
         left = deadline - loop.time()
         if items or left <= 0:
             break
         await asyncio.sleep(min(next(pauses), left))
-    names = listing.parse_fields(fields)
-    for one in items:
-        if one["entry"] is not None:
-            (one["entry"],) = listing.select_fields([one["entry"]], names)
-    body = {"items": items, "next_after": await asyncio.to_thread(feed.close, place)}
-    return as_json(body)
+    next_after = await asyncio.to_thread(feed.close, place)
+    return as_json({"items": items, "cut": cut, "next_after": next_after})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +82,7 @@ class _Feed:
     ctx: ApiContext
     scope: Scope
     limit: int
-    whole: bool
+    amount: EntryAmount
 
     @property
     def binding(self) -> Binding:
@@ -106,24 +101,30 @@ class _Feed:
         plain = [place.epoch, place.xid, str(place.entry_id), at]
         return self._signer().make(plain, self.binding)
 
-    def read(self, place: FeedPosition) -> tuple[list[dict[str, Any]], FeedPosition]:
-        """Return the next changes, each with its entry, and where they end."""
+    def read(
+        self, place: FeedPosition
+    ) -> tuple[list[dict[str, Any]], dict[str, int], FeedPosition]:
+        """Return the next changes, each with its entry, what is cut, and their end."""
+        whole = self.amount.detail == "full"
         with connection(self.ctx.pool) as conn:
             # One look at the entries and at their changes: an edit between the two
             # would tell a change of today with the text of tomorrow.
             conn.execute(_ONE_SNAPSHOT)
             told = self._next(conn, place)
             read = self._entries(conn, told)
-            if self.whole and (most := _fitting(told, read)) < len(told.changes):
+            if whole and (most := _fitting(told, read)) < len(told.changes):
                 told = self._next(conn, place, limit=most)
-            if self.whole:
+            if whole:
                 read = self._entries(conn, told, whole=True)
+            seen = [read[one.entry_id] for one in told.changes if one.entry_id in read]
+            shown, cut = self.amount.cut(seen)
             found = [
                 body
-                for some in _slices(list(read.values()))
+                for some in _slices(shown)
                 for body in bodies(self.ctx, conn, self.scope, some)
             ]
-        entries = {body["entry_id"]: body for body in found}
+        names = [body["entry_id"] for body in found]
+        entries = dict(zip(names, self.amount.select(found), strict=True))
         tenant = self.scope.tenant
         items = [
             {
@@ -136,7 +137,7 @@ class _Feed:
             }
             for one in told.changes
         ]
-        return items, told.place
+        return items, cut, told.place
 
     def _next(
         self, conn: Connection, place: FeedPosition, limit: int | None = None
@@ -173,6 +174,6 @@ def _fitting(told: FeedPage, read: Mapping[UUID, read_entries.EntryView]) -> int
     chars = 0
     for number, one in enumerate(told.changes):
         chars += read[one.entry_id].text_chars if one.entry_id in read else 0
-        if chars > listing.MAX_CHARS:
+        if chars > MAX_CHARS:
             return max(1, number)
     return len(told.changes)

@@ -12,6 +12,7 @@ from fastapi import Header, Query, Request, Response
 
 from api.context import Caller, Ctx, caller, context
 from api.entries import listing, push_stream, pushes, until_indexed
+from api.entries.entry_amount import ListAmount, WholeAmount, count_fitting
 from api.entries.entry_bodies import MAX_REVISION, NOT_CHANGED, answer, bodies, names
 from api.entries.schemas.entries import (
     EntryOut,
@@ -140,6 +141,7 @@ def list_entries(
     request: Request,
     caller: Caller,
     ctx: Ctx,
+    amount: ListAmount,
     source: Annotated[list[str] | None, Query(max_length=100)] = None,
     logbook: Annotated[list[str] | None, Query(max_length=100)] = None,
     external_id: Annotated[str | None, Query(min_length=1, max_length=255)] = None,
@@ -147,14 +149,8 @@ def list_entries(
     include_deleted: bool = False,  # noqa: FBT001, FBT002 - a query parameter
     limit: PageSize | None = None,
     cursor: str | None = None,
-    detail: listing.TextDetail = "brief",
-    fields: listing.Fields = None,
-    max_chars: Annotated[
-        int | None, Query(ge=0, description="Most text of all entries together.")
-    ] = None,
 ) -> Response:
     """Newest first by entry time; `total` counts what the filters leave."""
-    names_wanted = listing.parse_fields(fields)
     narrowed = listing.filters_of(
         request.query_params, ctx.settings.max_filter_values, ctx.searches.calendar
     )
@@ -182,14 +178,14 @@ def list_entries(
         )
         count = read_entries.count_entries(conn, scope, wanted)
         most = limit
-        if detail == "full":
-            most = min(limit, listing.fitting(found))
+        if amount.detail == "full":
+            most = min(limit, count_fitting(found))
         page, more = found[:most], len(found) > most
-        if detail == "full":
+        if amount.detail == "full":
             ids = [one.entry_id for one in page]
             whole = read_entries.load_entries(conn, scope, ids, whole=True)
             page = [whole.get(one.entry_id, one) for one in page]
-        page = listing.bounded(page, max_chars)
+        page, cut = amount.cut(page)
         items = bodies(ctx, conn, scope, page)
     next_cursor = None
     if more:
@@ -197,10 +193,9 @@ def list_entries(
         time = last.received_at if sort == "received" else last.entry_time
         place = [time.isoformat(), str(last.entry_id)]
         next_cursor = ctx.signer().make(place, pages.binding)
-    left_off = [n for n in (e.text_chars - len(e.text) for e in page) if n]
     body = {
-        "items": listing.select_fields(items, names_wanted),
-        "cut": {"entries": len(left_off), "chars": sum(left_off)},
+        "items": amount.select(items),
+        "cut": cut,
         "next_cursor": next_cursor,
         "total": count,
     }
@@ -213,13 +208,14 @@ def get_entry(
     entry_id: UUID,
     caller: Caller,
     ctx: Ctx,
+    amount: WholeAmount,
     revision: Annotated[int | None, Query(ge=1, le=MAX_REVISION)] = None,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """The newest revision, or the one that is named, text exactly as received."""
     with connection(ctx.pool) as conn:
         entry = read_entries.load_entry(conn, caller.scope, entry_id)
-        return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
+        return answer(ctx, conn, caller.scope, entry, revision, if_none_match, amount)
 
 
 @router.get("/{entry_id}/revisions")

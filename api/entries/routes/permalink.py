@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from fastapi import Header, Request, Response
 
 from api.context import Caller, Ctx, needs
+from api.entries.entry_amount import WholeAmount
 from api.entries.entry_bodies import MAX_REVISION, NOT_CHANGED, answer
 from api.entries.schemas.entries import EntryOut
 from api.strict_route import described, strict_router
@@ -29,6 +30,7 @@ def get_permalink(
     request: Request,
     caller: Caller,
     ctx: Ctx,
+    amount: WholeAmount,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """The newest revision, or after an `@` the one that is named."""
@@ -40,7 +42,7 @@ def get_permalink(
             # As of every page: the same address with `.json`.
             name, revision = parse_permalink(request, ctx.settings.base_path, TWIN)
             entry = read_entries.get_by_external_id(conn, caller.scope, source, name)
-        return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
+        return answer(ctx, conn, caller.scope, entry, revision, if_none_match, amount)
 
 
 def parse_permalink(

@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import Response
 
 from api.context import ApiContext, Caller, Ctx, needs
+from api.entries.entry_amount import EntryAmount, ListAmount, count_fitting
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.threads import ThreadOut
 from api.strict_route import described, strict_router
@@ -34,7 +35,9 @@ MAX_ENTRIES = 1000
 
 @router.get("/entries/{entry_id}/thread")
 @described("Read the thread of an entry", ThreadOut, 404, 410)
-def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+def get_thread_of(
+    entry_id: UUID, caller: Caller, ctx: Ctx, amount: ListAmount
+) -> Response:
     """Its members that the caller may see, oldest first; an entry alone is one.
 
     Beside them, how things stand and the steps of the incident, as their texts say.
@@ -44,18 +47,20 @@ def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         found = [entry]
         if entry.thread_id is not None:
             found = _members(conn, caller.scope, entry.thread_id)
-        return _answer(ctx, conn, caller.scope, entry.thread_id, found)
+        return _answer(ctx, conn, caller.scope, entry.thread_id, found, amount)
 
 
 @router.get("/threads/{thread_id}")
 @described("Read a thread", ThreadOut, 404)
-def get_thread(thread_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+def get_thread(
+    thread_id: UUID, caller: Caller, ctx: Ctx, amount: ListAmount
+) -> Response:
     """Its members that the caller may see, oldest first, with state and timeline."""
     with connection(ctx.pool) as conn:
         found = _members(conn, caller.scope, thread_id)
         if not found:
             raise NotFoundError
-        return _answer(ctx, conn, caller.scope, thread_id, found)
+        return _answer(ctx, conn, caller.scope, thread_id, found, amount)
 
 
 def _members(conn: Connection, scope: Scope, thread_id: UUID) -> list[EntryView]:
@@ -68,9 +73,16 @@ def _answer(
     scope: Scope,
     thread_id: UUID | None,
     found: list[EntryView],
+    amount: EntryAmount,
 ) -> Response:
     entries = found[:MAX_ENTRIES]
-    shown = bodies(ctx, conn, scope, entries)
+    texts = {}
+    if amount.detail == "full":
+        # Those behind the most that one answer holds stay cut, and `cut` says so.
+        ids = [one.entry_id for one in entries[: count_fitting(entries)]]
+        texts = read_entries.load_entries(conn, scope, ids, whole=True)
+    told_of, cut = amount.cut(texts.get(one.entry_id, one) for one in entries)
+    shown = bodies(ctx, conn, scope, told_of)
     replaced = entry_links.replaced(conn, scope, thread_id) if thread_id else {}
     sources = source_state.current_settings(
         conn, ctx.settings.sources, sorted({one.source for one in entries})
@@ -85,7 +97,8 @@ def _answer(
         "thread_id": str(thread_id) if thread_id else None,
         "title": next((one.title for one in entries if one.title), ""),
         "state": told.state,
-        "entries": shown,
+        "entries": amount.select(shown),
+        "cut": cut,
         "tree": _with_links(tree(entries, replaced), shown),
         "timeline": [
             {**step._asdict(), "time": timestamp(step.time)} for step in told.timeline

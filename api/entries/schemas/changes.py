@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from api.entries.schemas.entries import EntryOut
+from api.entries.schemas.entries import EntryOut, TextsCut
 from api.server.body_model import Body
 
 
@@ -29,6 +29,7 @@ class ChangePage(Body):
     """Changes in an order without gaps, and where to go on."""
 
     items: list[ChangeOut]
+    cut: TextsCut
     next_after: str
     """Send it as `after`; it never expires. A place from before a backup was restored
     begins anew."""

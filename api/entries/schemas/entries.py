@@ -189,6 +189,13 @@ class Entity(ResponseBody):
     canonical: str
 
 
+class TextsCut(BaseModel):
+    """How many texts were cut, and by how many characters in all."""
+
+    entries: int
+    chars: int
+
+
 class EntryOut(Body):
     """One entry, as received, with what was made of it."""
 
@@ -240,20 +247,15 @@ class EntryOut(Body):
     of its beginning alone."""
     findings: dict[str, list[dict[str, Any]]] = Field({})
     """What stages found in it, by stage; lists leave it out."""
-
-
-class TextsCut(BaseModel):
-    """How many texts of a page were cut, and by how many characters in all."""
-
-    entries: int
-    chars: int
+    cut: TextsCut | None = None
+    """Of an entry that is read alone what was left off; lists tell it of all."""
 
 
 class EntryPage(Body):
     """One page of entries, and how many there are in all."""
 
     items: list[EntryOut]
-    """Texts are cut to 500 characters; one entry is read whole."""
+    """Texts are cut to 500 characters unless `detail` is `full`."""
     cut: TextsCut
     next_cursor: str | None
     total: int

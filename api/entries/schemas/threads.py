@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from api.entries.schemas.entries import EntryOut
+from api.entries.schemas.entries import EntryOut, TextsCut
 from api.server.body_model import Body
 
 
@@ -49,7 +49,8 @@ class ThreadOut(Body):
     state: Literal["open", "monitoring", "resolved", "unknown"]
     """As the newest entry has it that says so; unknown: none does."""
     entries: list[EntryOut]
-    """Texts are cut to 500 characters; one entry is read whole."""
+    """Texts are cut to 500 characters unless `detail` is `full`."""
+    cut: TextsCut
     tree: list[TreeNode]
     timeline: list[TimelineStep]
     """Steps that the texts tell of, oldest first."""

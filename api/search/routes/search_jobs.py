@@ -17,6 +17,7 @@ from fastapi.sse import format_sse_event
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.search import job_events, own_jobs
+from api.search.hit_amount import HitAmount
 from api.search.job_events import POLL_SECONDS, JobSnapshot
 from api.search.schemas.jobs import Job, JobPage, JobResults
 from api.server import metrics, thread_pool
@@ -96,14 +97,15 @@ def get_results(
     job_id: UUID,
     caller: Caller,
     ctx: Ctx,
+    amount: HitAmount,
     limit: PageSize | None = None,
     cursor: str | None = None,
 ) -> Response:
     """A page of one ranking, its entries read again with the rights of now.
 
     Sorted by time, pages go on through all that match. Without a limit a page is as
-    long as the job's first. A job that has not ended has none yet: its cursor begins
-    at the first.
+    long as the job's first; as much is told of each hit as the job asked for. A job
+    that has not ended has none yet: its cursor begins at the first.
     """
     found = own_jobs.find(ctx, caller, job_id)
     after: list[Any] = [0]
@@ -111,7 +113,10 @@ def get_results(
         size = found.plan["limit"] if limit is None else limit
         owned = paging.binding(caller.scope, job_id, size)
         after = ctx.signer().open(cursor, owned)
-    return as_json(job_answer.results(ctx.reader(caller.scope), found, after, limit))
+    page = job_answer.results(
+        ctx.reader(caller.scope), found, after, limit, amount.instead_of
+    )
+    return as_json(page)
 
 
 @router.get("/{job_id}/export")

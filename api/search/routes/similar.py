@@ -9,10 +9,12 @@ from uuid import UUID
 from fastapi import Query, Response
 
 from api.context import Caller, Ctx, needs
+from api.search.hit_amount import HitAmount
 from api.search.schemas.hits import SimilarEntries
 from api.server.json_response import as_json
 from api.server.parameters import PageSize
 from api.strict_route import described, strict_router
+from shared.search.query import result_detail
 from shared.search.query.plan import SearchQuery
 from shared.search.response import similar_hits
 
@@ -27,6 +29,7 @@ def get_similar(
     entry_id: UUID,
     caller: Caller,
     ctx: Ctx,
+    amount: HitAmount,
     limit: PageSize = 10,
     days: Annotated[
         int | None,
@@ -41,4 +44,7 @@ def get_similar(
     plan = ctx.searches.plan(
         SearchQuery("", limit=limit, filters=filters), caller.scope
     )
-    return as_json(similar_hits.find_similar_hits(ctx.searches.context, plan, entry_id))
+    found = similar_hits.find_similar_hits(ctx.searches.context, plan, entry_id)
+    wanted = amount.instead_of(result_detail.WHOLE)
+    results, cut = result_detail.trim_results(found["results"], wanted)
+    return as_json({**found, "results": results, "cut": cut})

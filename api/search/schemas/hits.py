@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.search.schemas.branches import BranchOutcome
 from api.server.body_model import body_model
+from shared.errors import InvalidRequestError
 from shared.search.response.card import Card, CardLine
 from shared.search.results.hit import Hit
+from shared.suggest import hint
 
 
 def _all_optional(schema: dict[str, Any]) -> None:
@@ -20,6 +23,16 @@ class SearchHit(body_model(Hit)):  # type: ignore[misc]
     """One entry found, in its place; where `fields` are named, these alone."""
 
     model_config = ConfigDict(json_schema_extra=_all_optional)
+
+
+def parse_hit_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the fields of a hit that are wanted, or refuse one that none has."""
+    known = SearchHit.model_fields
+    for name in names or ():
+        if name not in known:
+            message = f"There is no field {name[:100]!r}.{hint(name, known)}"
+            raise InvalidRequestError.field("fields", "unknown_field", message)
+    return None if names is None else tuple(names)
 
 
 class ResultsCut(BaseModel):
@@ -49,5 +62,6 @@ class SimilarEntries(BaseModel):
 
     entry_id: str
     results: list[SearchHit]
+    cut: ResultsCut
     total_results: int
     branches: list[BranchOutcome]

@@ -12,7 +12,7 @@ from api.search.schemas.absence import ContextAnswer, Coverage, Relaxation
 from api.search.schemas.ambient import Ambient, dump_ambient
 from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.facets import Facet
-from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit
+from api.search.schemas.hits import ResultsCut, SearchCard, SearchHit, parse_hit_fields
 from api.search.schemas.times import SearchTime
 from api.server.body_model import Body, RequestBody, body_model, shown_by
 from api.server.field_types import WHOLE, Limit, Share, Whole
@@ -25,7 +25,6 @@ from shared.search.query.modes import MIN_DEADLINE_MS
 from shared.search.query.plan import SearchQuery
 from shared.search.query.result_detail import Amount, Detail, Synthesis
 from shared.search.response.search_answer import SearchAnswer
-from shared.suggest import hint
 from shared.text import door
 
 _ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
@@ -199,12 +198,7 @@ class SearchRequest(RequestBody):
 
     def _amount(self) -> Amount:
         """Return the detail of results that the request asks for."""
-        known = SearchHit.model_fields
-        for name in self.fields or ():
-            if name not in known:
-                message = f"There is no field {name!r}.{hint(name, known)}"
-                raise InvalidRequestError.field("fields", "unknown_field", message)
-        fields = None if self.fields is None else tuple(self.fields)
+        fields = parse_hit_fields(self.fields)
         return Amount(self.detail or "full", fields, self.max_chars)
 
     def _ordering(self) -> dict[str, object]:

@@ -10,6 +10,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from api.context import Caller, Ctx, needs
+from api.entries.entry_amount import BRIEF, WHOLE
 from api.entries.entry_bodies import MAX_REVISION
 from api.entries.routes.permalink import get_permalink, parse_permalink
 from api.entries.routes.threads import get_thread
@@ -51,7 +52,7 @@ async def get_entry_page(
             raise
         # No entry is called so: it is the twin of another's page.
         return await asyncio.to_thread(
-            get_permalink, source, external_id, request, caller, ctx
+            get_permalink, source, external_id, request, caller, ctx, WHOLE
         )
     if page_visit.comes_from_search(request, ctx):
         visit = page_visit.find_visit(request)
@@ -82,7 +83,7 @@ def get_thread_page(
     thread_id: UUID, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
     """Show all of it that the caller may see."""
-    body = rendering.body_of(get_thread(thread_id, caller, ctx))
+    body = rendering.body_of(get_thread(thread_id, caller, ctx, BRIEF))
     if not rendering.is_twin(request):
         body = make_thread_readable(ctx, caller.scope, body)
     return rendering.show(request, "thread.html", body)

@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from api.caller_info import CallerInfo
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import shift_times
+from api.entries.entry_amount import BRIEF
 from api.entries.routes.entries import list_entries
 from api.web import rendering
 from api.web.chips import ChipCache
@@ -33,7 +34,9 @@ _CHIPS = "<!-- what is worth a click -->"
 async def get_home(request: Request, caller: Caller, ctx: Ctx) -> Response:
     """Show what was written last, in the shifts that wrote it."""
     if rendering.is_twin(request):
-        return await asyncio.to_thread(list_entries, request, caller, ctx, limit=NEWEST)
+        return await asyncio.to_thread(
+            list_entries, request, caller, ctx, BRIEF, limit=NEWEST
+        )
     newest = await asyncio.to_thread(load_newest, ctx, caller, NEWEST)
     text = rendering.render(
         request,

@@ -10,6 +10,7 @@ from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.context import Caller, Ctx, needs
+from api.entries.entry_amount import BRIEF
 from api.entries.routes.entries import list_entries
 from api.web import rendering
 from api.web.live_rows import LiveRows, follow
@@ -31,7 +32,7 @@ def get_live_page(
 ) -> Response:
     """Show the newest entries in large letters; it follows by itself until paused."""
     if rendering.is_twin(request):
-        return list_entries(request, caller, ctx, limit=ROWS)
+        return list_entries(request, caller, ctx, BRIEF, limit=ROWS)
     body = load_newest(ctx, caller, ROWS)
     return rendering.show(request, "live.html", body, is_paused=bool(paused))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,7 @@ from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.jobs.verdict import State
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
+from shared.search.query.result_detail import Amount
 from shared.search.query.sub_queries import sub_queries_of
 from shared.search.ranking import fold
 from shared.search.ranking.candidate_facts import Facts
@@ -164,13 +165,19 @@ def _counted_again(
 
 
 def results(
-    reader: JobReader, stored: StoredJob, after: Sequence[Any], limit: int | None
+    reader: JobReader,
+    stored: StoredJob,
+    after: Sequence[Any],
+    limit: int | None,
+    amount_of: Callable[[Amount], Amount] = lambda own: own,
 ) -> dict[str, Any]:
     """Return a page of a job's window from a place on, its entries read again.
 
     A job that has not ended has no page yet; its cursor begins the window.
     """
     plan = reader.plan_of(stored)
+    amount = amount_of(plan.detail.amount)
+    plan = replace(plan, detail=replace(plan.detail, amount=amount))
     if limit is not None:
         # A page by time is cut to the window, however long it may be.
         plan = replace(plan, limit=limit, window=max(plan.window, limit))

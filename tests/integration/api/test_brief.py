@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx2
 import pytest
 
@@ -23,3 +25,43 @@ def test_a_listing_cuts_texts_and_says_so_and_one_entry_is_whole(
     assert page["cut"] == {"entries": 1, "chars": len("tail")}
     whole = caller.get(f"/v1/entries/{pushed[1]}").json()
     assert whole["text"] == texts[1]
+
+
+@pytest.mark.parametrize("by", ["id", "permalink", "thread", "thread_id", "changes"])
+def test_whatever_tells_entries_takes_how_much_of_them(
+    caller: httpx2.Client, by: str
+) -> None:
+    text = "the first words " * SHOWN
+    entry = {"source": "api", "external_id": "L-1", "text": text}
+    entry_id = caller.post("/v1/entries", json=entry).json()["entry_id"]
+    reply = {"text": "seen", "external_id": "L-2", "reply_to": "L-1"}
+    caller.post("/v1/entries", json=reply)
+    thread_id = caller.get(f"/v1/entries/{entry_id}").json()["thread_id"]
+    path = {
+        "id": f"/v1/entries/{entry_id}",
+        "permalink": "/e/api/L-1",
+        "thread": f"/v1/entries/{entry_id}/thread",
+        "thread_id": f"/v1/threads/{thread_id}",
+        "changes": "/v1/changes",
+    }[by]
+
+    def told(**asked: str | int) -> tuple[dict[str, Any], dict[str, int]]:
+        answer = caller.get(path, params=asked)
+        assert answer.status_code == 200, answer.text
+        body = answer.json()
+        several = body.get("entries") or [
+            one["entry"] for one in body.get("items", [{"entry": body}])
+        ]
+        return max(several, key=lambda one: len(one["text"])), body["cut"]
+
+    assert told(detail="full")[0]["text"] == text
+    brief, cut = told(detail="brief")
+    assert brief["text"] == text[:SHOWN]
+    assert cut == {"entries": 1, "chars": len(text) - SHOWN}
+    few, cut = told(detail="full", max_chars=9)
+    assert few["text"] == text[:9]
+    assert cut["chars"] >= len(text) - 9
+    named = told(fields="external_id,text", max_chars=len(text))[0]
+    assert named.keys() - {"cut"} == {"external_id", "text"}
+    for wrong in ({"detail": "all"}, {"fields": "colour"}, {"max_chars": -1}):
+        assert caller.get(path, params=wrong).status_code == 422

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.entries.listing import parse_fields, select_fields
+from api.entries.entry_amount import parse_fields, select_fields
 from shared.errors import InvalidRequestError
 
 ENTRY = {"entry_id": "1", "title": "RFC2", "text": "It tripped."}

@@ -458,6 +458,18 @@ def test_an_answer_and_its_pages_tell_as_much_as_was_asked_for(logbook):
     page = logbook.get(f"{path}/results").json()
     assert all(sorted(one) == fields for one in page["items"])
     assert page["cut"]["chars"] > 0
+    # A page may be asked for more, or for less, than its job was.
+    more = {"fields": "content", "max_chars": 10_000, "detail": "full"}
+    page = logbook.get(f"{path}/results", params=more).json()
+    assert [[*one] for one in page["items"]] == [["content"], ["content"]]
+    assert page["cut"] == {"entries": 0, "chars": 0}
+    similar = f"/v1/entries/{whole['results'][0]['entry_id']}/similar"
+    alike = logbook.get(similar, params={"fields": "content", "max_chars": 9}).json()
+    assert [[*one] for one in alike["results"]] == [["content"]] * len(alike["results"])
+    assert sum(len(one["content"]) for one in alike["results"]) == 9
+    for where in (f"{path}/results", similar):
+        for no in ({"fields": "titel"}, {"detail": "all"}, {"max_chars": -1}):
+            assert logbook.get(where, params=no).status_code == 422
 
     wrong = search(logbook, query="x", fields=["titel"])
     assert wrong.status_code == 422
