@@ -91,6 +91,7 @@ class StrictRoute(APIRoute):
         """Return the handler behind the door."""
         handle = super().get_route_handler()
         known = _query_names(self)
+        told = known | _documented_names(self)
         single = known - _listed_names(self)
         body = self.body_field
         may_lack_body = body is not None and not body.field_info.is_required()
@@ -100,7 +101,7 @@ class StrictRoute(APIRoute):
         async def checked(request: Request) -> Response:
             _check_address(request)
             others = (name for name in request.query_params if not self.takes(name))
-            _check_names(set(others) - known, known)
+            _check_names(set(others) - known, told)
             _check_once(request, single)
             if is_closed:
                 # Before the body is read: nobody unknown makes us parse megabytes.
@@ -208,6 +209,12 @@ def check_media_type(request: Request, *accepted: str) -> None:
 
 def _query_names(route: APIRoute) -> set[str]:
     return {param.alias for one in _dependants(route) for param in one.query_params}
+
+
+def _documented_names(route: APIRoute) -> set[str]:
+    """Return the parameters that its description names beside those of its handler."""
+    extra = route.openapi_extra or {}
+    return {one["name"] for one in extra.get("parameters", ())}
 
 
 def _listed_names(route: APIRoute) -> set[str]:

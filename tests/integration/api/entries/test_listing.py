@@ -73,6 +73,16 @@ def test_what_a_listing_cannot_do_is_refused(
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
 
 
+def test_a_parameter_that_a_listing_does_not_take_is_answered_with_all_that_it_does(
+    caller: httpx2.Client,
+) -> None:
+    error = caller.get("/v1/entries", params={"auther": "x"}).json()["error"]
+    assert "Did you mean author?" in error["message"]
+    for name in error["details"]["allowed"]:
+        asked = caller.get("/v1/entries", params={name: "x"}).json()
+        assert asked.get("error", {}).get("code") != "unknown_filter", name
+
+
 def test_a_listing_tells_as_much_as_is_wanted(written: httpx2.Client) -> None:
     brief, whole = listed(written), listed(written, detail="full")
     assert [len(one["text"]) for one in brief["items"]] == [2, 500, 4]
