@@ -25,7 +25,12 @@ from api.sources.schemas.sources import (
 from api.strict_route import described, strict_router
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.errors import CapacityError, ConfigurationError, IngestionError
+from shared.errors import (
+    CapacityError,
+    ConfigurationError,
+    IngestionError,
+    InvalidRequestError,
+)
 from shared.http.secrets import Secrets
 from shared.log import get_logger
 from shared.messaging import nudges
@@ -114,6 +119,7 @@ def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> R
     )
     tenant = caller.scope.tenant
     with connection(ctx.pool) as conn:
+        _refuse_pushed(ctx, conn, caller.scope, source)
         run_id = admin_actions.ask(conn, tenant, source, asked.kind, wanted)
     log.info(
         "source_triggered", source=source, kind=asked.kind, subject=caller.scope.subject
@@ -128,6 +134,7 @@ def pause_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     """A run in hand ends with its page; nothing is lost, it goes on from there."""
     scope = caller.scope
     with connection(ctx.pool) as conn:
+        _refuse_pushed(ctx, conn, scope, source)
         admin_actions.pause(conn, scope.tenant, source, subject=scope.subject)
     log.info("source_paused", source=source, subject=scope.subject)
     return _one(ctx, scope, source)
@@ -138,6 +145,7 @@ def pause_source(source: str, caller: Caller, ctx: Ctx) -> Response:
 def resume_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     """At once, and with no failure counted."""
     with connection(ctx.pool) as conn:
+        _refuse_pushed(ctx, conn, caller.scope, source)
         admin_actions.resume(conn, caller.scope.tenant, source)
     log.info("source_resumed", source=source, subject=caller.scope.subject)
     _nudge(ctx, source, run_records.TAIL)
@@ -176,10 +184,21 @@ def _signed_nudge(ctx: ApiContext, source: str, signature: str, body: bytes) -> 
 
 def _check(ctx: ApiContext, scope: Scope, name: str) -> Checked:
     with connection(ctx.pool) as conn:
+        _refuse_pushed(ctx, conn, scope, name)
         _, source = admin_actions.pulled_source(conn, scope.tenant, name)
         coming = _not_taken_over(conn, name)
     found = check_configured(ctx.settings, name, source)
     return replace(found, problems=(*found.problems, *coming))
+
+
+def _refuse_pushed(ctx: ApiContext, conn: Connection, scope: Scope, name: str) -> None:
+    """Refuse to ask a source that is there, and that nothing is read from."""
+    found = source_overview.list_sources(
+        conn, scope, ctx.settings.sources, name, stocks=ctx.stocks
+    )
+    if found and not found[0].settings.is_pulled:
+        message = f"Entries are pushed to {name}; nothing is read from it."
+        raise InvalidRequestError.field("source", "pushed", message)
 
 
 def _not_taken_over(conn: Connection, name: str) -> list[str]:

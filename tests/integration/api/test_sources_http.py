@@ -58,7 +58,7 @@ def configuration(olog: OlogStub, **changes: Any) -> str:
         "nudge_secret": "RING_NUDGE",
         "require_initial_ingest": True,
     }
-    return yaml.safe_dump({"sources": {"ring": {**source, **changes}}})
+    return yaml.safe_dump({"sources": {"ring": {**source, **changes}, "api": {}}})
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +124,21 @@ def test_a_run_says_what_it_found(admin):
     run = admin.get(f"/v1/runs/{found['items'][0]['run_id']}").json()
     assert run["run_id"] == found["items"][0]["run_id"]
     assert "cursor_before" in run
+
+
+@pytest.mark.parametrize("what", ["check", "trigger", "pause", "resume"])
+def test_a_source_that_is_pushed_is_not_asked_and_says_so(admin, what: str):
+    assert admin.get("/v1/sources/api").json()["kind"] == "push"
+    answer = admin.post(
+        f"/v1/sources/api/{what}", json={} if what == "trigger" else None
+    )
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (422, "validation_failed")
+    assert error["message"] == "Entries are pushed to api; nothing is read from it."
+    absent = admin.post(
+        f"/v1/sources/no/{what}", json={} if what == "trigger" else None
+    )
+    assert absent.status_code == 404
 
 
 def test_check_reads_a_page_and_stores_nothing(admin, olog):
