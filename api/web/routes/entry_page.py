@@ -63,8 +63,10 @@ async def get_entry_page(
 
 
 @router.get("/entries/{entry_id}")
+@router.get("/entries/{entry_id}.json")
 def get_entry_by_id(
     entry_id: UUID,
+    request: Request,
     caller: Caller,
     ctx: Ctx,
     revision: Annotated[int | None, Query(ge=1, le=MAX_REVISION)] = None,
@@ -73,8 +75,9 @@ def get_entry_by_id(
     with connection(ctx.pool) as conn:
         entry = read_entries.load_present_entry(conn, caller.scope, entry_id)
     pinned = "" if revision is None else f"@{revision}"
+    twin = ".json" if rendering.is_twin(request) else ""
     path = permalink(entry.source, entry.external_id)
-    return RedirectResponse(f"{ctx.settings.base_path}{path}{pinned}", 303)
+    return RedirectResponse(f"{ctx.settings.base_path}{path}{pinned}{twin}", 303)
 
 
 @router.get("/threads/{thread_id}")

@@ -130,6 +130,13 @@ def test_an_id_leads_to_the_address_that_a_rebuild_keeps(caller: httpx2.Client) 
 
     assert answer.status_code == 303
     assert answer.headers["location"] == "/e/api/A%2F1@1"
+    twin = caller.get(f"/entries/{made['entry_id']}.json?revision=1")
+    assert (twin.status_code, twin.headers["location"]) == (
+        303,
+        f"{answer.headers['location']}.json",
+    )
+    told = caller.get(twin.headers["location"]).json()
+    assert (told["entry_id"], told["revision"]) == (made["entry_id"], 1)
 
 
 def test_an_entry_whose_number_ends_like_a_twin_has_a_page(
