@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from shared.embedding import load_model
@@ -88,13 +88,13 @@ def limits_of(settings: Settings) -> PlanLimits:
 def answers_of(settings: Settings) -> AnswerLimits:
     """Return which answers there are, and who words them."""
     given = settings.pipelines.rag
-    families = tuple(dict.fromkeys(given.retrieval_modules))
+    families = _switched_on(settings, given.retrieval_modules)
     model_ms = int(settings.synthesis.timeout_seconds * 1000)
     rag = make_rag_mode(families, model_ms, has_model=has_model(settings, "rag"))
     tenants = settings.tenants.items()
     return AnswerLimits(
         enabled=settings.synthesis.enabled,
-        rag=rag if given.enabled else None,
+        rag=rag if given.enabled and families else None,
         has_writer=has_model(settings, "synthesis"),
         model_ms=model_ms,
         unmodelled=frozenset(n for n, one in tenants if not one.synthesis_enabled),
@@ -104,12 +104,21 @@ def answers_of(settings: Settings) -> AnswerLimits:
 def _agent_modes(settings: Settings) -> tuple[modes.Mode, ...]:
     """Return the agent mode if it is on."""
     agent = settings.pipelines.agent
-    is_on = agent.enabled and settings.synthesis.enabled
+    families = _switched_on(settings, agent.retrieval_modules)
+    is_on = agent.enabled and settings.synthesis.enabled and families
     if not is_on or not has_model(settings, "agent"):
         return ()
-    families = tuple(dict.fromkeys(agent.retrieval_modules))
     deadline_ms = int(settings.reasoning.total_timeout_seconds * 1000)
     return (modes.make_agent_mode(families, deadline_ms),)
+
+
+def _switched_on(settings: Settings, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the modules and pipelines of a list that are on, in its order."""
+    modules, composed = settings.search_modules, settings.pipelines
+    known = {name: getattr(modules, name) for name in BUILT_IN}
+    known |= modules.plugins | composed.plugins
+    off = {name for name, one in known.items() if not one.enabled}
+    return tuple(one for one in dict.fromkeys(names) if one not in off)
 
 
 def calendar_of(settings: Settings) -> Clock:

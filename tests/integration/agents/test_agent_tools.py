@@ -35,7 +35,6 @@ CLOSER: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.requirement("S0-65")
 def test_no_tool_writes_anything(runner: Runner, database: str) -> None:
     mode = modes.make_agent_mode(SEARCHING, 120_000)
     limits = PlanLimits(opensearch=False, pipelines=(mode,))

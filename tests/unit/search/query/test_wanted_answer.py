@@ -10,10 +10,12 @@ import yaml
 
 from shared.access.scope import Scope
 from shared.agents.bounds import Bounds
+from shared.agents.tools import list_tools
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.search.pipelines.plan_settings import limits_of
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.query.result_detail import Synthesis
+from shared.settings.plugin_sections import BUILT_IN
 from shared.settings.settings import Settings
 
 WITH_A_MODEL = """
@@ -53,6 +55,28 @@ def test_where_no_answers_are_wanted_there_is_no_agent() -> None:
     assert "agent" not in [one.name for one in off.pipelines]
     with pytest.raises(ModuleNotEnabledError):
         ask(off)
+
+
+@pytest.mark.requirement("S0-65")
+@pytest.mark.parametrize("mode", ["agent", "rag"])
+def test_a_module_that_is_switched_off_is_asked_by_nobody_and_the_others_are(
+    mode: str,
+) -> None:
+    """A module is asked that is there, is named for the mode, and is on."""
+    off = {"semantic": {"enabled": False}, "tag": {"enabled": False}}
+    given = yaml.safe_load(WITH_A_MODEL) | {"search_modules": off}
+    for named, offered in (
+        (["keyword", "semantic"], {"keyword"}),
+        (["tag", "graph", "semantic"], {"graph"}),
+    ):
+        given["pipelines"].setdefault(mode, {})["retrieval_modules"] = named
+        on = limits_of(Settings.model_validate(given))
+        plan = make_plan(SearchQuery("why", mode=mode), Scope("default", "anna"), on)
+        assert offered == {*list_tools(plan)} & {*BUILT_IN}
+    given["pipelines"][mode]["retrieval_modules"] = ["tag"]
+    on = limits_of(Settings.model_validate(given))
+    with pytest.raises(ModuleNotEnabledError):
+        make_plan(SearchQuery("why", mode=mode), Scope("default", "anna"), on)
 
 
 @pytest.mark.requirement("S0-61")
