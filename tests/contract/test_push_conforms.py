@@ -309,7 +309,7 @@ def test_nothing_is_unescaped_and_no_mark_is_lost(program: Program, kind: str):
     assert [(one.title, one.text) for one in kept] == [(text, text) for text in texts]
 
 
-@pytest.mark.requirement("ADP20")
+@pytest.mark.requirement("ADP20", "B8")
 def test_what_is_missing_is_legal_and_what_is_too_much_costs_itself(program: Program):
     legal: list[Entry] = [
         {"external_id": "nobody", "text": "x", "authors": []},

@@ -368,7 +368,7 @@ def test_what_is_removed_between_two_words_of_a_model_takes_them_with_it(
     assert removed not in see_ids(seen_again.see_hits_again(pool, tier.plan, told))
 
 
-@pytest.mark.requirement("I11")
+@pytest.mark.requirement("I11", "U01")
 def test_a_stored_answer_says_when_what_it_cites_was_removed(tier):
     """Once it is told an answer keeps its words: only what it cites is marked."""
     tier.ask(QUESTION, saying(GOOD))

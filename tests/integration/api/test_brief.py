@@ -27,6 +27,7 @@ def test_a_listing_cuts_texts_and_says_so_and_one_entry_is_whole(
     assert whole["text"] == texts[1]
 
 
+@pytest.mark.requirement("U35")
 @pytest.mark.parametrize("by", ["id", "permalink", "thread", "thread_id", "changes"])
 def test_whatever_tells_entries_takes_how_much_of_them(
     caller: httpx2.Client, by: str

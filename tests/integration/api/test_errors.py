@@ -205,7 +205,7 @@ def broken(make_api: Callable[..., System]) -> System:
     )
 
 
-@pytest.mark.requirement("SEC14")
+@pytest.mark.requirement("SEC14", "C17")
 def test_no_secret_gets_into_an_answer_or_a_log_when_every_backend_is_away(
     broken: System,
 ):
@@ -231,6 +231,7 @@ def test_no_secret_gets_into_an_answer_or_a_log_when_every_backend_is_away(
     assert client_sees_nothing(bodies, token)
     log = (broken.logs / "api.log").read_text(encoding="utf-8")
     assert "database_unavailable" in log
+    assert me.json()["error"]["id"] in log
     assert not found_in(log, token, *PLANTED.values())
 
 

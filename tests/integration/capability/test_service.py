@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import textwrap
@@ -93,6 +94,27 @@ def test_the_snippet_of_the_reference_runs_without_a_broker(own_service: SearchS
     ]
     assert len(result.entries) == 1
     assert result.search_modes_used == ["keyword"]
+
+
+@pytest.mark.requirement("S2-11")
+def test_a_process_makes_its_service_from_its_file_when_it_first_asks(
+    database: str, logbook: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = tmp_path / "logchord.yaml"
+    given = {"database_url": database, "opensearch_url": "off", "default_limit": 1}
+    file.write_text(json.dumps(given | {"embedding_model": "hashing-384"}))
+    monkeypatch.setenv("LOGCHORD_CONFIG", str(file))
+    reset_search_service()
+
+    async def ask() -> Any:
+        assert vars(services)["_service"] is None
+        service = await get_search_service(inline=True)
+        assert service is await get_search_service()
+        found = await service.search(query="RF cavity", mode="keyword")
+        await close_search_service()
+        return found
+
+    assert len(asyncio.run(ask()).results) == 1
 
 
 @pytest.mark.requirement("S2-49")

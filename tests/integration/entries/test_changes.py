@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
+import pytest
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
@@ -215,6 +216,7 @@ def test_many_changes_of_others_are_looked_past(conn):
     assert Copy(conn).read() == [("created", "mine")]
 
 
+@pytest.mark.requirement("U35")
 def test_a_replay_equals_the_store_under_writers_that_commit_out_of_order(database):
     scopes = (ANYONE, MEMBER, OF_RF)
     done = threading.Event()

@@ -249,6 +249,7 @@ def test_off_is_no_client_and_nothing_known_is_said():
         make_client(Settings())
 
 
+@pytest.mark.requirement("B8")
 def test_hostile_metadata_are_indexed_without_new_fields(
     write, client, base, document_of
 ):

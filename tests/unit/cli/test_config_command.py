@@ -33,6 +33,7 @@ def test_it_masks_every_secret(form, capsys, monkeypatch):
     assert "redis://:***@broker/0?***" in printed.out
 
 
+@pytest.mark.requirement("S1-79", "S1-120")
 def test_as_json_it_names_variable_and_origin_of_each_setting(capsys, monkeypatch):
     monkeypatch.setenv("LOG_QUERIES", "true")
     assert ending("config", "--json") == 0

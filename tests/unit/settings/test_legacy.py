@@ -429,6 +429,7 @@ def test_entries_are_of_eight_kinds_and_each_may_weigh(nowhere):
     )
 
 
+@pytest.mark.requirement("S4-86")
 def test_flags_of_tenants_parse_and_a_tenant_keeps_its_name(nowhere):
     settings = report_of(
         """
@@ -447,6 +448,8 @@ tenants: {TenantB: {enabled: true}}
     first = settings.tenants["TenantA"]
     assert (first.enabled, first.federation_enabled) == (False, True)
     assert not first.synthesis_enabled
+    other = settings.tenants["TenantB"]
+    assert (other.enabled, other.synthesis_enabled) == (True, True)
     assert not settings.telemetry.enabled
     assert settings.session.inactivity_seconds == 60
     assert settings.synthesis.quota_per_day == 1

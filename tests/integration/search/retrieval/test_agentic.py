@@ -54,6 +54,7 @@ def names(body: dict[str, Any]) -> list[str]:
 @pytest.mark.requirement(
     "S3-01",
     "S3-04",
+    "S3-05",
     "S3-06",
     "S3-08",
     "S3-09",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.search.query.query_log import make_log_keys, query_key
+from shared.settings.settings import Settings
 
 SECRET = b"s" * 32
 QUERY = "RF Trip  last night"
@@ -20,6 +21,12 @@ def test_each_value_keeps_what_it_says(setting, keys):
 
     assert set(kept) == keys
     assert ("Trip" in str(kept)) == (setting == "true")
+
+
+@pytest.mark.requirement("S1-79", "S1-120")
+def test_who_sets_nothing_has_no_text_kept():
+    kept = make_log_keys(QUERY, Settings().log_queries, SECRET, "default")
+    assert kept == {"query_key": query_key(QUERY, SECRET, "default")}
 
 
 def test_the_same_question_has_the_same_key_however_it_is_spaced():
