@@ -17,6 +17,7 @@ from api.context import ApiContext
 from api.entries import pushes
 from api.entries.schemas.entries import EntriesIn
 from api.server import thread_pool
+from api.server.errors import tell_within
 from shared.errors import InvalidRequestError, LogchordError
 from shared.text import door
 
@@ -104,7 +105,7 @@ async def _verdicts(
             ctx.backlog.check()
     except LogchordError as exc:
         # The answer has begun: what it has not told of was not taken in.
-        yield _as_line(exc.body())
+        yield _as_line({"error": tell_within(exc)})
     yield _as_line({"counts": dict(counts)})
 
 
@@ -118,7 +119,7 @@ def _push(
         try:
             read.append((line.index, _document(line, ctx)))
         except LogchordError as exc:
-            verdicts[line.index] = {"status": "rejected", "error": exc.body()["error"]}
+            verdicts[line.index] = {"status": "rejected", "error": tell_within(exc)}
     if read:
         body = EntriesIn(entries=[one for _, one in read])
         verdict, _ = pushes.push(ctx, caller, body, None)

@@ -13,7 +13,7 @@ from api.caller_info import CallerInfo
 from api.context import ApiContext
 from api.entries.schemas.entries import EntriesIn, EntryIn
 from api.server import metrics
-from api.server.errors import invalid
+from api.server.errors import invalid, tell_within
 from shared.access import idempotency
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
@@ -195,7 +195,7 @@ def _of_many(
     items: list[dict[str, Any]] = []
     for index in sorted({*saved, *rejected}):
         if index in rejected:
-            error = rejected[index].body()["error"]
+            error = tell_within(rejected[index])
             items.append({"index": index, "status": "rejected", "error": error})
         else:
             items.append({"index": index, **_item(tenant, saved[index])})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
@@ -21,6 +22,7 @@ from shared.errors import (
     AccessError,
     InternalError,
     InvalidRequestError,
+    JsonObject,
     LogchordError,
     NotFoundError,
 )
@@ -86,6 +88,19 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(LogchordError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _framework)
+
+
+def tell_within(error: LogchordError) -> JsonObject:
+    """Return the error of a part of an answer, its details written to the log."""
+    log.info(
+        "part_refused",
+        code=error.error_code,
+        error_id=str(error.id),
+        technical=error.technical,
+    )
+    request_id = structlog.contextvars.get_contextvars().get("request_id")
+    told: JsonObject = error.body(request_id)["error"]
+    return told
 
 
 def answer(error: LogchordError, state: Any) -> Response:

@@ -48,6 +48,24 @@ def test_every_line_gets_its_verdict_in_order_and_counts_come_last(caller):
     }
 
 
+@pytest.mark.requirement("C17")
+@pytest.mark.parametrize("by_lines", [True, False], ids=["lines", "batch"])
+def test_why_a_part_was_refused_is_found_in_the_log(api, caller, *, by_lines: bool):
+    name = {"X-Request-ID": f"part-{RUN}-{by_lines}"}
+    if by_lines:
+        refused, unread, _ = push(caller, b'{"text": 5}\nno json\n', **name)
+        errors = [refused["error"], unread["error"]]
+    else:
+        body = {"entries": [{"text": "x", "external_id": f"{RUN}-b"}, {"text": 5}]}
+        told = caller.post("/v1/entries", json=body, headers=name).json()
+        errors = [told["items"][1]["error"]]
+    log = (api.logs / "api.log").read_text("utf-8")
+    lines = [json.loads(one) for one in log.splitlines() if "part_refused" in one]
+    known = {one["error_id"]: one["request_id"] for one in lines}
+    for error in errors:
+        assert error["request_id"] == known[error["id"]] == name["X-Request-ID"]
+
+
 def test_thousands_come_in_one_request_and_a_second_time_change_nothing(caller):
     count = 2_300
     body = b"".join(entry(n) for n in range(10, 10 + count))
