@@ -60,7 +60,7 @@ from api.server import errors, openapi
 from api.server.request_limits import Gate
 from api.server.thread_pool import Threads
 from api.sources.routes import runs, sources
-from api.web import pages
+from api.web import page_route, pages
 from shared import log as logs
 from shared.access.limits import Limiter
 from shared.errors import ConfigurationError
@@ -111,6 +111,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(module.router, prefix=base)
     openapi.describe(app, settings)
     errors.register(app)
+    page_route.show_missing(app)
     app.add_middleware(Gate, settings=settings)
     return app
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import FormData, Headers
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+from starlette.types import Receive, Send
 from starlette.types import Scope as RawScope
 
 from api.access import page_sessions
@@ -65,6 +66,23 @@ class PageBesideData(PageRoute):
         if "text/html" not in Headers(scope=scope).get("accept", ""):
             return Match.NONE, {}
         return super().matches(scope)
+
+
+def show_missing(app: FastAPI) -> None:
+    """Show a page of where nothing is to browsers, too: no route is there to do it."""
+    refuse = app.router.default
+    data = f"{app.state.settings.base_path}/v1/"
+
+    async def shown(scope: RawScope, receive: Receive, send: Send) -> None:
+        is_page = scope["type"] == "http" and not scope["path"].startswith(data)
+        if is_page and "text/html" in Headers(scope=scope).get("accept", ""):
+            request = Request(scope)
+            errors.show_errors_by(
+                request.state, lambda *told: _error_page(request, *told)
+            )
+        await refuse(scope, receive, send)
+
+    app.router.default = shown
 
 
 async def read_form(request: Request) -> FormData:

@@ -69,3 +69,14 @@ def test_a_page_is_shown_to_whoever_has_its_scope(
         if needed is not None and scope not in {needed, "admin"}
     }
     assert all(status < 500 for status in shown.values()), shown
+
+
+def test_an_address_of_nothing_is_a_page_to_browsers_alone(running: System) -> None:
+    with running.client("") as nobody:
+        shown = nobody.get("/serach?q=x", headers=HTML)
+        told = nobody.get("/serach?q=x")
+        data = nobody.get("/v1/serach", headers=HTML)
+    assert shown.status_code == told.status_code == data.status_code == 404
+    assert shown.headers["content-type"].startswith("text/html")
+    assert "Not here" in shown.text
+    assert [one.json()["error"]["code"] for one in (told, data)] == ["not_found"] * 2
