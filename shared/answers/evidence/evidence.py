@@ -90,8 +90,11 @@ class EvidenceEntry:
 
     @cached_property
     def text(self) -> str:
-        """Return as much of its text as is read."""
-        return self.row.text[:MAX_CHARACTERS]
+        """Return as much of its text as is read, whole words."""
+        text = self.row.text
+        if len(text) <= MAX_CHARACTERS:
+            return text
+        return text[:MAX_CHARACTERS].rsplit(None, 1)[0]
 
     @cached_property
     def people(self) -> frozenset[str]:
@@ -174,6 +177,9 @@ class EvidenceEntry:
             inside = self._tokens[bisect_left(starts, start) : bisect_left(starts, end)]
             # `Nobody hurt.` is a sentence; without its full stop it heads something.
             is_closed = self.text[end - 1] in ".!"
+            # Where reading ended, it goes on unread.
+            is_last = end == len(self.text) < len(self.row.text)
+            goes_on |= is_last and not is_closed
             if len(inside) < _LEAST_WORDS - is_closed:
                 continue
             text, terms = self.text[start:end], self._terms(inside)
