@@ -88,13 +88,13 @@ def limits_of(settings: Settings) -> PlanLimits:
 def answers_of(settings: Settings) -> AnswerLimits:
     """Return which answers there are, and who words them."""
     given = settings.pipelines.rag
-    families = _switched_on(settings, given.retrieval_modules)
+    families = tuple(dict.fromkeys(given.retrieval_modules))
     model_ms = int(settings.synthesis.timeout_seconds * 1000)
     rag = make_rag_mode(families, model_ms, has_model=has_model(settings, "rag"))
     tenants = settings.tenants.items()
     return AnswerLimits(
         enabled=settings.synthesis.enabled,
-        rag=rag if given.enabled and families else None,
+        rag=rag if given.enabled else None,
         has_writer=has_model(settings, "synthesis"),
         model_ms=model_ms,
         unmodelled=frozenset(n for n, one in tenants if not one.synthesis_enabled),

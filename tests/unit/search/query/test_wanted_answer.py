@@ -58,25 +58,21 @@ def test_where_no_answers_are_wanted_there_is_no_agent() -> None:
 
 
 @pytest.mark.requirement("S0-65")
-@pytest.mark.parametrize("mode", ["agent", "rag"])
-def test_a_module_that_is_switched_off_is_asked_by_nobody_and_the_others_are(
-    mode: str,
-) -> None:
-    """A module is asked that is there, is named for the mode, and is on."""
+def test_an_agent_asks_modules_that_are_there_and_named_for_it_and_on() -> None:
     off = {"semantic": {"enabled": False}, "tag": {"enabled": False}}
     given = yaml.safe_load(WITH_A_MODEL) | {"search_modules": off}
     for named, offered in (
         (["keyword", "semantic"], {"keyword"}),
         (["tag", "graph", "semantic"], {"graph"}),
     ):
-        given["pipelines"].setdefault(mode, {})["retrieval_modules"] = named
+        given["pipelines"]["agent"]["retrieval_modules"] = named
         on = limits_of(Settings.model_validate(given))
-        plan = make_plan(SearchQuery("why", mode=mode), Scope("default", "anna"), on)
+        plan = make_plan(SearchQuery("why", mode="agent"), Scope("default", "anna"), on)
         assert offered == {*list_tools(plan)} & {*BUILT_IN}
-    given["pipelines"][mode]["retrieval_modules"] = ["tag"]
+    given["pipelines"]["agent"]["retrieval_modules"] = ["tag"]
     on = limits_of(Settings.model_validate(given))
     with pytest.raises(ModuleNotEnabledError):
-        make_plan(SearchQuery("why", mode=mode), Scope("default", "anna"), on)
+        make_plan(SearchQuery("why", mode="agent"), Scope("default", "anna"), on)
 
 
 @pytest.mark.requirement("S0-61")
