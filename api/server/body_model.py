@@ -9,14 +9,17 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
-from pydantic.config import JsonDict
+from pydantic.config import JsonDict, JsonValue
 
 from shared.times.rfc3339 import timestamp
 
 
-def shown_by(*examples: JsonDict) -> ConfigDict:
-    """Return the configuration of a body that is shown by examples."""
-    return ConfigDict(json_schema_extra={"examples": [*examples]})
+def shown_by(*examples: JsonDict, **told: JsonValue) -> ConfigDict:
+    """Return the configuration of a body that is shown by examples.
+
+    `told`: what its schema says besides.
+    """
+    return ConfigDict(json_schema_extra={"examples": [*examples], **told})
 
 
 class Body(BaseModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
@@ -49,14 +49,15 @@ class SearchScope(BaseModel):
 
 
 class SearchRequest(RequestBody):
-    """A question; everything but `query` is optional."""
+    """A question; everything but `query` is optional, and with filters that is, too."""
 
     model_config = shown_by(
         {"query": "RF trip last night", "mode": "hybrid", "limit": 5},
         {"query": "HCM 03", "mode": "keyword", "filters": {"logbook": "ops"}},
+        required=["query"],
     )
 
-    query: str = Field(description="What is searched for; alias `q`.")
+    query: str = Field("", description="What is searched for; alias `q`.")
     mode: str = Field(
         "auto",
         description="keyword, semantic, hybrid, rag, agentic, agent or auto; aliases"
@@ -142,6 +143,13 @@ class SearchRequest(RequestBody):
                 raise InvalidRequestError.field(name, "duplicate", message)
             resolved[name] = value
         return resolved
+
+    @model_validator(mode="after")
+    def _refuse_nothing(self) -> Self:
+        """Refuse what asks for nothing; filters list what passes them."""
+        if "query" not in self.model_fields_set and not self.filters:
+            raise InvalidRequestError.field("query", "missing", "Field required")
+        return self
 
     def question(self, fault: Fault | None) -> SearchQuery:
         """Return the question, its texts admitted."""

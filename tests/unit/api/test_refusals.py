@@ -38,11 +38,11 @@ def refused(model: Any, body: object) -> dict[str, Any]:
         (PushBody, {"text": "x", "colour": 1}, {"colour"}),
         (PushBody, {"text": "x", "tags": ["a", 1]}, {"tags.1"}),
         (SearchRequest, {}, {"query"}),
-        (SearchRequest, {"filters": {"kind": "incident"}}, {"query"}),
-        (SearchRequest, {"q": "x", "rerank": "x"}, {"rerank"}),
-        (SearchRequest, {"q": "x", "scope": {"kinds": [1]}}, {"scope.kinds.0"}),
+        (SearchRequest, {"limit": 5, "filters": {}}, {"query"}),
+        (SearchRequest, {"rerank": "x"}, {"rerank"}),
         (SearchRequest, {"q": "x", "scope": {"kinds": ["log"]}}, {"scope.kinds.0"}),
-        (SearchRequest, {"q": "x", "facets": ["a", 1]}, {"facets.1"}),
+        (SearchRequest, {"scope": {"kinds": [1]}}, {"scope.kinds.0"}),
+        (SearchRequest, {"facets": ["a", 1]}, {"facets.1"}),
         (SearchRequest, {"q": "a", "query": "b"}, {"query"}),
         (SearchRequest, [], {"body"}),
     ],
@@ -53,11 +53,13 @@ def test_a_field_is_named_as_it_was_sent(
     assert set(refused(model, body)) == paths
 
 
+def test_filters_ask_for_what_passes_them_without_a_word() -> None:
+    assert SearchRequest.model_validate({"filters": {"kind": "incident"}}).query == ""
+
+
 @pytest.mark.parametrize("value", ["0.5", True])
 def test_a_share_is_a_number_and_a_limit_is_a_whole_one(value: object) -> None:
-    said = refused(
-        SearchRequest, {"query": "x", "min_relevance_score": value, "limit": value}
-    )
+    said = refused(SearchRequest, {"min_relevance_score": value, "limit": value})
     assert said == {
         "min_relevance_score": "A number is needed.",
         "limit": "A whole number is needed.",

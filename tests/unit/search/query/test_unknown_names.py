@@ -76,12 +76,7 @@ class Outer(BaseModel):
     ("model", "body", "path", "meant"),
     [
         (SearchRequest, {"query": "x", "limti": 3}, "limti", "limit"),
-        (
-            SearchRequest,
-            {"query": "x", "scope": {"sorces": []}},
-            "scope.sorces",
-            "sources",
-        ),
+        (SearchRequest, {"scope": {"sorces": []}}, "scope.sorces", "sources"),
         (Outer, {"iner": {}}, "iner", "inner"),
         (Outer, {"inner": {"devise": ""}}, "inner.devise", "device"),
         (Outer, {"many": [{"devise": ""}]}, "many.0.devise", "device"),
