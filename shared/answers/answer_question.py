@@ -152,7 +152,7 @@ def prepare_answer(
             is_outside=is_outside,
         )
         part = choose(entries)
-        if plan.intent in _BY_WORDS:
+        if plan.intent in _BY_WORDS or left.left_ms <= 0:
             return part
         translated = sentence_meaning.translate_evidence(context, part, entries)
         return part if translated is None else choose(translated)
