@@ -39,10 +39,13 @@ _DURATION = re.compile(
     r"|tod[ao] (?:la noche|el d\u00eda|la semana|la ma\u00f1ana|la tarde))\b",
     re.IGNORECASE,
 )
-# `At 1330 hours`, `0230 to 0250 hours`: a time of day, however it is counted.
+# `At 1330 hours`, `0230 to 0250 hours`: a time of day, however it is counted. Without
+# its unit it is one where it begins a sentence, or a day or zone is behind it.
 _CLOCK = re.compile(
     r"\b(?:(?:at|by|until|since|from|between)(?: (?:about|around|approximately))?"
     r"\s+(?:[01]\d|2[0-3])|0\d)[0-5]\d(?:\s*(?:-|to|and)\s*\d{4})?\s*h(?:(?:ou)?rs?)?\b"
+    r"|(?-i:\bAt)\s+(?:[01]\d|2[0-3])[0-5]\d,(?!\s*\d)"
+    r"|\bat\s+(?:[01]\d|2[0-3])[0-5]\d\s+(?:on|[ECMP][SD]?T|UTC|GMT|CES?T)\b"
     # `\u00c0 10h`, `a las 10 h`
     r"|\b(?:\u00e0|vers|d\u00e8s|las|at|um|gegen|alle|ore) \d{1,2} ?h(?: ?[0-5]\d)?\b",
     re.IGNORECASE,

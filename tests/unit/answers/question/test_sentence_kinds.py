@@ -64,6 +64,11 @@ When did the valve close?
     en + It closes tomorrow.
     en - The valve closed at 5.25 mbar.
     en - The valve of 5.0.2 closed.
+    en + At 1220, operators saw that the valve had closed.
+    en + The valve closed at 0132 EDT and at 1401 on Monday.
+    en - The valve closed at 1220 psig.
+    en - At 1000, 1100 and 1200 rpm the valve closed.
+    en - The pressure stood at 1220, and the valve closed.
 Wann schloss das Ventil?
     de + Das Ventil schloss um halb zehn.
     de + Das Ventil schloss gegen 10.30 Uhr.
