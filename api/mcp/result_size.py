@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from shared import entry_fields
@@ -55,41 +55,48 @@ def _mark_other(name: str, value: Any) -> Any:
 
 def mark_all(value: Any) -> Any:
     """Return a value with every text in it between marks; a short key goes without."""
-    if isinstance(value, str):
-        return fence(value)
-    if isinstance(value, list):
-        return [mark_all(one) for one in value]
-    if isinstance(value, Mapping):
-        return {mark_names(name): mark_all(one) for name, one in value.items()}
-    return value
+    return _change_texts(value, fence, _fence_long)
 
 
 def mark_names(value: Any) -> Any:
     """Return a value in which what is too long for a name stands between marks."""
-    if isinstance(value, str):
-        return value if _NAME.fullmatch(value) else fence(value)
-    if isinstance(value, list):
-        return [mark_names(one) for one in value]
-    if isinstance(value, Mapping):
-        return {name: mark_names(one) for name, one in value.items()}
-    return value
+    return _change_texts(value, _fence_long, _fence_long)
 
 
 def take_marks_off(value: Any) -> Any:
     """Return an argument as it was written where it is copied from a result."""
-    if isinstance(value, str) and _BEGIN in value:
-        bare = value.replace(_BEGIN, "").replace(_END, "")
-        return bare.replace(_OTHER_END, _END).replace(_CITES_NOT, _CITES)
+    return _change_texts(value, _unfence, _unfence)
+
+
+def _change_texts(
+    value: Any, change: Callable[[str], str], change_key: Callable[[str], str]
+) -> Any:
+    if isinstance(value, str):
+        return change(value)
     if isinstance(value, list):
-        return [take_marks_off(one) for one in value]
+        return [_change_texts(one, change, change_key) for one in value]
     if isinstance(value, Mapping):
-        return {take_marks_off(name): take_marks_off(value[name]) for name in value}
+        return {
+            change_key(name): _change_texts(one, change, change_key)
+            for name, one in value.items()
+        }
     return value
 
 
 def fence(text: str) -> str:
     """Return a text between marks, which nothing in it can end or cite."""
     return fence_answer(text.replace(_CITES, _CITES_NOT))
+
+
+def _fence_long(text: str) -> str:
+    return text if _NAME.fullmatch(text) else fence(text)
+
+
+def _unfence(text: str) -> str:
+    if _BEGIN not in text:
+        return text
+    bare = text.replace(_BEGIN, "").replace(_END, "")
+    return bare.replace(_OTHER_END, _END).replace(_CITES_NOT, _CITES)
 
 
 def fence_answer(text: str) -> str:

@@ -39,9 +39,7 @@ class PageRoute(StrictRoute):
 
         async def shown(request: Request) -> Response:
             if not rendering.is_twin(request):
-                errors.show_errors_by(
-                    request.state, lambda *told: _error_page(request, *told)
-                )
+                _show_pages(request)
             return await handle(request)
 
         return shown
@@ -76,10 +74,7 @@ def show_missing(app: FastAPI) -> None:
     async def shown(scope: RawScope, receive: Receive, send: Send) -> None:
         is_page = scope["type"] == "http" and not scope["path"].startswith(data)
         if is_page and "text/html" in Headers(scope=scope).get("accept", ""):
-            request = Request(scope)
-            errors.show_errors_by(
-                request.state, lambda *told: _error_page(request, *told)
-            )
+            _show_pages(Request(scope))
         await refuse(scope, receive, send)
 
     app.router.default = shown
@@ -118,6 +113,11 @@ def place_of_ours(place: str) -> str:
     """Return a place below the base path, or the first page for any other."""
     is_ours = place.startswith("/") and not place.startswith(("//", "/\\"))
     return place if is_ours and place.isprintable() else "/"
+
+
+def _show_pages(request: Request) -> None:
+    """Let the errors of a request be pages."""
+    errors.show_errors_by(request.state, lambda *told: _error_page(request, *told))
 
 
 def _error_page(

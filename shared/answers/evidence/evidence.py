@@ -190,9 +190,14 @@ class EvidenceEntry:
         if not self.translations:
             return text
         asked = {one.said: one.asked for one in self.translations}
-        longest_first = sorted(map(re.escape, asked), key=len, reverse=True)
-        said = re.compile(rf"\b(?:{'|'.join(longest_first)})\b", re.IGNORECASE)
-        return said.sub(lambda one: asked.get(one[0].lower(), one[0]), text)
+        return self._said.sub(lambda one: asked.get(one[0].lower(), one[0]), text)
+
+    @cached_property
+    def _said(self) -> re.Pattern[str]:
+        """Return what finds the words that are translated, the longest first."""
+        said = {re.escape(one.said) for one in self.translations}
+        longest_first = sorted(said, key=lambda one: (-len(one), one))
+        return re.compile(rf"\b(?:{'|'.join(longest_first)})\b", re.IGNORECASE)
 
     def list_phrases(self, *, has_pairs: bool) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield its words that mean something, and pairs of them, with their terms."""
