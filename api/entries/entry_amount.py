@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from api.entries.schemas.entries import EntryOut
-from shared import suggest
+from api.server import parameters
 from shared.entries.reading.read_entries import EntryView
-from shared.errors import InvalidRequestError
 from shared.search.query.result_detail import BRIEF_CHARACTERS, Detail
 
 # Characters of text in one answer: with 100 MB of text the API would take 800 MB.
@@ -75,14 +74,8 @@ WholeAmount = Annotated[EntryAmount, Depends(_read_amount("full"))]
 
 def parse_fields(written: str | None) -> list[str] | None:
     """Return the names in `a,b`, or refuse one that no entry has; None: all of them."""
-    if written is None:
-        return None
-    known = EntryOut.model_fields
-    names = [one.strip() for one in written.split(",") if one.strip()]
-    for name in names:
-        if name not in known:
-            message = f"There is no field {name[:100]!r}.{suggest.hint(name, known)}"
-            raise InvalidRequestError.field("fields", "unknown_field", message)
+    names = parameters.split_names(written)
+    parameters.refuse_unknown_fields(names, EntryOut.model_fields)
     return names or None
 
 
@@ -95,11 +88,11 @@ def select_fields(
     return [{name: one[name] for name in names if name in one} for one in items]
 
 
-def count_fitting(entries: Iterable[EntryView]) -> int:
-    """Return how many entries one answer holds with their whole texts; one at least."""
-    chars = number = 0
-    for number, one in enumerate(entries):
-        chars += one.text_chars
+def count_fitting(lengths: Sequence[int]) -> int:
+    """Return how many whole texts of these lengths one answer holds; one at least."""
+    chars = 0
+    for number, length in enumerate(lengths):
+        chars += length
         if chars > MAX_CHARS:
             return max(1, number)
-    return number + 1
+    return len(lengths)

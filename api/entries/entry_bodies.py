@@ -23,6 +23,7 @@ from shared.entries.reading import (
 )
 from shared.entries.saving import attachment_rows
 from shared.errors import NotFoundError
+from shared.search.query.result_detail import BRIEF_CHARACTERS
 from shared.sources import source_state
 
 if TYPE_CHECKING:
@@ -79,9 +80,7 @@ def make_readable(
 ) -> list[dict[str, Any]]:
     """Return bodies of a listing, their texts without the markup that they came in."""
     marked = [_name(one) for one in shown if one["text_format"] != "plain"]
-    texts = readable_texts.load_readable_texts(
-        conn, scope, marked, readable_texts.BEGINNING
-    )
+    texts = readable_texts.load_readable_texts(conn, scope, marked, BRIEF_CHARACTERS)
     return [{**one, "text": texts.get(_name(one), one["text"])} for one in shown]
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from api.search.schemas.hits import parse_hit_fields
+from api.server.parameters import split_names
 from shared.search.query.result_detail import Amount, Detail
 
 
@@ -35,10 +36,9 @@ async def read_hit_amount(
     ] = None,
 ) -> AskedAmount:
     """Read from an address how much of its results is wanted."""
-    written = [one.strip() for one in (fields or "").split(",") if one.strip()]
     asked = {
         "detail": detail,
-        "fields": parse_hit_fields(written or None),
+        "fields": parse_hit_fields(split_names(fields) or None),
         "max_chars": max_chars,
     }
     return AskedAmount({name: one for name, one in asked.items() if one is not None})

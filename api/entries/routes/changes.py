@@ -13,7 +13,7 @@ from uuid import UUID
 from fastapi import Query, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
-from api.entries.entry_amount import MAX_CHARS, EntryAmount, ListAmount
+from api.entries.entry_amount import EntryAmount, ListAmount, count_fitting
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.changes import ChangePage
 from api.server import thread_pool
@@ -112,7 +112,7 @@ class _Feed:
             conn.execute(_ONE_SNAPSHOT)
             told = self._next(conn, place)
             read = self._entries(conn, told)
-            if whole and (most := _fitting(told, read)) < len(told.changes):
+            if whole and (most := _count_fitting(told, read)) < len(told.changes):
                 told = self._next(conn, place, limit=most)
             if whole:
                 read = self._entries(conn, told, whole=True)
@@ -169,11 +169,7 @@ def _slices(several: list[T]) -> Iterator[list[T]]:
         yield several[start : start + _AT_ONCE]
 
 
-def _fitting(told: FeedPage, read: Mapping[UUID, read_entries.EntryView]) -> int:
+def _count_fitting(told: FeedPage, read: Mapping[UUID, read_entries.EntryView]) -> int:
     """Return how many changes one answer holds with their whole texts; at least one."""
-    chars = 0
-    for number, one in enumerate(told.changes):
-        chars += read[one.entry_id].text_chars if one.entry_id in read else 0
-        if chars > MAX_CHARS:
-            return max(1, number)
-    return len(told.changes)
+    entries = (read.get(one.entry_id) for one in told.changes)
+    return count_fitting([one.text_chars if one else 0 for one in entries])

@@ -179,7 +179,7 @@ def list_entries(
         count = read_entries.count_entries(conn, scope, wanted)
         most = limit
         if amount.detail == "full":
-            most = min(limit, count_fitting(found))
+            most = min(limit, count_fitting([one.text_chars for one in found]))
         page, more = found[:most], len(found) > most
         if amount.detail == "full":
             ids = [one.entry_id for one in page]

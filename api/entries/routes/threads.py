@@ -78,8 +78,9 @@ def _answer(
     entries = found[:MAX_ENTRIES]
     texts = {}
     if amount.detail == "full":
+        most = count_fitting([one.text_chars for one in entries])
         # Those behind the most that one answer holds stay cut, and `cut` says so.
-        ids = [one.entry_id for one in entries[: count_fitting(entries)]]
+        ids = [one.entry_id for one in entries[:most]]
         texts = read_entries.load_entries(conn, scope, ids, whole=True)
     told_of, cut = amount.cut(texts.get(one.entry_id, one) for one in entries)
     shown = bodies(ctx, conn, scope, told_of)

@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.search.schemas.branches import BranchOutcome
 from api.server.body_model import body_model
-from shared.errors import InvalidRequestError
+from api.server.parameters import refuse_unknown_fields
 from shared.search.response.card import Card, CardLine
 from shared.search.results.hit import Hit
-from shared.suggest import hint
 
 
 def _all_optional(schema: dict[str, Any]) -> None:
@@ -27,11 +26,7 @@ class SearchHit(body_model(Hit)):  # type: ignore[misc]
 
 def parse_hit_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the fields of a hit that are wanted, or refuse one that none has."""
-    known = SearchHit.model_fields
-    for name in names or ():
-        if name not in known:
-            message = f"There is no field {name[:100]!r}.{hint(name, known)}"
-            raise InvalidRequestError.field("fields", "unknown_field", message)
+    refuse_unknown_fields(names or (), SearchHit.model_fields)
     return None if names is None else tuple(names)
 
 

@@ -194,7 +194,7 @@ class EvidenceEntry:
 
     @cached_property
     def _said(self) -> re.Pattern[str]:
-        """Return what finds the words that are translated, the longest first."""
+        """Return the pattern of the words that are translated, the longest first."""
         said = {re.escape(one.said) for one in self.translations}
         longest_first = sorted(said, key=lambda one: (-len(one), one))
         return re.compile(rf"\b(?:{'|'.join(longest_first)})\b", re.IGNORECASE)

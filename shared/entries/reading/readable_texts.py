@@ -21,8 +21,6 @@ _TEXTS: LiteralString = f"""
      LIMIT 1000"""
 # As long as Postgres counts.
 _WHOLE = 2**31 - 1
-# As much as a listing shows of a text.
-BEGINNING = 500
 
 
 def load_readable_texts(
