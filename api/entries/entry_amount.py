@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from api.entries.schemas.entries import EntryOut
-from api.server import parameters
+from api.server import field_names
 from shared.entries.reading.read_entries import EntryView
 from shared.search.query.result_detail import BRIEF_CHARACTERS, Detail
 
@@ -74,8 +74,8 @@ WholeAmount = Annotated[EntryAmount, Depends(_read_amount("full"))]
 
 def parse_fields(written: str | None) -> list[str] | None:
     """Return the names in `a,b`, or refuse one that no entry has; None: all of them."""
-    names = parameters.split_names(written)
-    parameters.refuse_unknown_fields(names, EntryOut.model_fields)
+    names = field_names.split_names(written)
+    field_names.refuse_unknown_fields(names, EntryOut.model_fields)
     return names or None
 
 

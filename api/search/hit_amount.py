@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from api.search.schemas.hits import parse_hit_fields
-from api.server.parameters import split_names
+from api.server.field_names import split_names
 from shared.search.query.result_detail import Amount, Detail
 
 

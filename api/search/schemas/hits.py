@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.search.schemas.branches import BranchOutcome
 from api.server.body_model import body_model
-from api.server.parameters import refuse_unknown_fields
+from api.server.field_names import refuse_unknown_fields
 from shared.search.response.card import Card, CardLine
 from shared.search.results.hit import Hit
 
