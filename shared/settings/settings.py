@@ -94,7 +94,7 @@ class Settings(sections.Section):
     embed_other_languages: bool = Field(
         default=True,
         description="Off: what the encoder does not speak is found by words; else a "
-        "second one reads all entries as soon as there is such an entry.",
+        "second one reads all entries once there is such an entry, or question.",
     )
 
     host: str = Field("127.0.0.1", description="Address the API binds.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from itertools import count
 from uuid import UUID
 
-from shared.errors import MessageRejectedError
+from shared.embedding.switch import second_model
+from shared.errors import LogchordError, MessageRejectedError
 from shared.log import get_logger
 from shared.messaging import task_names
 from shared.search.jobs import close_job, outcome, progress, stored_outcomes
@@ -28,6 +30,10 @@ from workers.runtime.task import task
 from workers.tasks import agent, answer
 
 log = get_logger()
+
+# So many questions of a process that the encoder does not speak begin the second one:
+# a single one may be a guest's, and it reads every entry.
+UNSPOKEN_QUESTIONS = 3
 
 # The branches of a search come together: its plan is read once.
 _plan = functools.lru_cache(maxsize=16)(Plan.from_json)
@@ -75,6 +81,20 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     ctx.checkpoint("after_keep")
     if ended is not None:
         answer.end_job(ctx, job, plan, ended)
+    if any(one.reason == "language" for one in outcomes):
+        _note_unspoken_question(ctx)
+
+
+def _note_unspoken_question(ctx: Context) -> None:
+    """Begin the second model once enough questions were in no language of the first."""
+    numbers = ctx.kept("unspoken_questions", lambda: count(1))
+    if next(numbers) % UNSPOKEN_QUESTIONS:
+        return
+    try:
+        second_model.begin_if_needed(ctx.pool, ctx.settings, is_asked=True)
+    except LogchordError as exc:
+        # The search has been answered; the next questions try again.
+        log.warning("second_model_not_begun", code=exc.error_code)
 
 
 def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outcome]:

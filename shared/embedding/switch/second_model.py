@@ -1,6 +1,7 @@
-"""A second encoder beside one that speaks few languages, once an entry needs it.
+"""A second encoder beside one that speaks few languages, once it is needed.
 
-It reads every entry: questions in other languages ask for those in the first one, too.
+An entry needs it, or questions do. It reads every entry: questions in other languages
+ask for those in the first one, too.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _IS_NEEDED: LiteralString = """
                     WHERE model = %(model)s AND reason = 'language')"""
 
 
-def begin_if_needed(pool: Pool, settings: Settings) -> bool:
+def begin_if_needed(pool: Pool, settings: Settings, *, is_asked: bool = False) -> bool:
     """Begin to embed with the second model, too, once the first leaves an entry out.
 
-    Return whether that begins now. Workers of searches load it meanwhile.
+    Or once questions ask for it, `is_asked`. Return whether that begins now. Workers of
+    searches load it meanwhile.
     """
     if not settings.embed_other_languages:
         return False
@@ -38,7 +40,8 @@ def begin_if_needed(pool: Pool, settings: Settings) -> bool:
                 return False
             if vector_tables.find_model(conn, SECOND) is not None:
                 return False
-            if not fetch_value(conn, _IS_NEEDED, {"model": live.model}):
+            model = {"model": live.model}
+            if not (is_asked or fetch_value(conn, _IS_NEEDED, model)):
                 return False
             prefix = settings.vector_table_prefix
             vector_tables.ensure_table(conn, prefix, SECOND, SECOND_DIMENSION)

@@ -51,6 +51,7 @@ from workers.runtime.context import Context
 from workers.tasks import chores
 from workers.tasks.alert import match_entries
 from workers.tasks.enhance import embed_entries, extract_metadata
+from workers.tasks.search import run_branch
 
 pytestmark = pytest.mark.timeout(120)
 FIRST = "here:tiny"
@@ -355,6 +356,38 @@ def test_it_does_not_begin_where_it_is_off_or_nothing_is_left_out(make, committi
     chores.renew_texts(on)
     assert vector_tables.find_model(committing, SECOND) is not None
     assert not second_model.begin_if_needed(on.pool, on.settings)
+
+
+def test_it_begins_with_the_third_question_that_the_first_does_not_speak(
+    make, committing
+):
+    ctx = make()
+    save(committing, "beam", "door")
+    work(ctx)
+    for _ in range(4):
+        carry_out(ctx, "Why was the beam lost at noon?")
+    for _ in range(2):
+        carry_out(ctx, "Warum wurde der Strahl verloren?")
+    assert vector_tables.find_model(committing, SECOND) is None
+    carry_out(ctx, "Perché è stato perso il fascio?")
+    fill(ctx, committing)
+    until(ctx.search_context.models.find_second, within_seconds=10)
+    assert embedded(committing, SECOND) == {"beam", "door"}
+    assert named(
+        committing, asked(ctx.search_context, "Warum ging der Strahl verloren?")
+    )
+
+
+def carry_out(ctx: Context, question: str) -> None:
+    """Carry out a search by meaning, as its worker does."""
+    plan = make_plan(
+        SearchQuery(question, mode="semantic"),
+        Scope("default", "anna"),
+        PlanLimits(opensearch=False),
+    )
+    job = job_of(ctx.search_context, plan)
+    jobs.open_job(ctx.redis, job)
+    run_branch(ctx, job.job_id, 0)
 
 
 def test_its_vectors_are_those_that_were_published():
