@@ -212,6 +212,15 @@ def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:
     """
     if thing.number.isalpha():
         return _has_letter(thing.words[0], thing.number, text)
+    return _is_said(thing, text) or any(_abbreviates(one, thing) for one in terms)
+
+
+def _is_said(thing: NumberedThing, text: str) -> bool:
+    """Tell whether a text has the words of a thing before its number."""
+    comparable = make_comparable(text)
+    if thing.number not in comparable:
+        # So it is with most: a pattern for each question takes a millisecond to make.
+        return False
     *before, head = thing.words or thing.written.split()[:1]
     # `Indian Point unit 3` is `Indian Point 3` as well.
     heads = [head, *before[-1:]] if _COUNTERS.fullmatch(head) else [head]
@@ -221,8 +230,7 @@ def is_named(thing: NumberedThing, text: str, terms: AbstractSet[str]) -> bool:
         rf"(?:\d{{1,4}}\s*(?:,|/|and|und|&|-|to|bis)\s*){{0,3}}0*{thing.number}(?!\d|[.,]\d)",
         re.IGNORECASE,
     )
-    is_said = said.search(make_comparable(text)) is not None
-    return is_said or any(_abbreviates(one, thing) for one in terms)
+    return said.search(comparable) is not None
 
 
 def _abbreviates(term: str, thing: NumberedThing) -> bool:

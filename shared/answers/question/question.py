@@ -47,6 +47,7 @@ _ASKING = question_words.ENGLISH_AND_GERMAN | {*_ASKING_WORDS.split()}
 _NUMBER = re.compile(r"(?<![\w.,:/-])\d[\d.,:]{0,18}\d(?![\w/-])")
 # An entry of that moment need not say it.
 _TIME_OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
+_OR = re.compile(r"\s+(?:or|oder|ou|o)\s+")
 _HOW = re.compile(r"\b(?:how|wie)\s+\Z", re.IGNORECASE)
 _LEAST_LETTERS = 3
 _GERMAN = re.compile(
@@ -188,8 +189,10 @@ def _find_choices(
     text: str, called: Sequence[QuestionName | NumberedThing]
 ) -> Iterator[frozenset[QuestionName | NumberedThing]]:
     """Yield what a question offers to choose between."""
+    if not _OR.search(text):
+        return
     for one, other in permutations(called, 2):
-        either = rf"\b{re.escape(one.written)},?\s+(?:or|oder|ou|o)\s+"
+        either = rf"\b{re.escape(one.written)},?{_OR.pattern}"
         if re.search(rf"{either}{re.escape(other.written)}\b", text):
             yield frozenset({one, other})
 
