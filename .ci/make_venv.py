@@ -18,6 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "made-from"
+# Where `logchord bundle` has put every package: then no index is asked.
+BUNDLED = ROOT / "bundled"
 UV_LOCK = "requirements-uv.txt"
 LOCKS = ("requirements-dev.txt", "requirements-model.txt")
 
@@ -83,14 +85,16 @@ def _make() -> None:
         venv.create(VENV, clear=VENV.exists(), symlinks=True, with_pip=True)
     python = str(_script("python"))
     environ = _with_system_certificates(dict(os.environ))
+    alone = ["--no-index", "--find-links", str(BUNDLED)] if BUNDLED.is_dir() else []
     if not _has_pinned_uv():
         pip = [python, "-m", "pip", "install", "--disable-pip-version-check"]
-        _run([*pip, "--quiet", "--require-hashes", "-r", UV_LOCK], environ)
+        _run([*pip, *alone, "--quiet", "--require-hashes", "-r", UV_LOCK], environ)
     environ = _as_uv_reads_it(python, environ)
     uv = [str(_script("uv")), "pip"]
-    _run([*uv, "sync", "--python", python, "--require-hashes", *LOCKS], environ)
+    here = ["--python", python, *alone]
+    _run([*uv, "sync", *here, "--require-hashes", *LOCKS], environ)
     editable = ["--no-deps", "--no-build-isolation", "--editable", "."]
-    _run([*uv, "install", "--quiet", "--python", python, *editable], environ)
+    _run([*uv, "install", "--quiet", *here, *editable], environ)
 
 
 def _with_system_certificates(environ: dict[str, str]) -> dict[str, str]:

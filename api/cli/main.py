@@ -64,6 +64,9 @@ COMMANDS = {
     "reembed": CommandEntry("commands.reembed", "Embed every entry for another model."),
     "purge": CommandEntry("commands.purge", "Remove an entry without a trace."),
     "keys": CommandEntry("commands.keys", "Create, list and revoke API keys."),
+    "bundle": CommandEntry(
+        "stack.bundle", "Write an archive that installs without a network."
+    ),
     "config": CommandEntry("commands.config", "Show every setting in force, and why."),
 }
 

@@ -21,6 +21,7 @@ import tenacity
 from local import fetch
 from local.place import ServerError
 from local.server import free_port
+from shared import maven_artifacts
 from shared.maven_artifacts import Artifact
 
 CONTENT = os.urandom(300_000)
@@ -110,6 +111,18 @@ def test_a_download_tells_its_progress_and_leaves_one_file(tmp_path, repository)
     assert told == sorted(told)
     assert told[-1] == (ARTIFACT.size, ARTIFACT.size)
     obtain(tmp_path, repository)
+    assert len(repository.asked) == 1
+
+
+def test_what_a_bundle_brought_along_is_not_fetched(tmp_path, repository, monkeypatch):
+    bundled = tmp_path / "bundled"
+    bundled.mkdir()
+    monkeypatch.setattr(maven_artifacts, "BUNDLED", bundled)
+    (bundled / ARTIFACT.filename).write_bytes(bytes(len(CONTENT)))
+    assert obtain(tmp_path, repository) == tmp_path / ARTIFACT.filename
+    (tmp_path / ARTIFACT.filename).unlink()
+    (bundled / ARTIFACT.filename).write_bytes(CONTENT)
+    assert obtain(tmp_path, repository) == bundled / ARTIFACT.filename
     assert len(repository.asked) == 1
 
 
