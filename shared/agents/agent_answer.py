@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.agents import conversation
 from shared.agents.bounds import ExitReason
@@ -24,9 +24,7 @@ from shared.answers.worded.worded_answer import word_answer
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer, ModelShare, ModelStatus, Status
 from shared.search.response.end_search import FoundPage
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import SearchContext
 
 # What a model fared like that did not get as far as an answer; else it failed.
 _FARED: Mapping[ExitReason, ModelStatus] = {

@@ -19,15 +19,13 @@ from shared.answers.prompt.pseudonyms import Pseudonyms
 from shared.errors import LogchordError, ModelOutageError, ModelRefusalError
 from shared.language_models.completion import ChatRequest, Completion
 from shared.log import get_logger
-from shared.postgres.pool import connection
+from shared.postgres.pool import Pool, connection
 from shared.search.jobs.job import Job
 from shared.search.query.plan import Plan
+from shared.search.retrieval.search_context import SearchContext
 
 if TYPE_CHECKING:
     import redis
-
-    from shared.postgres.pool import Pool
-    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 

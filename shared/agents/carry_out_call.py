@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -31,9 +31,6 @@ from shared.search.retrieval.modules import filter_options
 from shared.search.retrieval.search_context import SearchContext
 from shared.times import plain_words, time_phrases
 from shared.times.calendar import Clock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # No call takes longer, however much of the deadline is left: a turn waits for all.
 CALL_SECONDS = 4.0

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from shared.agents import tools
@@ -29,10 +29,8 @@ from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.order_hits import order_hits
 from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results.hydrate import HitRow, hydrate
+from shared.search.retrieval.search_context import SearchContext
 from shared.times.rfc3339 import timestamp
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.search_context import SearchContext
 
 INSTRUCTIONS = """\
 You answer questions from the logbooks of a facility. Search them with the tools. Where

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from shared.agents import tools, turn_rows
@@ -14,7 +14,7 @@ from shared.agents.call_outcomes import FAILED, REPEATED
 from shared.agents.conversation import read_outcomes
 from shared.agents.turn_rows import TurnRow
 from shared.errors import SearchTimeoutError
-from shared.postgres.pool import pipelined_connection
+from shared.postgres.pool import Pool, pipelined_connection
 from shared.search.jobs import close_job
 from shared.search.jobs.job import Job, StoredJob
 from shared.search.jobs.outcome import Outcome
@@ -24,10 +24,7 @@ from shared.search.query.plan import Plan
 from shared.search.query.sub_queries import FanOut, SubQuery
 from shared.search.response.end_search import Beside, EndedSearch, MakeCards, end_search
 from shared.search.response.response_parts import parts_without_reading
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
-    from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import SearchContext
 
 
 def end_agent(

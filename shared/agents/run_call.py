@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+from psycopg import Connection
 
 from shared.agents import tools, turn_rows
 from shared.agents.ask_model import AgentProcess
@@ -20,11 +22,7 @@ from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Diagnostic, Outcome
 from shared.search.query import deadline_shares
 from shared.search.query.plan import Plan
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from shared.times.calendar import Clock
+from shared.times.calendar import Clock
 
 log = get_logger()
 

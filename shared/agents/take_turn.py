@@ -10,8 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
+
+from psycopg import Connection
 
 from shared.agents import tools, turn_rows
 from shared.agents.ask_model import (
@@ -33,9 +35,6 @@ from shared.postgres.pool import connection
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
 from shared.search.query.plan import Plan
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 log = get_logger()
 

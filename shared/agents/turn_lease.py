@@ -5,17 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from psycopg import Connection
 
 from shared.agents import turn_rows
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.postgres.pool import connection
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from shared.postgres.pool import Pool
+from shared.postgres.pool import Pool, connection
 
 log = get_logger()
 

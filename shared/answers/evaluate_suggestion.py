@@ -7,8 +7,9 @@ meaning might add is taken for nothing, so that what is viable here is grounded 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, LiteralString
+from typing import Literal, LiteralString
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -23,12 +24,8 @@ from shared.search.response.end_search import FoundPage
 from shared.search.response.search import carry_out_branches
 from shared.search.results.conclude import conclude
 from shared.search.results.result_page import read_page
+from shared.search.retrieval.search_context import SearchContext
 from shared.text.analysis.analyser import quote_lexeme
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from shared.search.retrieval.search_context import SearchContext
 
 ViabilityState = Literal[
     "grounded", "needs_clarification", "no_match", "scope_unready", "corpus_unready"

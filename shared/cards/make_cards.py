@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from psycopg import Connection
 
@@ -18,11 +18,9 @@ from shared.postgres.statement_deadline import Deadline
 from shared.search.query.plan import Plan
 from shared.search.response.card import Card
 from shared.search.results.result_page import ResultPage, Shown
+from shared.search.retrieval.search_context import SearchContext
 from shared.text.facility.devices import DEVICE
 from shared.text.facts import make_key
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.errors import ModelOutageError, ModelRefusalError, SourceUnreachableError
 from shared.http import failures
@@ -23,9 +23,7 @@ from shared.language_models.completion import (
     malformed,
 )
 from shared.language_models.provider import Provider, Streamed, never
-
-if TYPE_CHECKING:
-    from shared.settings.sections import ProviderSettings
+from shared.settings.sections import ProviderSettings
 
 MOST_BYTES = 8_000_000
 _LONGEST_LINE, _SHOWN = 1_000_000, 200

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import httpcore2
 import httpx2
@@ -18,10 +18,8 @@ from shared.http.addresses import AllowList, parse
 from shared.http.connections import Patience
 from shared.http.request import Asker, HTTPRequest
 from shared.http.secrets import Secrets
+from shared.settings.sections import ProviderSettings
 from shared.settings.source_sections import SourceSettings
-
-if TYPE_CHECKING:
-    from shared.settings.sections import ProviderSettings
 
 _ANSWERS = frozenset(range(200, 600)) - failures.REDIRECTS
 

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from psycopg import Connection
+
 from shared.access.cursors import Signer
 from shared.access.installation_secret import installation_secret
 from shared.embedding import load_model
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     import redis
     from celery import Celery
     from opensearchpy import OpenSearch
-    from psycopg import Connection
 
 
 class Resources:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.answers.evidence.evidence import EvidenceEntry
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres.pool import connection
+from shared.postgres.pool import Pool, connection
 from shared.search.query.plan import Plan
 from shared.search.results.hydrate import HitRow, hydrate_threads
 from shared.search.results.result_page import Shown
 from shared.text.facility.facility import Facility
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 
 from shared.access import rights
 from shared.access.scope import Scope
@@ -11,11 +11,8 @@ from shared.answers.question.question import Question
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
-from shared.postgres.pool import pipelined_connection
+from shared.postgres.pool import Pool, pipelined_connection
 from shared.text.analysis.analyser import IDENT_PREFIX, quote_lexeme
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
+
+from psycopg import Connection
 
 from shared.embedding.vectors import vectors
+from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.postgres.fetch_rows import fetch_value
 from shared.postgres.statement_deadline import limit_time
-
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-    from shared.embedding.vectors.vector_tables import EmbeddingModel
 
 _HAS_PGVECTOR: LiteralString = """
     SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector')"""

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import request_deadline
-from shared.postgres.pool import connection
+from shared.postgres.pool import Pool, connection
 from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import coverage, near_misses, pending_entries
 from shared.search.absence.coverage import Coverage, Unknown
@@ -27,9 +27,6 @@ from shared.search.query.modes import AGENT
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
 from shared.times.rfc3339 import on_clock
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 

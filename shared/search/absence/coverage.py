@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString
 
 from psycopg import Cursor
 from psycopg.rows import class_row
@@ -20,7 +20,7 @@ from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.postgres import request_deadline, statement_deadline
-from shared.postgres.pool import pipelined_connection
+from shared.postgres.pool import Pool, pipelined_connection
 from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import pending_entries
 from shared.search.absence.background_count import AgedCount, Overtime, not_counted
@@ -29,9 +29,6 @@ from shared.search.query.filters.filters import Filters
 from shared.search.query.plan import Plan
 from shared.sources import load_adapter, newest_entry
 from shared.times.rfc3339 import timestamp
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 # By source and kind.
 Counts = dict[tuple[str, str], int]

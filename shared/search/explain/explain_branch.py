@@ -8,8 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
+
+from psycopg import Connection
 
 from shared.embedding.vectors import not_embedded, vector_tables, vectors
 from shared.embedding.vectors.nearest import How, find_nearest
@@ -35,9 +37,6 @@ from shared.search.retrieval.query_vectors import unpack_vector
 from shared.search.retrieval.search_context import SearchContext
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 # A place further back than this is not told.
 MOST_PLACES = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString
 
 from psycopg import Connection
 
@@ -17,10 +17,7 @@ from shared.search.query.plan import Plan
 from shared.search.response import engine_queries, score_trace
 from shared.search.response.respond import times_of
 from shared.search.retrieval import installed_modules
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.search_context import SearchContext
-
+from shared.search.retrieval.search_context import SearchContext
 
 State = Literal["open", "closed"]
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
+
+from psycopg import Connection, ServerCursor
 
 from shared.errors import LogchordError
 from shared.log import get_logger
@@ -23,9 +25,6 @@ from shared.search.results.hydrate import hydrate
 from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.search.retrieval.modules import match_sql, newest
-
-if TYPE_CHECKING:
-    from psycopg import Connection, ServerCursor
 
 log = get_logger()
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from shared import plugins
 from shared.errors import ConfigurationError, LogchordError
@@ -19,9 +18,7 @@ from shared.search.pipelines.pipeline_contract import DEADLINE_MS, PipelineDescr
 from shared.search.query.modes import MIN_DEADLINE_MS, MOST_DEADLINE_MS, Mode
 from shared.search.retrieval import installed_modules as modules
 from shared.search.retrieval.search_parameters import ParameterDescriptor
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
+from shared.settings.settings import Settings
 
 log = get_logger()
 

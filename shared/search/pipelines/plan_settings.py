@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from shared.embedding import load_model
 from shared.language_models.chosen_model import has_model
@@ -17,13 +16,11 @@ from shared.search.query.ordering import Ordering
 from shared.search.query.plan import PlanLimits
 from shared.search.query.wanted_answer import AnswerLimits
 from shared.settings.plugin_sections import BUILT_IN
+from shared.settings.settings import Settings
 from shared.text.analysis.analyser import version_of
 from shared.text.facility import facility
 from shared.text.facility.facility import Facility
 from shared.times.calendar import Clock
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
 
 _HASH_CHARACTERS = 16
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from datetime import time
-from typing import TYPE_CHECKING
 
+from shared.settings.settings import Settings
+from shared.text.facility.facility import Facility
 from shared.times.calendar import Clock
-
-if TYPE_CHECKING:
-    from shared.settings.settings import Settings
-    from shared.text.facility.facility import Facility
 
 
 def make_calendar(settings: Settings, facility: Facility) -> Clock:

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import redis
 
@@ -22,7 +22,7 @@ from shared.errors import (
 )
 from shared.log import get_logger
 from shared.messaging.broker_errors import translate_broker_errors
-from shared.postgres.pool import pipelined_connection
+from shared.postgres.pool import Pool, pipelined_connection
 from shared.search.absence.coverage import Coverage
 from shared.search.jobs import close_job
 from shared.search.jobs.close_job import Ending
@@ -46,10 +46,7 @@ from shared.search.results import (
 from shared.search.results.conclude import Conclusion, conclude
 from shared.search.results.mark_passages import make_marker, mark_passages
 from shared.search.results.result_page import ResultPage, read_page
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
-    from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import UUID
 
 from shared.access.scope import Scope
@@ -37,10 +37,8 @@ from shared.search.results.result_page import ResultPage, read_page
 from shared.search.retrieval.installed_modules import find_module
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import facets, newest
+from shared.search.retrieval.search_context import SearchContext
 from shared.times.rfc3339 import timestamp
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -13,13 +13,10 @@ from psycopg import Connection
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres import statement_deadline
-from shared.postgres.pool import connection, format_array
+from shared.postgres.pool import Pool, connection, format_array
 from shared.search.jobs.compatibility import read_fields
 from shared.search.response.answer import Answer, Citation
 from shared.times.rfc3339 import timestamp
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 _CITED: LiteralString = f"""
     SELECT e.id, e.deleted_at,

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.ids import uuid7
 from shared.search.jobs.job import Job
-from shared.search.jobs.outcome import FACETS
+from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.pipelines import run_pipeline
 from shared.search.query import deadline_shares
+from shared.search.query.plan import Plan
 from shared.search.response.end_search import HITS_ALONE, Beside, end_search
 from shared.search.response.respond import nothing_asked
+from shared.search.response.search_answer import SearchAnswer
 from shared.search.retrieval.branch.branch_run import Branch
-
-if TYPE_CHECKING:
-    from shared.search.jobs.outcome import Outcome
-    from shared.search.query.plan import Plan
-    from shared.search.response.search_answer import SearchAnswer
-    from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import SearchContext
 
 
 def search(

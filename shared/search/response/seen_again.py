@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres.pool import connection
+from shared.postgres.pool import Pool, connection
 from shared.search.query.plan import Plan
 from shared.search.response.answer import Answer
 from shared.search.response.pinned_answer import read_pinned_answer
 from shared.search.response.search_answer import SearchAnswer
 from shared.search.results.hydrate import hydrate
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 from shared.entries.reading import read_entries
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import compile_question
+from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.rank import rank
 from shared.search.results import ranking_features
@@ -16,12 +18,7 @@ from shared.search.results.highlights import Highlighter
 from shared.search.results.mark_passages import mark_passages
 from shared.search.results.result_page import read_page
 from shared.search.retrieval.modules import similar_branches
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from shared.search.query.plan import Plan
-    from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import SearchContext
 
 # How long each step may take.
 STEP_MS = 2000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from shared.embedding.models.encoder_contract import CrossEncoder
 from shared.error_codes import Category
 from shared.errors import EmbeddingOutageError, LogchordError, ModuleNotEnabledError
 from shared.log import get_logger
@@ -26,10 +26,7 @@ from shared.search.ranking.rank import LIKENESS, LOGIT, SHARED_SCALES
 from shared.search.results import highlights
 from shared.search.results.conclude import conclude
 from shared.search.results.hydrate import hydrate
-
-if TYPE_CHECKING:
-    from shared.embedding.models.encoder_contract import CrossEncoder
-    from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from shared.search.query.compiled.compiled_question import NOTHING_ASKED
 from shared.search.query.plan import Plan
 from shared.search.results import highlights
@@ -12,9 +10,7 @@ from shared.search.results.highlights import Highlighter
 from shared.search.results.hit import Hit, make_hit
 from shared.search.results.result_page import ResultPage, Shown
 from shared.search.retrieval.module_contract import Lexicon
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import SearchContext
 
 
 def mark_passages(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.embedding.vectors import feedback, vector_tables, vectors
+from shared.embedding.vectors.live_models import InUse
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import statement_deadline
@@ -22,11 +23,8 @@ from shared.search.ranking import fusion, linear_rerank
 from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
 from shared.search.ranking.linear_rerank import COSINE
 from shared.search.retrieval.query_vectors import unpack_vector
+from shared.search.retrieval.search_context import SearchContext
 from shared.text.analysis.analyser import quote_lexeme
-
-if TYPE_CHECKING:
-    from shared.embedding.vectors.live_models import InUse
-    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection, Cursor
@@ -14,16 +14,13 @@ from shared.entries.reading.filter_sql import NARROWED, narrows
 from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 from shared.log import get_logger
 from shared.postgres import request_deadline, statement_deadline
-from shared.postgres.pool import format_array, pipelined_connection
+from shared.postgres.pool import Pool, format_array, pipelined_connection
 from shared.search.query.plan import Plan
 from shared.search.ranking.fold import Run
 from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results import superseded
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.search.results.superseded import Other, Values
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import numpy as np
 
 from shared.embedding.models import model_names
+from shared.embedding.models.encoder_contract import Vectors
 from shared.embedding.vectors import vector_tables, vectors
 from shared.errors import LogchordError
 from shared.log import get_logger
@@ -24,10 +24,7 @@ from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results.conclude import conclude
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.search.retrieval.query_vectors import unpack_vector
-
-if TYPE_CHECKING:
-    from shared.embedding.models.encoder_contract import Vectors
-    from shared.search.retrieval.search_context import SearchContext
+from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 

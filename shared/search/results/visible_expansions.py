@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, LiteralString, NamedTuple
+from typing import Literal, LiteralString, NamedTuple
 from uuid import UUID
 
 from shared.access import rights
@@ -17,7 +17,7 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.postgres import statement_deadline
-from shared.postgres.pool import connection, format_array
+from shared.postgres.pool import Pool, connection, format_array
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import Clause, iterate_leaves
@@ -26,9 +26,6 @@ from shared.text.analysis.analyser import IDENT_PREFIX
 from shared.text.facility.facility import Facility
 from shared.text.words.folding import STEMMED_LANGUAGES, stem
 from shared.vocabulary.expand import LANGUAGES, UNSTEMMED, Expansion, Want
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from psycopg import Connection, Cursor
+
+from shared.errors import DatabaseQueryError
+from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.tenant_languages import (
     assume_every_language,
     send_languages,
 )
-
-if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
-
-    from shared.errors import DatabaseQueryError
-    from shared.search.retrieval.module_contract import Ask
-    from shared.search.retrieval.search_context import SearchContext
 
 
 def choose_languages(ask: Ask, context: SearchContext) -> tuple[str, ...]:

@@ -5,17 +5,12 @@ from __future__ import annotations
 import base64
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shared.embedding.models.encoder_contract import encode_question
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from shared.embedding.models.encoder_contract import Encoder, Vectors
+from shared.embedding.models.encoder_contract import Encoder, Vectors, encode_question
 
 KEPT = 2000
 

@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, LiteralString
 
+from shared.access.cursors import Signer
 from shared.embedding.models import model_names
+from shared.embedding.models.encoder_contract import CrossEncoder, Encoder
 from shared.embedding.vectors import not_embedded
 from shared.embedding.vectors.exact_or_index import Sizes
 from shared.embedding.vectors.live_models import InUse
 from shared.errors import EmbeddingGenerationError, InternalError
 from shared.kept_values import KeptValues
 from shared.postgres import statement_deadline
-from shared.postgres.pool import connection, pipelined_connection
+from shared.postgres.pool import Pool, connection, pipelined_connection
 from shared.search.retrieval.circuit import Circuit, Circuits
 from shared.search.retrieval.query_vectors import PassageVectors, QueryVectors
 from shared.search.retrieval.tenant_languages import WrittenIn
+from shared.settings.settings import Settings
 from shared.sources.known_sources import KnownSources, pushed_names
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary.recent_words import Present
@@ -26,11 +29,6 @@ from shared.work import lag
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
-
-    from shared.access.cursors import Signer
-    from shared.embedding.models.encoder_contract import CrossEncoder, Encoder
-    from shared.postgres.pool import Pool
-    from shared.settings.settings import Settings
 
 # A new source has little that another one could hide in so short a time.
 _KEPT_SECONDS = 10.0

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
+
+from psycopg import Connection, Cursor
 
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres.pool import pipelined_connection
-
-if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
-
-    from shared.postgres.pool import Pool
+from shared.postgres.pool import Pool, pipelined_connection
 
 log = get_logger()
 

@@ -7,15 +7,10 @@ import random
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from statistics import median
-from typing import TYPE_CHECKING
 
-from shared.errors import DatabaseQueryError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shared.errors import LogchordError
+from shared.errors import DatabaseQueryError, LogchordError
 
 # A second attempt needs so many times the seconds that the module usually takes: a late
 # one would use up the fallback's time and find nothing.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, LiteralString
+from typing import LiteralString
 
 from shared.access import rights
 from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import list_cuts
 from shared.search.retrieval.engines import branch_query
+from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.search.retrieval.modules import match_sql
-
-if TYPE_CHECKING:
-    from shared.search.retrieval.module_contract import Ask, Lexicon
 
 # How many are counted; beyond, the answer says that there are at least so many.
 MOST = 1000

@@ -5,9 +5,12 @@ There is no question in words: the entry's stored vector and things take its pla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
+from uuid import UUID
 
+from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.access import rights
@@ -17,24 +20,17 @@ from shared.embedding.vectors import vector_tables, vectors
 from shared.embedding.vectors.nearest import find_nearest
 from shared.embedding.vectors.vector_tables import EmbeddingModel
 from shared.entries.reading.filter_sql import NARROWED
+from shared.entries.reading.read_entries import EntryView
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres.pool import translate_database_errors
 from shared.search.jobs import outcome
 from shared.search.jobs.outcome import Candidate, Outcome, Status
+from shared.search.query.plan import Plan
 from shared.search.retrieval.modules import semantic
 from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
 from shared.text import facts
 from shared.text.analysis.analyser import quote_lexeme
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from uuid import UUID
-
-    from psycopg import Connection
-
-    from shared.entries.reading.read_entries import EntryView
-    from shared.search.query.plan import Plan
 
 log = get_logger()
 
