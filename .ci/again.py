@@ -6,8 +6,6 @@ more than a few files at once: one run that many tests look at may fail them all
 passes now is named in the last line: it wants a look.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Audit the locked dependencies for known vulnerabilities: "audited A of B"."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Every check of the house, one line each; the first lines of what failed below."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

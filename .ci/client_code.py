@@ -4,8 +4,6 @@
 `asynchronous/`.
 """
 
-from __future__ import annotations
-
 import keyword
 import re
 import subprocess

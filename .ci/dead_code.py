@@ -1,7 +1,5 @@
 """Name what nothing uses, tests included, in the code that is delivered."""
 
-from __future__ import annotations
-
 import ast
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """Hold every dependency to the allowed licences; --write renews docs/licences.md."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

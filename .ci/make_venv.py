@@ -1,7 +1,5 @@
 """Make .venv from the locks, every file by its hash; quick when nothing changed."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Hold docs/reference/ to the code it is made from; --write makes it again."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Where a Chromium is missing, nothing is made. All go to `test-results/screenshot
 of them also to `docs/images`, for the README.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

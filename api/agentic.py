@@ -4,8 +4,6 @@ The search runs where the API is; this asks it, as the command line does, which
 `python -m api.agentic` is, too.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The FastAPI application: one per process, made by `create_app`."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

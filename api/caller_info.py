@@ -1,7 +1,5 @@
 """Who calls, as every handler and service is told."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The route class of every route: foreign text is met at the one door first."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

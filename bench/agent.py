@@ -4,8 +4,6 @@ The parts of a multi-part question are questions of which is known what answers 
 found are the entries that answer either. Below its floor the bench ends with 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import statistics

@@ -3,8 +3,6 @@
 The model is a script that answers at once: what is measured is what we add to it.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import threading

@@ -1,7 +1,5 @@
 """How many texts a second one core analyses, and what of it is the language's share."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

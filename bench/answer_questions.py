@@ -5,8 +5,6 @@ why what stands before it happened; the entry that is stored has the first part 
 With another facility or an invented one they ask for what nobody has written.
 """
 
-from __future__ import annotations
-
 import calendar
 import json
 import re

@@ -4,8 +4,6 @@ As shipped, over two logbooks, with 95 % intervals by bootstrap from one seed. W
 below its floor ends with 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

@@ -1,7 +1,5 @@
 """Logbooks whose questions have known answers, put into servers of the bench's own."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ What is left out says what the weights are worth to questions that they were not
 to. The parts are the logbooks, and five folds through both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from statistics import fmean

@@ -4,8 +4,6 @@ Made anew from one seed: another number of a device, another month, another unit
 did not happen instead of what did. Another facility has N itself.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

@@ -3,8 +3,6 @@
 On a stack of processes; the model is a script whose first word takes a known time.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Values that were replaced: an answer that states one says so, and is no grade A."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import LiteralString
 

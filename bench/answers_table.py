@@ -1,7 +1,5 @@
 """How answers fared against their floors and aims, with 95 % intervals."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections import Counter, defaultdict

@@ -4,8 +4,6 @@ The sentences are those that answers were made of, cut short or joined as a mode
 them; the errors are planted from one seed.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import statistics

@@ -5,8 +5,6 @@ last trip, and whether anything behind it says that it is over. What is below it
 ends with 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import re

@@ -1,7 +1,5 @@
 """How well copies are told from other texts of their kind, and what placing costs."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

@@ -1,7 +1,5 @@
 """How fast entries are enriched: every stage, the whole of them, and what waits."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The stage of vectors beside the bare encoder, and what the index of vectors costs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

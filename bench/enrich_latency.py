@@ -1,7 +1,5 @@
 """How long it takes from the commit of an entry until each branch can find it."""
 
-from __future__ import annotations
-
 import statistics
 import threading
 import time

@@ -1,7 +1,5 @@
 """The numbers that one run of the bench of enrichment measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from bench import analyser

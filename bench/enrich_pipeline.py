@@ -1,7 +1,5 @@
 """The whole pipeline by real workers: from a push to the end of the last stage."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import threading

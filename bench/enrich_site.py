@@ -1,7 +1,5 @@
 """What a bench of the stages works with: the tasks themselves, in this process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Each stage's task in one process, and for the index the bare client beside it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass

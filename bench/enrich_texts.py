@@ -1,7 +1,5 @@
 """Entries of a wanted length, counted in the word pieces that a model reads."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How fast entries come in: by an adapter, by pushes, and beside bare statements."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

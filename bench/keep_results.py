@@ -1,7 +1,5 @@
 """Keeps what a bench has measured, beside when and on what machine."""
 
-from __future__ import annotations
-
 import json
 import platform
 from datetime import UTC, datetime

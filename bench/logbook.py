@@ -1,7 +1,5 @@
 """Entries as a control room writes them: the same seed and number, the same text."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

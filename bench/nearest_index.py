@@ -1,7 +1,5 @@
 """The index of the nearest vectors: taken from a table, and built when it is full."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from psycopg import Connection, sql

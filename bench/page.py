@@ -5,8 +5,6 @@ same question is asked of the page and of REST in turns. What is above its budge
 with 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -6,8 +6,6 @@ the mean. Nothing is set for a collection of its own; the few weights are fitted
 fold by fold, to be seen beside those that ship.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

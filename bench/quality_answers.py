@@ -1,7 +1,5 @@
 """Logbooks whose questions have known answers, as collections: to find the entries."""
 
-from __future__ import annotations
-
 from bench import answer_questions, answers_corpus
 from bench.answer_questions import CLOCKS, KnownQuestion
 from bench.answers_corpus import EVENTS, SAMPLE

@@ -1,7 +1,5 @@
 """A judged collection in every engine: ours, and the bare ones beside them."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

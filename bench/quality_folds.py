@@ -5,8 +5,6 @@ setting is of one collection: each counts as much as the others, however many qu
 it has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product

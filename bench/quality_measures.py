@@ -1,7 +1,5 @@
 """What an order of texts is worth, by question, and how sure a mean of it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a run of the bench of quality has measured, its gate, and its tables."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Bare BM25, as bm25s has it: the texts in memory, nothing of ours but the stemmer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import bm25s

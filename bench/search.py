@@ -1,7 +1,5 @@
 """How long searches take over HTTP, and the bare engines with the like of them."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

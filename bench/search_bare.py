@@ -1,7 +1,5 @@
 """The engines of a search asked barely: nobody's rights, nobody between."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any

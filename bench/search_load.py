@@ -1,7 +1,5 @@
 """Searches by many clients at once: alone, beside a backfill, and for long."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import statistics

@@ -1,7 +1,5 @@
 """Search modules called in this process: no HTTP and no message between them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What was measured of searches, as a table beside the floor and the aims."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The spine's speed: a Redis list, one Celery task, and the fan-out through HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 import threading

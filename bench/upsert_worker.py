@@ -4,8 +4,6 @@ It becomes what `python -m workers.runtime.worker_kinds QUEUES` becomes, but for
 its task does. Nobody imports it: its task would take the place of the real one there.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import LiteralString, NoReturn

@@ -1,7 +1,5 @@
 """The work table's speed: rates, drains of a backlog, the sweeper, and what stays."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What a backlog leaves behind, with and without an old snapshot held open."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

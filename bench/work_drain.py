@@ -1,7 +1,5 @@
 """How fast real workers drain a backlog, and what lies in the broker meanwhile."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

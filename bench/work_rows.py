@@ -1,7 +1,5 @@
 """Rows of due work for the benches, and what it costs to move them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

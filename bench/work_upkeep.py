@@ -1,7 +1,5 @@
 """What the sweeper costs while nothing is due, and over a backlog that nobody works."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import LiteralString

@@ -7,8 +7,6 @@ a field needs a migration that adds the column, and its description in the schem
 entries (`api/entries/schemas`). Lists, times, links and rights have rules of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, LiteralString, NamedTuple

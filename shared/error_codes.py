@@ -1,7 +1,5 @@
 """The contract's table of error codes: status, category, severity, retry."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """UUIDv7 made here, so that an id is known before its row is written; UUIDs read."""
 
-from __future__ import annotations
-
 import secrets
 import time
 import uuid

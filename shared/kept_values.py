@@ -1,7 +1,5 @@
 """Values that are asked for once in some seconds, whoever needs them in between."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """Logs: one event a line, ids instead of objects, secrets never."""
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

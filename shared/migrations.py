@@ -1,7 +1,5 @@
 """Plain SQL migrations: applied in order, once, never edited afterwards."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import time

@@ -1,7 +1,5 @@
 """Texts without the secrets that they may hold, for logs and answers."""
 
-from __future__ import annotations
-
 import re
 
 # scheme://user:secret@host up to its last @ (a password may hold one). A word is

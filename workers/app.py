@@ -1,7 +1,5 @@
 """What `celery -A workers.app worker` runs: one process of one kind."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

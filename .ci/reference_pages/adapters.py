@@ -1,7 +1,5 @@
 """The page of adapters."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

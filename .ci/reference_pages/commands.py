@@ -1,7 +1,5 @@
 """The page of commands."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 

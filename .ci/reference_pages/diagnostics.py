@@ -1,7 +1,5 @@
 """The page of what a search says of itself."""
 
-from __future__ import annotations
-
 from reference_pages.markdown import as_code, page, table
 
 # What each says, by its code; a test finds each of them in the code.

@@ -1,7 +1,5 @@
 """The page of codes and classes of errors."""
 
-from __future__ import annotations
-
 import inspect
 
 from reference_pages.markdown import as_code, page, table

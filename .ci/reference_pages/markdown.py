@@ -1,7 +1,5 @@
 """What every page is made of: its head, its tables, names as code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of search modules, pipelines and stages."""
 
-from __future__ import annotations
-
 from reference_pages.markdown import as_code, page, table
 from shared.search.retrieval import installed_modules as search_modules
 from shared.stages import installed_stages

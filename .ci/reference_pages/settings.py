@@ -1,7 +1,5 @@
 """The page of settings."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The page of Celery tasks."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 

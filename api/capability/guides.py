@@ -3,8 +3,6 @@
 The default builder adds the examples; a facility writes its own over it.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Protocol, runtime_checkable
 
 from api.capability.orchestration import (

@@ -1,7 +1,5 @@
 """The capabilities that are installed: ours and other packages', by their names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from api.capability.orchestration import Capability

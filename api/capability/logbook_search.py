@@ -1,7 +1,5 @@
 """The capability `logbook_search`: from a planned step to entries and an answer."""
 
-from __future__ import annotations
-
 import os
 from datetime import date
 from typing import Any, ClassVar

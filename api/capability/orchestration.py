@@ -1,7 +1,5 @@
 """What an outer orchestrator and its capabilities tell each other; ours for any."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field

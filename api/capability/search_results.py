@@ -1,7 +1,5 @@
 """What logbook search leaves for the steps behind it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

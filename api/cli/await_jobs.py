@@ -1,7 +1,5 @@
 """Jobs that go on by themselves: waited for, and what they found."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """A stream of events, followed to its end however often the link to it breaks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

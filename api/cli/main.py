@@ -1,7 +1,5 @@
 """`logchord`: every command by name, imported only when it is called."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import sys

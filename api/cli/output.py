@@ -1,7 +1,5 @@
 """What every command prints, and how it ends: data on stdout, all else on stderr."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Answers that are errors, as the very exceptions that the server raised."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Mapping

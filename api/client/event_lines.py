@@ -1,7 +1,5 @@
 """Server-sent events, put together from their lines."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

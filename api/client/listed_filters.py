@@ -1,7 +1,5 @@
 """Filters as the address of a listing takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether a request is sent once more, and when: three times, within its time."""
 
-from __future__ import annotations
-
 import random
 
 from api.client.error_answers import UnreachableError

@@ -1,7 +1,5 @@
 """How much of its entries an answer tells: whole texts, some fields, so much text."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any

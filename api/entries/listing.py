@@ -1,7 +1,5 @@
 """What filters the address of a listing of entries asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

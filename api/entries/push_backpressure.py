@@ -1,7 +1,5 @@
 """Refuses pushes while too much live work is due, by a counter renewed each second."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """A push of any length: a line an entry, a commit every 500, verdicts as they fall."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The facility's shifts as people count by them: this one, the one before, days."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

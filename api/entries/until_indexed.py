@@ -1,7 +1,5 @@
 """Waiting until what was just written can be found."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import chain, repeat
 from uuid import UUID

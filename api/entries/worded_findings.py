@@ -1,7 +1,5 @@
 """What stages have found in an entry, in words for whoever reads it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

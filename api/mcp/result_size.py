@@ -1,7 +1,5 @@
 """Results as a model reads them: entry text marked as data, the whole of it bounded."""
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_right

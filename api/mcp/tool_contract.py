@@ -1,7 +1,5 @@
 """What a tool is: a name, arguments that we check ourselves, and a function."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any

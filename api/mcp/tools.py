@@ -1,7 +1,5 @@
 """The eight tools that every agent gets, each a request or two of REST."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 

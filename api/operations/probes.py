@@ -1,7 +1,5 @@
 """Health probes: each bounded, all at once, and a hung one never piles up."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

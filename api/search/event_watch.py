@@ -3,8 +3,6 @@
 Nobody polls, and no stream is read from its start.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

@@ -1,7 +1,5 @@
 """What each facility has approved, for its plans: read every two seconds at most."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

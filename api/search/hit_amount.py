@@ -1,7 +1,5 @@
 """How much of its hits an answer tells, as the address of a route asks for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """The progress of a job as server-sent events, resumable from any of them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -3,8 +3,6 @@
 Nobody sits in a blocking call of their own, and nothing is polled.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

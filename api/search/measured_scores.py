@@ -1,7 +1,5 @@
 """What the raw scores of words are worth here, for plans: read once a minute."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

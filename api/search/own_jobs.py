@@ -1,7 +1,5 @@
 """A caller's own job, once it is stored: a search is answered first, and then kept."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from uuid import UUID

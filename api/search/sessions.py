@@ -3,8 +3,6 @@
 Its loss costs the next question a preference, and nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -4,8 +4,6 @@ Pages offer the same few again and again, so each answer is kept for five minute
 what was asked and by who may see what. Nothing is recorded.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

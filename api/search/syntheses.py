@@ -1,7 +1,5 @@
 """Answers to known hits: planned, sent to the workers of answers, and watched."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import AbstractContextManager

@@ -4,8 +4,6 @@ A thread of its own writes; what it cannot write is dropped and said so in the l
 search waits for it, and none fails by it.
 """
 
-from __future__ import annotations
-
 import json
 import queue
 import threading

@@ -1,7 +1,5 @@
 """Whether unified search is on, here and for the facility of whoever calls."""
 
-from __future__ import annotations
-
 from api.context import Caller, Ctx
 from shared.errors import ModuleNotEnabledError
 

@@ -1,7 +1,5 @@
 """What a process of the API does beside its requests, from its start to its end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod

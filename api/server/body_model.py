@@ -1,7 +1,5 @@
 """Bodies of responses, described by the typed values that they are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import MISSING, fields
 from datetime import datetime

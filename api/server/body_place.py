@@ -1,7 +1,5 @@
 """The place of a body's flaw, as its sender wrote it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, get_args, get_origin
 

@@ -3,8 +3,6 @@
 Names of fields change, and nothing else: what an entry or a map says stays as it is.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """How long a connection may say nothing: a request begins soon, and goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """One shape for every error: the API's one place that catches everything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

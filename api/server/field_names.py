@@ -1,7 +1,5 @@
 """Which fields of each result a request wants, by their names."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from shared.errors import InvalidRequestError

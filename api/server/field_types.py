@@ -3,8 +3,6 @@
 Bounds stand within the check, else the description of the API does not tell them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated
 

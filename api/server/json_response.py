@@ -1,7 +1,5 @@
 """Answers in JSON, made in one place."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

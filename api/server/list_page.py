@@ -1,7 +1,5 @@
 """Lists in pages: what a cursor is bound to, where a page begins and where it ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Prometheus figures of one API process; what Postgres knows is asked when scraped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from prometheus_client import (

@@ -1,7 +1,5 @@
 """The API's description: what the framework finds out, and what only settings know."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import FastAPI

@@ -1,7 +1,5 @@
 """Parameters that several routes take."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from fastapi import Header, Query

@@ -1,7 +1,5 @@
 """The outermost layer: request ids, limits counted while reading, safe headers."""
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -1,7 +1,5 @@
 """The threads that coroutines of one API process send their steps to."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

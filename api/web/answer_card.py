@@ -1,7 +1,5 @@
 """An answer as it is shown: its sentences, each mark a link to the words it cites."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

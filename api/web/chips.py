@@ -1,7 +1,5 @@
 """Questions that are worth a click: newest entries suggest them, and answer them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Times as the facility's clocks show them, UTC beside them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self

@@ -1,7 +1,5 @@
 """The text of an entry, sentence by sentence, with the words that were asked for."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One entry as it is shown: its text in sentences, its thread, its earlier states."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Entries by time as bars, each a link that narrows the search to it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

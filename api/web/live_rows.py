@@ -1,7 +1,5 @@
 """The newest entries as a stream: read once a moment for all who look with one key."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

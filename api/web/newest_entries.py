@@ -1,7 +1,5 @@
 """The newest entries as a page shows them, which nobody counts for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.caller_info import CallerInfo

@@ -1,7 +1,5 @@
 """The route class of the page: errors are pages, and who is unknown may log in."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Mapping
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """A visit of the page: what one browser does here, as telemetry tells it apart."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Every page, in the order in which its address is looked for."""
 
-from __future__ import annotations
-
 from api.web.routes import (
     assets,
     choices,

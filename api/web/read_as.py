@@ -1,7 +1,5 @@
 """What a question was read as: names, times and its kind, each taken away by a link."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

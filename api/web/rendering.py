@@ -1,7 +1,5 @@
 """HTML made of the bodies that REST answers with, or these bodies as they are."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

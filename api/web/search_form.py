@@ -1,7 +1,5 @@
 """The address of a search page: every state of it is a link."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """What templates do to values: shorten, say in words, mark."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """An answer that was read before: its source is asked only for what differs from it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """An entry as an adapter has read it: its own facility's words, before the door."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, get_args

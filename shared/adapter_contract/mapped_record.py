@@ -1,7 +1,5 @@
 """A record looked up in the map of its source, for whoever checks the map."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 

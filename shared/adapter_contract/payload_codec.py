@@ -3,8 +3,6 @@
 A JSON value is kept as JSON: what comes back is equal, not the same bytes.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from typing import Any

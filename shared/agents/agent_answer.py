@@ -3,8 +3,6 @@
 What a tool failed to find out is told by us, whatever the model says of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

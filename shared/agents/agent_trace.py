@@ -1,7 +1,5 @@
 """What an agent did, turn by turn, as it is shown: calls and numbers, no texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a call came to, as it is kept with its turn: ids and scores, never text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

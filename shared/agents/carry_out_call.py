@@ -1,7 +1,5 @@
 """One call of an agent carried out: a branch like any other, or a closer look."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace

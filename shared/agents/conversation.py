@@ -4,8 +4,6 @@ Of what was found it is told titles and chosen sentences, each with a mark to be
 by, read anew for each turn with the rights of whoever asks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The end of an agent: its hits as one list, its answer checked, its reason told."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """A model behind the circuit of its provider, whose every word is counted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace

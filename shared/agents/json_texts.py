@@ -1,7 +1,5 @@
 """The texts within a JSON value, changed one by one: never in what was dumped of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A call of a turn, as its branch is delivered: carried out, and kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias

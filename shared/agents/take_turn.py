@@ -4,8 +4,6 @@ A turn is a row that is committed before anything it says is done. Whoever comes
 finds it taken, whoever comes after a death goes on from the row.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 All of them only read, and see no more than whoever asks.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The lease of a turn, renewed for as long as somebody works for it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

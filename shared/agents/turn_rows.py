@@ -1,7 +1,5 @@
 """The turns of an agent as rows, claimed under a lease."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString

@@ -1,7 +1,5 @@
 """The answer to a search without a model: sentences of what was found, or a refusal."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

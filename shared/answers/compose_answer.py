@@ -1,7 +1,5 @@
 """Put an answer into words: chosen sentences with their marks, or what is missing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 meaning might add is taken for nothing, so that what is viable here is grounded there.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What cards are made of, read in one go: only what the caller may see."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

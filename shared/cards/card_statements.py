@@ -1,7 +1,5 @@
 """Steps of incidents as cards tell them: read once of a text, and of which thing."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which things a card is made of: what the question names, what its best hits share."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 It is read when it is asked for, from what the caller may see and nothing else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The cards of a page: of what the question names, or 40 % of the best hits share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

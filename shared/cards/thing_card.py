@@ -1,7 +1,5 @@
 """The card of a device: what it is called, how it stands, what was done to it last."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet

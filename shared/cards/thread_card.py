@@ -1,7 +1,5 @@
 """The card of a thread: what happened, why, what was done, since when it is back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

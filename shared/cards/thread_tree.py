@@ -1,7 +1,5 @@
 """The entries of a thread as a tree: what answers what."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """From the name of a model in the settings to the model, ready to use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType

@@ -4,8 +4,6 @@ Both are extracts: whatever stands in them stands in the text, and is found ther
 are kept apart from what is searched, where the same words would only count double.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the metadata stage knows of an entry for filters: facts, people, quantities."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A revision, or a chore, makes it due; it runs only where what it reads, or the s
 itself, is another than when it last ran.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What stages have found in entries, kept for filters: a row for each and its entry."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

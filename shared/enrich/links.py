@@ -4,8 +4,6 @@ What a person wrote is no edge of a thread: that is for the source to say. Which
 is meant is found when the links are shown: one that comes later is linked, too.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

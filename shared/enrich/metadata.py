@@ -1,7 +1,5 @@
 """The metadata stage: language, terms and names of entries, kept beside them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

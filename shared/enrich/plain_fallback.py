@@ -1,7 +1,5 @@
 """An entry that nobody could read stays findable: by its words as they stand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import LiteralString
 from uuid import UUID

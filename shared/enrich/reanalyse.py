@@ -8,8 +8,6 @@ A stage that is new, or of another version, looks at what it has not looked at. 
 nobody could read, and an older release left without words, has a plain split of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ So are those of entries from before there was a vocabulary. Words are not kept w
 their entry: they are made of its text, as the metadata stage makes them.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

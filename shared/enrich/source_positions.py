@@ -1,7 +1,5 @@
 """Where a name that was read stands in the text as it came, between its marks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Links between the entries of a source, by external ids: a reply may come first."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, LiteralString, NamedTuple

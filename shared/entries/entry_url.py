@@ -1,7 +1,5 @@
 """The address of an entry in its own facility: what a browser may be led to."""
 
-from __future__ import annotations
-
 import re
 
 SCHEMES = ("http", "https", "ftp", "ftps")

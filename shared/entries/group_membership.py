@@ -3,8 +3,6 @@
 Who stands alone is shown without a group: what nobody resembles is indexed once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString

@@ -1,7 +1,5 @@
 """The names of an entry that are unique for ever."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote

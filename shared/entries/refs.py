@@ -1,7 +1,5 @@
 """What people call an entry: by key, by address, or by its facility's own number."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

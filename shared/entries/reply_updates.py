@@ -1,7 +1,5 @@
 """A reply shows its parent to whoever may see that: who may is news of it, too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import LiteralString
 from uuid import UUID

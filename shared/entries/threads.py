@@ -5,8 +5,6 @@ the same entries make the same thread in any order. A parent that is still missi
 reply to itself and a circle of replies need no rule of their own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

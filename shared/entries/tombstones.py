@@ -1,7 +1,5 @@
 """Tombstones: gone from every answer at once, kept until retention or a purge."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
 from uuid import UUID

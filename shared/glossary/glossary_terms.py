@@ -4,8 +4,6 @@ What is approved is searched beside its term. What was found in entries is told 
 nobody who may see none of them, until somebody who may has approved it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, LiteralString

@@ -5,8 +5,6 @@ proposed is nothing that a search needs. Each facility's entries are read once, 
 order of their changes, and again when they are edited.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

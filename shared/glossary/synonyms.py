@@ -1,7 +1,5 @@
 """The facility's glossary as a question uses it: a term, and what means the same."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The glossary as it is shown: each term with what entries that are seen say of it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Addresses come from entries too, and from redirects. A name is looked up once, e
 answer is judged, and the connection is made to what was judged.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import queue
 import re

@@ -1,7 +1,5 @@
 """An answer of a source: read within its bounds, and what it says."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

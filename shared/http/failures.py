@@ -1,7 +1,5 @@
 """What the answers and silences of a source mean: gone, later, never, or a login."""
 
-from __future__ import annotations
-
 import re
 import ssl
 from collections.abc import Iterator, Mapping

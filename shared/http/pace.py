@@ -4,8 +4,6 @@ Each request takes a slot and then waits for its time. Those of a tail line up; 
 take only a time that nobody waits for, so that a backfill never holds up what is new.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time

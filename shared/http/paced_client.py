@@ -1,7 +1,5 @@
 """Requests to a source with good manners: bounded, paced, tried again."""
 
-from __future__ import annotations
-
 import io
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

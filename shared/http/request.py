@@ -1,7 +1,5 @@
 """One question to a source: sent with our name, redirects followed or refused."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Secrets of sources, by the names that the settings give them."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Mapping

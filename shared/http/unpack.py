@@ -1,7 +1,5 @@
 """Packed bytes, unpacked piece by piece and never much more than they promise."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 

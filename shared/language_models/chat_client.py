@@ -4,8 +4,6 @@ Retries belong to the caller's budget. An outage may pass (`ModelOutageError`), 
 refusal will not (`ModelRefusalError`); no text of an error is ever an answer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """What a language model is asked, and what it said: the OpenAI wire form, checked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A provider of models: asked over HTTP for JSON, at the address that settings name."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """How many answers a model may word for a tenant, a day and a minute; in Redis."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple, cast
 

@@ -1,7 +1,5 @@
 """The broker's time, by which every deadline is judged on every machine."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """A broker that cannot be reached, as the error that callers know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

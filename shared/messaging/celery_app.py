@@ -1,7 +1,5 @@
 """The Celery application, and how many messages lie in its queues."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

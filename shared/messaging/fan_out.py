@@ -1,7 +1,5 @@
 """The branches of a search, sent to the workers: as a group, or as a chord's header."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID

@@ -3,8 +3,6 @@
 Losing one costs time.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Clients of Redis, and the addresses of its databases."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit, urlunsplit
 
 import redis

@@ -1,7 +1,5 @@
 """The stages of this release, by the names that due work has in Postgres."""
 
-from __future__ import annotations
-
 METADATA_STAGE = "metadata"
 ATTACHMENTS_STAGE = "attachments"  # of entries with files alone
 DUPLICATES_STAGE = "duplicates"  # due when the text of an entry has been read

@@ -1,7 +1,5 @@
 """Names of tasks and queues, and which task works a stage, a chore or a run."""
 
-from __future__ import annotations
-
 from shared.messaging import stage_names
 
 EXTRACT_METADATA = "enhance.extract_metadata"

@@ -4,8 +4,6 @@ Searches and writes know the aliases alone. While an index is made anew, the wri
 is at the new one and the read alias at the old one, and both are written to.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

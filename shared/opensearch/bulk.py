@@ -1,7 +1,5 @@
 """Writing documents: versions decide who wins, and every item's answer is read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

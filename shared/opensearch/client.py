@@ -1,7 +1,5 @@
 """The OpenSearch client: a time-out on every call, no retries, errors by kind."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

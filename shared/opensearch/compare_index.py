@@ -5,8 +5,6 @@ count and sum of a day are equal, so is each version of that day; tombstones are
 documents too, until they are old: then the index should not have them any more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString

@@ -1,7 +1,5 @@
 """The day of an entry and the number of a document, by which both sides are summed."""
 
-from __future__ import annotations
-
 import hashlib
 from uuid import UUID
 

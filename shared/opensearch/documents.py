@@ -1,7 +1,5 @@
 """What the index holds of an entry, read from Postgres just before it is written."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One document taken out of the index at once, and a look whether it is gone."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from opensearchpy import OpenSearch

@@ -3,8 +3,6 @@
 The latter are found by a chore, which walks every entry.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import time

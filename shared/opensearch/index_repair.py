@@ -4,8 +4,6 @@ Tombstones that are old enough go, too: nothing is on its way any more that they
 keep from bringing an entry back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

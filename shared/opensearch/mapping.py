@@ -1,7 +1,5 @@
 """What the index is made of: its fields, its settings, and what it is called."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """So many documents as a worker may hold at once, and the next read meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass

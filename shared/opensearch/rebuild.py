@@ -5,8 +5,6 @@ moment the write alias moves, both are written; whoever gives up leaves the old 
 complete as it was. Each step may be done twice.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

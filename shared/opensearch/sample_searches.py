@@ -1,7 +1,5 @@
 """Whether entries are found in an index by their own words, asked for a few of them."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any, LiteralString
 from uuid import UUID

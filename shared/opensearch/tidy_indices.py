@@ -1,7 +1,5 @@
 """What a rebuild that was given up has left, and what an older release has made."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from opensearchpy import OpenSearch

@@ -1,7 +1,5 @@
 """Counts of many rows are given again for a while; those of few never are."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar

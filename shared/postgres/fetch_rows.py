@@ -1,7 +1,5 @@
 """Rows of a statement, each as a class that has its columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, LiteralString, TypeVar
 

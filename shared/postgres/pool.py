@@ -1,7 +1,5 @@
 """Connections to Postgres: pools that check themselves, errors by SQLSTATE."""
 
-from __future__ import annotations
-
 import os
 import select
 import time

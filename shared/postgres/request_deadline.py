@@ -4,8 +4,6 @@ The server's own time-outs bound a statement; they know nothing of a link on whi
 answer takes seconds, nor of several statements that are each just fast enough.
 """
 
-from __future__ import annotations
-
 import math
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Where settings come from: environment, file and running stack, each one a layer."""
 
-from __future__ import annotations
-
 import json
 import types
 from collections.abc import Iterable, Mapping

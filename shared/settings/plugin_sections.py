@@ -1,7 +1,5 @@
 """What is set for search modules and pipelines, built in and plugged in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar, Literal, Self
 

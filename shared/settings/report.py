@@ -1,7 +1,5 @@
 """What an operator is told of the settings: values, origins, warnings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

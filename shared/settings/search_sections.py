@@ -3,8 +3,6 @@
 The k of fusion, and how many candidates and terms there are, stand in `settings.py`.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator

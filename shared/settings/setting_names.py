@@ -1,7 +1,5 @@
 """The names of settings without our prefix, of older releases and of others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The section `sources:` of `logchord.yaml`: where entries come from, and how."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Any, Literal, Self

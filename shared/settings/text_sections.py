@@ -1,7 +1,5 @@
 """How texts are read before anything of them is known: by their source and tenant."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Everything that the adapter of one source may reach outside of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a source remembers beside its cursor, written in the commit of a page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, LiteralString

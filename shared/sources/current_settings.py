@@ -1,7 +1,5 @@
 """The settings of a process, with every source as it is by now."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from psycopg import Connection

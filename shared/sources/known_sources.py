@@ -1,7 +1,5 @@
 """Which sources there are by now, and which of them are behind: for every answer."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

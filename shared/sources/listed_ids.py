@@ -1,7 +1,5 @@
 """The ids that a source lists, compared with what is stored, in flat memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

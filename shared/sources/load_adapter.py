@@ -1,7 +1,5 @@
 """From a configured source to its adapter, ready to ask; or what is wrong with it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping

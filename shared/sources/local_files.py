@@ -1,7 +1,5 @@
 """Files below the path of a source, and nothing else of this machine."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

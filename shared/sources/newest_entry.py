@@ -3,8 +3,6 @@
 One that is dated in the future says nothing of how far the source is behind.
 """
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from shared.access import rights

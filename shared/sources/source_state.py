@@ -1,7 +1,5 @@
 """How each source stands: paused, degraded, how far back and forth it is complete."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ All of it is due behind everything live; what there is is searched until then. F
 this, then the index: a full rebuild begins with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The stages that an entry passes under these settings, by the names of their work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from shared.settings.settings import Settings

@@ -4,8 +4,6 @@ What finders find says itself by which version; of documents, vectors and groups
 does. The chore that looks at every entry keeps the versions that it found last.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

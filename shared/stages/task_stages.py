@@ -1,7 +1,5 @@
 """The stages that have tasks of their own, registered as everybody's are."""
 
-from __future__ import annotations
-
 from shared.messaging import stage_names
 from shared.stages.stage_contract import StageDescriptor
 

@@ -1,7 +1,5 @@
 """Foreign bytes become text, and say when they had to be repaired or guessed."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The one door for foreign text: refused here, or returned exactly as it came."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

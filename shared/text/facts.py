@@ -4,8 +4,6 @@ A fact is compared by its key, whichever way it was written; both engines hold t
 terms, so that a filter means the same in both.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import re

@@ -1,7 +1,5 @@
 """Text with marks becomes text to be read: what is searched, shown and embedded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from shared.text.markup import elcode, html, markdown, textile

@@ -1,7 +1,5 @@
 """What months, weekdays, spans of time and counts are called in the five languages."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Dates as people ask for them: `2024-06`, `yesterday`, `last owl shift`, `a..b`."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Whether the day or the month comes first in dates of three numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime

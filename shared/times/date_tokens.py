@@ -1,7 +1,5 @@
 """Dates and times of day as one token each, so that none is taken for a name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The words for a day and for a shift: `monday`, `12 June 2024`, `last night`."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime, time, timedelta
 

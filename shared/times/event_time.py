@@ -4,8 +4,6 @@ A wrong time is worse than none. Where a text names two shifts or two times, or 
 of another day, of a plan or of how long something took, nothing is read.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from datetime import UTC, datetime, time, timedelta

@@ -1,7 +1,5 @@
 """The German words for times, said in the English ones that are read."""
 
-from __future__ import annotations
-
 import re
 
 _FORMS: dict[str, str] = {

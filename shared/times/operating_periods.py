@@ -1,7 +1,5 @@
 """The facility's calendar: its runs, shutdowns and the like, each by name."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Self
 

@@ -1,7 +1,5 @@
 """Words for the facility's runs and shutdowns: `July shutdown`, `the last run`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """Words of a time as they are compared: in English, each hour and day in one form."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """RFC 3339: times that come in are made UTC or refused; times that leave end in Z."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import overload

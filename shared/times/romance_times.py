@@ -1,7 +1,5 @@
 """Times as French, Italian and Spanish say them, in the English words that are read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """The facility's shifts: which one a moment falls into, on the wall clock there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Times as sources send them, read as one moment in UTC or refused by name."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A time that is not surely one is searched as it stands.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ text: a month, a weekday, a date or a year is a time only behind a word such as 
 `since`.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The shapes in which logbooks write a time, apart from what moment it was."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Words that say nothing of what a text is about, by language, folded."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Both engines get the same terms: the vocabulary is asked once, in one statement.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -7,8 +7,6 @@ whoever begins a walk has alone, sees to it that no learner is still trusting an
 number then.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet

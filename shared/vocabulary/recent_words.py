@@ -1,7 +1,5 @@
 """Words that entries had a moment ago: none is misspelt, so none is looked up."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """How far apart two spellings are: letters too many, too few or wrong."""
 
-from __future__ import annotations
-
 _LONG_CHARS = 6
 
 

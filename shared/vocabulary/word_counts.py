@@ -4,8 +4,6 @@ A walk over all entries counts, and marks what it meets with its number; so does
 learns a word meanwhile. What is not marked in the end, no entry has.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

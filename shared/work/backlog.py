@@ -1,7 +1,5 @@
 """What is still to be done, and entries made due behind everything live."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Claim batch after batch for a while, each under a lease that a thread renews."""
 
-from __future__ import annotations
-
 import mmap
 import threading
 import time

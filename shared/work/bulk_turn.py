@@ -5,8 +5,6 @@ and nobody is free where everybody is amid a batch of a backfill. Nor is a core 
 where one is: while live work comes in, bulk work rests and has a twentieth of the time.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import struct

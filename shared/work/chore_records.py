@@ -4,8 +4,6 @@ Each step commits its effect together with the cursor, so whoever takes the row 
 death goes on from there. At most one chore of a kind is unfinished.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What is wrong, and what to do about it: one plain sentence for each state."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each step deletes a bounded number of rows: a table that nobody has tidied for a
 takes many short transactions, never a long one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, LiteralString
 

@@ -1,7 +1,5 @@
 """How far each stage is behind, from Postgres and not from queue lengths."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime

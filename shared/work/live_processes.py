@@ -1,7 +1,5 @@
 """Who is alive: each process says so in a row, so it is known with Redis down too."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field

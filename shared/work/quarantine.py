@@ -1,7 +1,5 @@
 """Work that cannot be done, kept with its reason and out of everybody's way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime

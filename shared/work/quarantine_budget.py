@@ -1,7 +1,5 @@
 """What became of the latest work: the rate of a stage, and its quarantine budget."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString

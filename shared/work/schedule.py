@@ -3,8 +3,6 @@
 Missed runs collapse into one: what runs reads from its cursor, so none is made up for.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

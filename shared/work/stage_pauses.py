@@ -1,7 +1,5 @@
 """Stages that nobody may work on just now, and why: an outage, or a spent budget."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from datetime import datetime

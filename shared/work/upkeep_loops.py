@@ -1,7 +1,5 @@
 """The loops of upkeep: who holds the lock of each just now, and when it last turned."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString

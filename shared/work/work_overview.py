@@ -1,7 +1,5 @@
 """How the work stands, all of it, from Postgres alone: one answer for every surface."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The ALS eLog: one question by time, answered whole; and the same records in files."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, deque

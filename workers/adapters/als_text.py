@@ -6,8 +6,6 @@ texts that als-apg/osprey holds its reader of this logbook to (`clean_als_text`,
 `als_olog_encoded_entries.jsonl`).
 """
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """ORNL, as its records are known: the generic reader with one mapping."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ Left to the libraries, an item that is no message, or a task's name that is a li
 ends the worker, and what it had taken is put back for the next one to die of.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Celery waits for its broker without a limit, also to say good-bye, and has no me
 against a thread of a threads pool. What is in hand gets its time; then it ends.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -4,8 +4,6 @@ Checked before Celery or kombu read it: left to them, a header undoes compressio
 without a limit, sets its own time limits, or sends further tasks.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math

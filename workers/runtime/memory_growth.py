@@ -4,8 +4,6 @@ A child of a prefork pool is replaced alone. Threads share one memory, and only 
 process gives it back: whoever supervises this one starts the next.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

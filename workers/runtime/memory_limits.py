@@ -1,7 +1,5 @@
 """What the memory of one process may grow to, so that a hog costs itself alone."""
 
-from __future__ import annotations
-
 import resource
 
 _MEGABYTE = 1024 * 1024

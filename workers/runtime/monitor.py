@@ -1,7 +1,5 @@
 """What Flower loads: the broker and the names of the queues, and no task's code."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

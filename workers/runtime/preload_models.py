@@ -1,7 +1,5 @@
 """The models that a process has loaded, before anybody has to wait for one."""
 
-from __future__ import annotations
-
 import threading
 
 from psycopg import Connection

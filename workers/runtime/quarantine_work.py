@@ -1,7 +1,5 @@
 """Quarantines work that cannot be done; what cannot be read stays findable."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from psycopg import Connection

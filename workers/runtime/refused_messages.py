@@ -4,8 +4,6 @@ It needs no database and no thread of its own, so a flood of them stands in no g
 message's way.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 

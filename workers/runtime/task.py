@@ -3,8 +3,6 @@
 This is the one place in the workers that catches everything.
 """
 
-from __future__ import annotations
-
 import inspect
 import time
 import typing

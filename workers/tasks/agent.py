@@ -1,7 +1,5 @@
 """Turns of agents, and their calls: each turn a row, each row's calls a chord."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

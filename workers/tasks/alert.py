@@ -1,7 +1,5 @@
 """What Celery runs of saved searches: entries that came are matched, alerts sent."""
 
-from __future__ import annotations
-
 import functools
 import threading
 import time

@@ -1,7 +1,5 @@
 """The end of a search: of a flat one with its last branch, else as a chord's body."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What Celery runs to fetch the files beside entries, and to read what is in them."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A batch of entries: worked on one by one, and kept together in few commits."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A task takes the chore's lease, does steps for a while, and sends the nudge for 
 ones. Whoever dies leaves the cursor of the last step that was committed.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable

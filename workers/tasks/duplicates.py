@@ -1,7 +1,5 @@
 """What Celery runs to put entries among their like: copies, and series of machines."""
 
-from __future__ import annotations
-
 import functools
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What Celery runs to enrich entries: metadata, and vectors of each model."""
 
-from __future__ import annotations
-
 import functools
 
 from shared.embedding.models import model_names

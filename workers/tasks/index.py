@@ -1,7 +1,5 @@
 """What Celery runs to write the documents of entries to OpenSearch."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Sequence

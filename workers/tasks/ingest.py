@@ -4,8 +4,6 @@ The lease on the row of the schedule says whose run it is; whoever dies leaves t
 cursor of the last page that was committed.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Metadata of a batch of entries: found one by one, kept together in few commits."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Branches of searches; the last one of a flat search ends it."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 from itertools import count

@@ -1,7 +1,5 @@
 """What Celery runs of the stages that find things, ours and other people's alike."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from itertools import groupby

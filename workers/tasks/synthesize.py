@@ -1,7 +1,5 @@
 """An answer to hits that are known already, told event by event while it is made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil
 from typing import Any

@@ -1,7 +1,5 @@
 """Vectors of a batch of entries: made one by one, kept together in few commits."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The heavy end of a search: a model words the answer that stands without it."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable, Mapping

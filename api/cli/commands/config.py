@@ -1,7 +1,5 @@
 """`logchord config`: every setting in force, where it was written, what it means."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`logchord glossary`: terms of the facility, proposed and decided."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote
 

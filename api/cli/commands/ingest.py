@@ -1,7 +1,5 @@
 """`logchord ingest`: read sources now, and wait until what came can be found."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """`logchord jobs`: searches that go on by themselves, seen, watched and ended."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """`logchord logs`: what the processes and servers of a home have printed."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """`logchord migrate`: the schema of this release, applied once and in order."""
 
-from __future__ import annotations
-
 import os
 
 import click

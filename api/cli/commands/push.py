@@ -1,7 +1,5 @@
 """`logchord push`: entries of a file, sent in batches that may be sent twice."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`logchord quarantine`: quarantined work looked at, sent again or given up on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """`logchord rebuild`: the search index made anew, while everybody searches the old."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 

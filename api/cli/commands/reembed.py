@@ -1,7 +1,5 @@
 """`logchord models` and `reembed`: another embedding model beside the one in use."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from typing import Any

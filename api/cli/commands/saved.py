@@ -1,7 +1,5 @@
 """`logchord saved`: searches whose owner is told of new entries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """`logchord show` and `logchord thread`: an entry, or all that answers it, to read."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping

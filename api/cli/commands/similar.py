@@ -1,7 +1,5 @@
 """`logchord similar`: what happened like an entry before."""
 
-from __future__ import annotations
-
 import click
 
 from api.cli import api_client, output

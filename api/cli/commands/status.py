@@ -1,7 +1,5 @@
 """`logchord status`: what runs, who works, how far the work is; with Redis down too."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable

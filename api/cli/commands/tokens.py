@@ -1,7 +1,5 @@
 """`logchord tokens`: what the facility's analyser makes of a text, and why."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict
 

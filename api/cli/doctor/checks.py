@@ -1,7 +1,5 @@
 """What `doctor` asks of the machine, the back-ends, the model and the processes."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`logchord doctor`: every precondition, and what to do where one is not met."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict

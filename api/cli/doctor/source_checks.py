@@ -1,7 +1,5 @@
 """What `doctor` says of the sources: whether each can be asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from api.cli.doctor.checks import Check

@@ -1,7 +1,5 @@
 """Entries out of a file: JSON, JSON lines or CSV, told apart by what it begins with."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """An entry as people call it, asked of the API."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

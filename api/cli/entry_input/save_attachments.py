@@ -1,7 +1,5 @@
 """`logchord show --attachments`: the files of an entry, saved beside each other."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

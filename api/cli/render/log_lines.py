@@ -1,7 +1,5 @@
 """Log lines for people: JSON turned into time, process, level, event and the rest."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """What strangers wrote and when, as a terminal shows it; and how wide that is."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from datetime import datetime

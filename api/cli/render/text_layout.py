@@ -1,7 +1,5 @@
 """Text in the cells of a terminal: how many it takes, and where its lines end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import click

@@ -1,7 +1,5 @@
 """The state and the steps of an incident, with the time from each to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """`logchord search` that found nothing: what that means, and what came near."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo

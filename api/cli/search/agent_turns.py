@@ -1,7 +1,5 @@
 """A turn of an agent in a terminal: what was called, what came of it, what it cost."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`logchord search --mode agentic`: the parts of a question, and what each found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

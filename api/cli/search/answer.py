@@ -1,7 +1,5 @@
 """A search's answer in a terminal: its hits, what was searched, how fresh it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """`logchord ask`: the answer to a question as it is made, and what it rests on."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`logchord search --debug`: the plan, when each branch ran, and every hit's score."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """`logchord search --export`: hits, or all that match, into a file as it comes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Facets of a search in a terminal: each value with its count, times as a histogram."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Words of a question behind a minus: they are no options, and reach it as typed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 
 import click

@@ -1,7 +1,5 @@
 """`logchord search`: ask, and read the answer in a terminal."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The answer in sentences above the hits: what it says, how sure, and of whom."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """`logchord why-not`: the step of a search that left an entry out."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

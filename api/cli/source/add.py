@@ -1,7 +1,5 @@
 """`logchord source add URL`: what it is, what is still to be said, and a first look."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

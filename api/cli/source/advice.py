@@ -1,7 +1,5 @@
 """What to do next when a source that is being added does not answer as it should."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A source written into the configuration file, everything else left as it stands."""
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """`logchord source delete-entries NAME`: what a removed source has left behind."""
 
-from __future__ import annotations
-
 import os
 from uuid import UUID
 

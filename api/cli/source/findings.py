@@ -1,7 +1,5 @@
 """What is found out about a source and its runs, in words for a person."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any

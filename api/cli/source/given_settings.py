@@ -1,7 +1,5 @@
 """Settings of a source as somebody types them behind `source add`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`logchord source`: how each source stands, and what an admin does to it."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from typing import Any

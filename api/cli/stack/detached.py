@@ -1,7 +1,5 @@
 """A stack in the background: started, waited for, and stopped from elsewhere."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Whether the whole stack is healthy, asked from outside as its users would."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """`logchord up` and `down`: the whole system on this machine."""
 
-from __future__ import annotations
-
 import os
 
 import click

@@ -1,7 +1,5 @@
 """The start of a stack, step by step, until Ctrl-C ends it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

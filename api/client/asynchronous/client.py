@@ -1,7 +1,5 @@
 """All that the API offers, as one object with a key."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Entries: pushed, read by any of their names, listed, followed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Sources, runs, quarantine, models and health: for whoever looks after a facility."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote

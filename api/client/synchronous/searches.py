@@ -1,7 +1,5 @@
 """Searching: asked and waited for, submitted, streamed, planned, exported."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

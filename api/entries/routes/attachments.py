@@ -1,7 +1,5 @@
 """Files beside entries: listed, sent, and given back as bytes that nobody runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager

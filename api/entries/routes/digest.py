@@ -1,7 +1,5 @@
 """The digest of a shift."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Entries: pushed, listed, read and deleted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from datetime import datetime

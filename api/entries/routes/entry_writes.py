@@ -1,7 +1,5 @@
 """Entries written by their address, as their source would write them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial

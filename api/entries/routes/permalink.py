@@ -1,7 +1,5 @@
 """The address of an entry that survives a rebuild from its source."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """Files beside entries as they go out over REST."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What changed, as REST tells it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 from uuid import UUID

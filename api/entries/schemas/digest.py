@@ -1,7 +1,5 @@
 """The digest of a shift, as the contract words it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Entries as they come in and go out over REST."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """What became of entries that were pushed."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 from uuid import UUID
 

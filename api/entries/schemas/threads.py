@@ -1,7 +1,5 @@
 """A thread as it is read."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Chores of the installation: asked for, looked at and stopped; searches go on."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

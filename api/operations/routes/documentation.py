@@ -1,7 +1,5 @@
 """The API's documentation, shown without the internet."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import resources
 from typing import Literal

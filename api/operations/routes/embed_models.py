@@ -1,7 +1,5 @@
 """Embedding models: which there are, filling another one, and switching to it."""
 
-from __future__ import annotations
-
 from fastapi import Response
 
 from api.caller_info import CallerInfo

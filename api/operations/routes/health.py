@@ -1,7 +1,5 @@
 """Health: is it alive, is it ready, and what S1's clients ask."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Literal
 

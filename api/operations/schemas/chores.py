@@ -1,7 +1,5 @@
 """A chore, as REST tells it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID

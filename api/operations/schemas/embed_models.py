@@ -1,7 +1,5 @@
 """Embedding models, as REST tells them."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """How the work stands, as REST and the command line tell it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any

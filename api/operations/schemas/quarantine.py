@@ -1,7 +1,5 @@
 """What was quarantined, as REST tells it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The routes of unified search under their other prefix, spelt in camelCase."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """What this installation can do: for pages, programs and people who look first."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """Whether a question is one for a logbook: for whoever routes questions."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from fastapi import Response

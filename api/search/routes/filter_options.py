@@ -1,7 +1,5 @@
 """Which values a filter can be given here."""
 
-from __future__ import annotations
-
 from inspect import Parameter, Signature
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`POST /search`: the plain search, whose shape never changes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """How people fare: events of pages and feedback in, signals and alerts out."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Saved searches: one's own, and no other's; tried on history, and what they told."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 from uuid import UUID

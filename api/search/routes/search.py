@@ -1,7 +1,5 @@
 """Searches: asked and awaited, or submitted as jobs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import Annotated

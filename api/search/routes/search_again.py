@@ -1,7 +1,5 @@
 """An ended search, looked into: why an entry is not in it, and whether it repeats."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated
 from uuid import UUID

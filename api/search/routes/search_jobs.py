@@ -1,7 +1,5 @@
 """Jobs of searches: looked after, read on, watched, and ended by their owner."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What is like an entry, and no part of its thread."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from uuid import UUID

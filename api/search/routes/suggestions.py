@@ -1,7 +1,5 @@
 """Questions that a page offers: whether each would be answered, before it is asked."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from typing import Any

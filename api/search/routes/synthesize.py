@@ -1,7 +1,5 @@
 """`POST /v1/search/synthesize`: an answer to known hits, streamed while it is made."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

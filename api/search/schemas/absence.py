@@ -1,7 +1,5 @@
 """What an answer says that found nothing, as the contract words it."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field

@@ -1,7 +1,5 @@
 """What surrounds a question, as a page tells it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field

@@ -1,7 +1,5 @@
 """What a part of a search came to, as it is answered."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What an installation can do, as the contract words it."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel

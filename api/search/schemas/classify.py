@@ -1,7 +1,5 @@
 """Whether a question is one for a logbook, as it is asked and told."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field

@@ -1,7 +1,5 @@
 """Facets of a search as the contract words them."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.server.body_model import Body

@@ -1,7 +1,5 @@
 """Values that a filter can be given, as the contract words them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field

@@ -1,7 +1,5 @@
 """Filters of a search as its description words them: every name, and what it takes."""
 
-from __future__ import annotations
-
 from pydantic.config import JsonDict
 
 from shared.search.query.filters import filter_operators, filters, time_range

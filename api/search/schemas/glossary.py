@@ -1,7 +1,5 @@
 """The facility's glossary, as REST tells it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Hits (their fields are those of `Hit`) and cards in the words of the contract."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

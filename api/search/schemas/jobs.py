@@ -1,7 +1,5 @@
 """Searches as jobs, as the contract words them."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field

@@ -1,7 +1,5 @@
 """The plain search, in the words that its clients have known for long."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr

@@ -1,7 +1,5 @@
 """The plan of a search as it is told before anything of it is carried out."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field

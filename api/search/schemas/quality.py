@@ -1,7 +1,5 @@
 """Events of pages, feedback, signals and alerts, as the contract words them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Saved searches and their alerts, as the contract words them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 from uuid import UUID
 

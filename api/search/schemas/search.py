@@ -1,7 +1,5 @@
 """Search requests and responses as the contract words them."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """Questions that a page offers, evaluated before anybody asks them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field

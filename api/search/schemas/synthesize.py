@@ -1,7 +1,5 @@
 """What an answer to known hits is asked by."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What a search says of the time in which its hits were written."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

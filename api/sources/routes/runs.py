@@ -1,7 +1,5 @@
 """Runs of sources: what each found, and how it ended."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Sources and their runs, as REST tells them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The stylesheet and the script: files of ours, kept by browsers until they change."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response

@@ -1,7 +1,5 @@
 """What whoever looks has chosen for their browser: dark or light, keys on or off."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response

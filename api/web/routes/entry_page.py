@@ -1,7 +1,5 @@
 """One entry, with the cited sentence marked, and a thread with its course of events."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated
 from uuid import UUID

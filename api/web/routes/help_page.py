@@ -1,7 +1,5 @@
 """How questions are written, by example; and the keys."""
 
-from __future__ import annotations
-
 from fastapi import Request, Response
 
 from api.context import Ctx

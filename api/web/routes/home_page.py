@@ -1,7 +1,5 @@
 """The first page: the box, and under it the newest entries by shift."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Searches that were submitted as jobs, and why an entry is not in an answer."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Annotated, Any

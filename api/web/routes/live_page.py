@@ -1,7 +1,5 @@
 """What is written just now, for a screen on the wall."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Annotated

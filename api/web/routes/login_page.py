@@ -1,7 +1,5 @@
 """A key traded for a session, and the end of one."""
 
-from __future__ import annotations
-
 import asyncio
 
 from fastapi import Request, Response

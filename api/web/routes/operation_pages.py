@@ -1,7 +1,5 @@
 """How the system is, and what was quarantined, for whoever looks after it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated, Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Saved searches of whoever looks: listed, added, tried on history, removed."""
 
-from __future__ import annotations
-
 import asyncio
 from uuid import UUID
 

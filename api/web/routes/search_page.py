@@ -1,7 +1,5 @@
 """The search page: the hits at once, what is counted as soon as it is known."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping

@@ -1,7 +1,5 @@
 """Sources: how far each is, its runs, and what an admin does to it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether an answer is grounded: the one function that all answers in sentences ask."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Choose what an answer says: few sentences, none said twice, in order of time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from shared.answers.choice.sentence_score import ScoredSentence

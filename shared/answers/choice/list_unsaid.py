@@ -1,7 +1,5 @@
 """Finds what a question says and no cited entry does: a denial, a unit, a number."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Answer one question, or one part of it, from evidence that was read; no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How well a sentence answers: by the words of the question, its kind and place."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

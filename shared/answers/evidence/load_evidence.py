@@ -1,7 +1,5 @@
 """Read the threads of the best hits: a reply often tells what an entry asks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID

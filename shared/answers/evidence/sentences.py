@@ -1,7 +1,5 @@
 """Where the sentences of a logbook's texts begin and end, whoever broke the lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What there is in place of a name that no entry has: `turbine 1`, for `turbine 5`."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which words of an entry say what a question says in another language, by meaning."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet

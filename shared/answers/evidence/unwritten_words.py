@@ -1,7 +1,5 @@
 """Which words of a question stand in no entry that its caller may see."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import LiteralString
 

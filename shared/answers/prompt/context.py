@@ -3,8 +3,6 @@
 Equal entries and bounds give the same text byte for byte.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The prompt of one answer: our words, the question, and what a model reads, marked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo

@@ -3,8 +3,6 @@
 Known are the authors of the entries at hand, and addresses of mail.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

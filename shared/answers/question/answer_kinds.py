@@ -1,7 +1,5 @@
 """What kind of answer a question asks for."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What `how many` counts, and how it is counted: by no number of something else."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Words that join others or are in every text: they say nothing of what is meant."""
 
-from __future__ import annotations
-
 from shared.text.words import function_words
 from shared.vocabulary import common_words
 

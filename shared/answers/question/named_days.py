@@ -1,7 +1,5 @@
 """The days that a text names, in words and numbers, and whether its sources do, too."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Things that a question calls by a word and a number or a letter: `gate valve 8`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet

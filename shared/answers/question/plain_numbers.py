@@ -1,7 +1,5 @@
 """Numbers as they would be written plainly: `1,200`, `007`, `three` and `minus two`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

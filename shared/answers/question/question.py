@@ -1,7 +1,5 @@
 """A question as an answer is measured by it: its kind, its names, its words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet

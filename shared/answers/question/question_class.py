@@ -1,7 +1,5 @@
 """Whether a question is one for a logbook, and how a plan for it looks; by rules."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import dataclass

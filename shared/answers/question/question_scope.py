@@ -4,8 +4,6 @@ Told by rules from the words alone, and only where they leave no doubt. What ans
 refuse and what an orchestrator sends elsewhere is the same.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

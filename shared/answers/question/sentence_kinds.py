@@ -3,8 +3,6 @@
 In the five languages of the words; one line a language where they differ.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Without a model: its numbers and names stand in what it cites, so do most of its
 and what is denied there is denied here.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence

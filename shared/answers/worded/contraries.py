@@ -1,7 +1,5 @@
 """What of a sentence contradicts its sources: the opposite of a word, a denial."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

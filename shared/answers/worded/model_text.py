@@ -1,7 +1,5 @@
 """What a model wrote, sentence by sentence, with the marks that each cites by."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What stands of a model's words, as they come and in the end."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence

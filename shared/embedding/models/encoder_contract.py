@@ -1,7 +1,5 @@
 """What an encoder is, and the check that its vectors pass before they are used."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, Self
 

@@ -1,7 +1,5 @@
 """Models of an OpenAI-compatible endpoint: asked over HTTP, and not trusted."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

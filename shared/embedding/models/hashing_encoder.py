@@ -1,7 +1,5 @@
 """An encoder without a model, for tests."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What an embedding model is called, which says where its vectors come from."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Models on onnxruntime, imported only by who has texts to encode or to rerank."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Sequence

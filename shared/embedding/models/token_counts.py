@@ -1,7 +1,5 @@
 """How many tokens a text is to a language model, by that model's own tokenizer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import lru_cache

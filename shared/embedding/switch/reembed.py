@@ -5,8 +5,6 @@ old one has. From the moment the new one is in use, whatever changes is embedded
 both. Each step may be done twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ An entry needs it, or questions do. It reads every entry: questions in other lan
 ask for those in the first one, too.
 """
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from shared.embedding.models.model_names import SECOND, SECOND_DIMENSION

@@ -1,7 +1,5 @@
 """From one model to another: which one searches read, and the end of one."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from psycopg import Connection, sql

@@ -1,7 +1,5 @@
 """What a chunk begins with: the entry's title, or what the entry answers."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Long texts in pieces that an encoder reads whole, so that no tail goes unfound."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

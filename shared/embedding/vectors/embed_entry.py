@@ -1,7 +1,5 @@
 """The embed stage: the chunks of one entry as vectors, or none of a blank one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The stage that makes vectors: its due work is called after the model."""
 
-from __future__ import annotations
-
 from shared.embedding.models import model_names
 from shared.messaging import stage_names
 from shared.settings.settings import Settings

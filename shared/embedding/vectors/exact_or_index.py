@@ -1,7 +1,5 @@
 """Whether a search reads every vector that it may, or asks the index."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, LiteralString
 

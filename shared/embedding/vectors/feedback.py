@@ -1,7 +1,5 @@
 """A question moved towards the best that it has found, and what is near to it then."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isnan
 from typing import LiteralString

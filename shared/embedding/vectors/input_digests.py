@@ -1,7 +1,5 @@
 """What vectors were made of, by a digest: what reads the same is not made again."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import LiteralString

@@ -1,7 +1,5 @@
 """Which models are in use now: asked of their rows, so that no restart is needed."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Every embedding model that has a table: what it holds, and what it lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, LiteralString

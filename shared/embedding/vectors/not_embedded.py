@@ -5,8 +5,6 @@ reason is kept with the entry; where settings or the model say otherwise by now,
 those entries are due again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Whether searches by meaning can work, as far as the database tells."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import LiteralString
 

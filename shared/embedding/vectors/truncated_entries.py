@@ -1,7 +1,5 @@
 """Whose vectors cover the beginning of its text alone: there is too much of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import LiteralString
 

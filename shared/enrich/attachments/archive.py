@@ -4,8 +4,6 @@ What their list of members claims is compared with what is there: sizes are coun
 they are unpacked, names are looked at and never used, and nothing is ever written.
 """
 
-from __future__ import annotations
-
 import bz2
 import re
 import stat

@@ -1,7 +1,5 @@
 """Attachments as rows: what is to be fetched, what became of it, who may see it."""
 
-from __future__ import annotations
-
 import builtins
 import hashlib
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ pieces of text as they are found, then what the file is. Whatever kills it in be
 what was written stands.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -3,8 +3,6 @@
 Neither the API nor a worker ever decodes what somebody attached.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

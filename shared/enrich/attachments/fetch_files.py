@@ -1,7 +1,5 @@
 """Fetch the files of an entry from its source, each for itself."""
 
-from __future__ import annotations
-
 import mimetypes
 import re
 import time

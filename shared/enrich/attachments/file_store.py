@@ -3,8 +3,6 @@
 A folder of this machine, or whatever fsspec knows the address of.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -3,8 +3,6 @@
 A name only tells one kind of text from another, which no reader ever runs.
 """
 
-from __future__ import annotations
-
 import codecs
 from pathlib import PurePosixPath
 

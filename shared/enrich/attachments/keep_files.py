@@ -1,7 +1,5 @@
 """From the bytes of a file to what is kept of it: received, read, stored, removed."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator

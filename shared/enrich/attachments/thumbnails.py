@@ -4,8 +4,6 @@ What comes out is a JPEG of our own, without anything that stood beside the pixe
 where it was taken, nor by whom.
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from typing import BinaryIO

@@ -4,8 +4,6 @@ Forms that are filled in for one device each share most of their words, so bands
 find all of them, the more the larger a logbook is. What a text names tells them apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString

@@ -1,7 +1,5 @@
 """Where an entry stands among its like, and who stands beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

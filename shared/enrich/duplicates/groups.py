@@ -5,8 +5,6 @@ are linked, and what links join is a group. One entry at a time of a tenant is p
 two copies that came together would not see each other.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString

@@ -1,7 +1,5 @@
 """Put an entry among those like it, and have the index show what changed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import LiteralString

@@ -4,8 +4,6 @@ Rows of one source and pattern, in the order of their times; a gap of a day ends
 series. A series that grows in the middle joins two, one that shrinks there parts.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, LiteralString

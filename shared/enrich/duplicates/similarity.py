@@ -6,8 +6,6 @@ to judge them. Names, numbers and times weigh more: a form that is filled in for
 device is no copy.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Entries that are new and like nobody, many at once: most entries are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

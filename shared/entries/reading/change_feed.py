@@ -5,8 +5,6 @@ late would else come before what was told already. Of several changes of an entr
 latest is told, and with it all of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString, NamedTuple

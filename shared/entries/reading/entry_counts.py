@@ -1,7 +1,5 @@
 """How many entries there are, or about so many, and how many the index lacks."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from psycopg import Connection

@@ -1,7 +1,5 @@
 """The filters of a search or listing, as conditions on an entry `e`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, LiteralString
 

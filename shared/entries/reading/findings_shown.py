@@ -1,7 +1,5 @@
 """What stages have found in an entry, as its readers are shown it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString

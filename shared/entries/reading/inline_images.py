@@ -1,7 +1,5 @@
 """Which attached file a picture in the text is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit

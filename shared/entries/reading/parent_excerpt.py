@@ -1,7 +1,5 @@
 """What an entry replies to: its title and how it begins, for who reads the reply."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Entries as they are read: one, a listing, or what a stage of work needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

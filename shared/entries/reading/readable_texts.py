@@ -1,7 +1,5 @@
 """Texts of entries without the markup that they came in, each of the revision named."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import LiteralString
 from uuid import UUID

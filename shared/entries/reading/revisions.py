@@ -1,7 +1,5 @@
 """What an entry was: each change of its content is a revision, kept as it came."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A tombstone says that something was here and keeps it; a purge keeps the bare na
 that no later poll brings the entry back.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

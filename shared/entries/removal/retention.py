@@ -1,7 +1,5 @@
 """What is older than its source may be kept: a tombstone stays, and holds its place."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import LiteralString
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The rows of an entry's attachments; their files are fetched by a stage of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

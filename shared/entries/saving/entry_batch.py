@@ -3,8 +3,6 @@
 First the sources, then the entries by id, then what belongs to them, then the work.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

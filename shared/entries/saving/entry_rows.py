@@ -1,7 +1,5 @@
 """The statements behind `save_page`: a page's rows, each table in one go."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What was received, kept with each revision, so that nobody is asked again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The only writer of entries: a page, its revisions and its due work in one commit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 

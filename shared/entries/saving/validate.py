@@ -1,7 +1,5 @@
 """From what a program sent to a draft: every limit and every rule of the contract."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

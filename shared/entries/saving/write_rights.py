@@ -1,7 +1,5 @@
 """What a caller may write: a key of some logbooks never touches the others."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import LiteralString
 from uuid import UUID

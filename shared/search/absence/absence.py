@@ -4,8 +4,6 @@ Facility time stands first, UTC beside it. What could not be searched is never s
 be empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

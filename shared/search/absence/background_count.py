@@ -1,7 +1,5 @@
 """A count that takes too long for one answer goes on beside it, for the next one."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

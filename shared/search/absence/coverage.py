@@ -3,8 +3,6 @@
 Entries that a source has not brought yet are unknown: that is no proof of absence.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which of a search's filters keeps an entry out, by the name that the request uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any, LiteralString

@@ -1,7 +1,5 @@
 """The gates that keep an entry from an empty page, and how people are told of them."""
 
-from __future__ import annotations
-
 BELOW_MIN_RELEVANCE = "below_min_relevance"
 BELOW_CONFIDENCE = "below_confidence"
 BELOW_SIMILARITY = "below_similarity"

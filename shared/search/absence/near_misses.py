@@ -1,7 +1,5 @@
 """Finds entries that nearly answered a question, and tells what kept them out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString, NamedTuple

@@ -4,8 +4,6 @@ A filter is meant as it is given, but such a time is a guess: the answer tells i
 reader what the question would find without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """What a search could not have found yet: entries that wait for a stage of a branch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, LiteralString

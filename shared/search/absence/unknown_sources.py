@@ -4,8 +4,6 @@ One that does not exist and one that is hidden are told of in the same words, an
 but a source with an entry that the caller may see is named as the nearest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import LiteralString
 

@@ -3,8 +3,6 @@
 The very module that searched is asked again, so that the reason is the true one.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

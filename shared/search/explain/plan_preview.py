@@ -1,7 +1,5 @@
 """Tells what a search would do, without carrying out any of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict

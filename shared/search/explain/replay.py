@@ -1,7 +1,5 @@
 """A search asked again: the same order, or which of its inputs has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, LiteralString

@@ -3,8 +3,6 @@
 An entry that the caller may not see is answered for as one that does not exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Entries as lines of a file: for programs, and for spreadsheets that run formulas."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The window of a job as a file: its hits in their places, read again, cited."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

@@ -5,8 +5,6 @@ slow reader holds nothing back; entries are read as they are sent, with the righ
 then.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, LiteralString

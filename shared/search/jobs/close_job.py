@@ -1,7 +1,5 @@
 """Ends search jobs, each once: whoever comes second changes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString

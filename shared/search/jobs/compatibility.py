@@ -1,7 +1,5 @@
 """Plans and outcomes travel between releases: each reads the fields that it knows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime

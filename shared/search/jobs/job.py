@@ -1,7 +1,5 @@
 """A search in flight: its plan and absolute deadline, under one id."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What a branch of a search came to: data, never an exception."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 A job's id is a UUIDv7, so a range of ids is a range of time.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ An event's number is its place in the stream, so that a watcher who resumes need
 read the stream from its start.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache

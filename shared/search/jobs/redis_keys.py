@@ -1,7 +1,5 @@
 """Names of the keys of a search in flight in Redis, and how long they live there."""
 
-from __future__ import annotations
-
 import secrets
 from math import ceil
 from uuid import UUID

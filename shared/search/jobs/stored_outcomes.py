@@ -1,7 +1,5 @@
 """What the branches of a job came to, stored and counted in Redis."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What a watched answer is to be made of: the hits of a job, or some entries."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from uuid import UUID

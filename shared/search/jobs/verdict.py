@@ -3,8 +3,6 @@
 The last branch, the API that waited too long and the finisher in upkeep all use it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 from typing import Literal, NamedTuple

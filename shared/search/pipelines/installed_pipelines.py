@@ -3,8 +3,6 @@
 A pipeline that cannot be loaded fails its own searches alone: the others go on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint

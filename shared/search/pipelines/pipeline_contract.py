@@ -1,7 +1,5 @@
 """What a pipeline is: search modules, put together under a name of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

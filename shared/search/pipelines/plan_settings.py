@@ -1,7 +1,5 @@
 """What plans depend on beside their questions, as the settings and files say it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ Entries that the pipeline names are looked up like those of another package's mo
 rights, filters and the question's exclusions are applied to them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Events are kept for days: one partition a day, made ahead, dropped whole."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import LiteralString
 

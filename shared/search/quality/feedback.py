@@ -1,7 +1,5 @@
 """What people say of answers."""
 
-from __future__ import annotations
-
 from typing import Literal, LiteralString
 from uuid import UUID
 

@@ -4,8 +4,6 @@ A fallback answer is one that is not grounded: it asks back, lacks evidence, or 
 whatever was found.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

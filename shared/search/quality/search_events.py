@@ -1,7 +1,5 @@
 """Stores events of searches, with keyed hashes and never a word that was typed."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -4,8 +4,6 @@ Where they said it otherwise and were answered, that is proposed for the glossar
 it was said often enough: an admin decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The branches of a search: those of its mode, or those of them that it names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from shared import suggest

@@ -1,7 +1,5 @@
 """How a facility counts its days, as settings and its file say it."""
 
-from __future__ import annotations
-
 from datetime import time
 
 from shared.settings.settings import Settings

@@ -1,7 +1,5 @@
 """How a search's deadline is shared: branches, ranking, and the API's late path."""
 
-from __future__ import annotations
-
 # The last branch needs this time to rank, read and answer.
 _FINISH_SHARE, _FINISH_SECONDS = 0.2, 0.3
 # Where the last branch is late, the API does the same in this time.

@@ -1,7 +1,5 @@
 """What a search counts beside its hits: values of entries, and times of writing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import time

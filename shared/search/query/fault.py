@@ -1,7 +1,5 @@
 """X-Logchord-Fault: how an admin makes a branch late, empty or wrong on purpose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shared.errors import CODES, InvalidRequestError

@@ -1,7 +1,5 @@
 """The glossary that a facility has approved, and the pairs that a question needs."""
 
-from __future__ import annotations
-
 from shared.glossary import synonyms
 from shared.glossary.synonyms import Pairs
 from shared.search.query.language import tree

@@ -1,7 +1,5 @@
 """Sixty buckets of time at most, by the facility's days: the same for each engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta

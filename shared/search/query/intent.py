@@ -3,8 +3,6 @@
 A rule that is not sure says nothing: most of what is typed is a few words to be found.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Literal

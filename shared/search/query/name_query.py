@@ -1,7 +1,5 @@
 """Tells whether a question asks for names alone, or for one entry by its number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from shared.search.query.filters.filters import Filters

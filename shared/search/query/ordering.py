@@ -1,7 +1,5 @@
 """How hits are put in order: by the settings, which a request may overrule."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The parts of a plan that belong together: its times, words, detail and record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

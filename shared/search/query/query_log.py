@@ -1,7 +1,5 @@
 """What the log keeps of a query: by default a keyed hash, never its text."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from typing import Literal

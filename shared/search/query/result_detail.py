@@ -1,7 +1,5 @@
 """How much an answer tells of its results: all, briefly, some fields, so much text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Which answer in sentences a search is to have, and who words it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

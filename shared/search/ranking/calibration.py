@@ -1,7 +1,5 @@
 """Raw scores to 0..1, each by a map named beside it, and how far to trust them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import exp
 from typing import Literal

@@ -1,7 +1,5 @@
 """What makes a final score larger or smaller, each by a name that the answer shows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import prod

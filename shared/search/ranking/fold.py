@@ -1,7 +1,5 @@
 """Folds copies behind the best of them, and bounds each source's share of a page."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain, groupby

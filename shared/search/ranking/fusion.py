@@ -1,7 +1,5 @@
 """Reciprocal rank fusion over entries, each by every branch's best chunk."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import NamedTuple

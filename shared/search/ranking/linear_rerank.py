@@ -3,8 +3,6 @@
 A score of another package's module counts as one of words: by its share in the best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The order of a search's hits: of one question, or of several merged into one list."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain

@@ -1,7 +1,5 @@
 """Ranks the hits of all branches: pure, so the same wherever and whenever it runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain

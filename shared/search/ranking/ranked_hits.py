@@ -1,7 +1,5 @@
 """Hits in their places: ids, scores and how they came about, never text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from shared.search.jobs.outcome import Diagnostic

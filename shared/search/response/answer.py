@@ -1,7 +1,5 @@
 """An answer in sentences beside the hits: its text, its citations, how sure it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal

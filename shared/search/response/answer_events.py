@@ -1,7 +1,5 @@
 """Turns a response into events of a stream: hits, then answer, then suggestions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote

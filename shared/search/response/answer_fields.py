@@ -1,7 +1,5 @@
 """Fills the fields of a response from an answer, and tells of the model behind it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from shared.search.jobs.outcome import Diagnostic

@@ -1,7 +1,5 @@
 """A card that is shown beside hits about one thing, with a citation on each line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal

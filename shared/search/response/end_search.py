@@ -4,8 +4,6 @@ It runs with the last branch of a flat search, in the body of a chord, and in th
 when both are late.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ these are named to nobody. A preview has looked up nothing, so it does not tell 
 words behind patterns.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

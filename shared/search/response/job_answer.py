@@ -1,7 +1,5 @@
 """Reads answers of ended jobs: their entries are read again, with today's rights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -5,8 +5,6 @@ without it, by the branches that can be asked in time, and the best few hits are
 beside the empty page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

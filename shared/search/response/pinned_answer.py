@@ -1,7 +1,5 @@
 """Shows a stored answer again, pinned to the revisions that it read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The last step of a search: puts hits and all other parts into one answer."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Builds the parts of a response besides its hits: absence, hidden count, overflow."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tells with `debug` how an answer came about: its plan, and the steps of scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Carries out a whole search in one process: every branch, then the end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from shared.ids import uuid7

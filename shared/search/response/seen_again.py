@@ -1,7 +1,5 @@
 """Checks a response that took long against what its caller may see by now."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Finds the entries most like a given one: the hits of its branches in one order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 from uuid import UUID

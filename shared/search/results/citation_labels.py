@@ -1,7 +1,5 @@
 """What entries are cited by: the shortest name of each that fits a mark."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Concludes a search from its outcomes: pure, whoever does it and however late."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any

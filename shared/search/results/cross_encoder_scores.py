@@ -1,7 +1,5 @@
 """Adds a model's scores of the best hits to the facts, in the time that is left."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ The analyser reads the text again for one page alone, so the marks do not depend
 engine that found the entry.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import re

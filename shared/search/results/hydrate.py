@@ -1,7 +1,5 @@
 """Read the rows of a page, applying rights and deletions once more."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The third step of a search's end: the passage of each hit, with its marks."""
 
-from __future__ import annotations
-
 from shared.search.query.compiled.compiled_question import NOTHING_ASKED
 from shared.search.query.plan import Plan
 from shared.search.results import highlights

@@ -1,7 +1,5 @@
 """The pages of one ranked window: cursors are signed places, bound to the caller."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Reads the facts that ranking needs of the hits, by their ids, in the time left."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, LiteralString

@@ -1,7 +1,5 @@
 """Reads the page of a search: the best of the window that the caller may still see."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, LiteralString, NamedTuple

@@ -4,8 +4,6 @@ A value belongs to a device and a parameter. The newest is that of the latest en
 which the caller may see: hidden entries are not told of.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

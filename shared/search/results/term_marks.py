@@ -1,7 +1,5 @@
 """Marks the words of a text that a question asks for, compared as engines do."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple

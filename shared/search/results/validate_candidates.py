@@ -3,8 +3,6 @@
 A hit of one part alone may have nothing to do with the whole question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID

@@ -4,8 +4,6 @@ A pattern or a misspelt word stands for words of all the tenant's entries: a wor
 only hidden entries have is named to nobody.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, LiteralString, NamedTuple

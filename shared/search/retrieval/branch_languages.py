@@ -1,7 +1,5 @@
 """The languages that a branch searches: those its tenant's entries are in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from psycopg import Connection, Cursor

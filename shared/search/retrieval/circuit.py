@@ -1,7 +1,5 @@
 """A circuit breaker: a backend that fails is left alone, and asked now and then."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

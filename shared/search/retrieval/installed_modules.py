@@ -3,8 +3,6 @@
 A module that cannot be loaded fails its own branch alone: the others go on.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Keeps vectors of recent queries and passages, so that none is encoded twice."""
 
-from __future__ import annotations
-
 import base64
 import threading
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Parameters of a search beside its question, described so that a page can ask."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

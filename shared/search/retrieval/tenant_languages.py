@@ -1,7 +1,5 @@
 """Finds the languages of a tenant's entries: a question is compiled for no others."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from typing import Any, LiteralString

@@ -1,7 +1,5 @@
 """A search module as a tool: its arguments, and its results as text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What an admin does to a source: trigger a run, pause, resume, load the file again."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

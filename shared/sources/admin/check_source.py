@@ -4,8 +4,6 @@ The settings of a map are held against the records of the page: places that no r
 has, dates that read in two ways, fields that no entry fills.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass

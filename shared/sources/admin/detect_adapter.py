@@ -1,7 +1,5 @@
 """What an address is: every adapter that can tell is asked, and asks little."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import cast
 

@@ -1,7 +1,5 @@
 """What of each source is not here: quarantined records, and files that did not come."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

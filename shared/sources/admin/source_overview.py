@@ -1,7 +1,5 @@
 """How every source stands, from Postgres alone: one answer for every surface."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A file beside an entry, opened at its source: by its adapter, or by its address."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 

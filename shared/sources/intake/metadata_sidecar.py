@@ -4,8 +4,6 @@ It is fetched before the entry is stored and kept with what was received, so tha
 whoever reads that again has it too. A file that cannot be had is told by a flag.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager

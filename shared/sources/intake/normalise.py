@@ -1,7 +1,5 @@
 """From an entry as its adapter read it to a draft: mended, bounded, told apart."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

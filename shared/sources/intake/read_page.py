@@ -1,7 +1,5 @@
 """What a source sent, made ready to be stored: all that needs no transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What could not be read, exactly as received, until it can or somebody gives up."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

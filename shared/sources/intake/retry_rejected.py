@@ -1,7 +1,5 @@
 """Items that could not be read, tried once more from the payloads that were kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import LiteralString, NamedTuple

@@ -1,7 +1,5 @@
 """What comes again exactly as it came before is neither parsed nor looked at twice."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

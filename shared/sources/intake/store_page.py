@@ -1,7 +1,5 @@
 """What a source sent becomes entries: a page in one commit, with its cursor last."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Settings by which every record of a source would come again, as another entry."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, LiteralString
 

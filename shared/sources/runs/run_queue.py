@@ -1,7 +1,5 @@
 """A run that has not begun: who comes before it, and whether anybody can begin it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID

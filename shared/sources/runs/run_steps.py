@@ -1,7 +1,5 @@
 """One run of one source, from its lease to its end, in steps that survive any death."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager

@@ -1,7 +1,5 @@
 """What the configuration says of sources becomes rows: their state and their runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import LiteralString

@@ -1,7 +1,5 @@
 """What both engines are filled from: one stream of terms, and the idents beside it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the analyser makes of a text, and why: for people who wonder at a result."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

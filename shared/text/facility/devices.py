@@ -1,7 +1,5 @@
 """Systems and devices of a facility: a table of names, and where a text names them."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A facility's lists, kept as a table (CSV) by whoever keeps them: checked, by line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -4,8 +4,6 @@
 found as `ae` as well. What a phrase says may be denied or planned: `incidents` knows.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """People of a facility: one name each, and every other form that they sign with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The marks in square brackets of PSI's ELOG, as text to be read."""
 
-from __future__ import annotations
-
 import re
 
 from shared.text.markup.html_tags import unescape

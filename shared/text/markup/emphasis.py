@@ -1,7 +1,5 @@
 """Marks of emphasis that come in pairs around words, taken off in one pass."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

@@ -1,7 +1,5 @@
 """HTML as text to be read: in one pass, whatever is broken or missing in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """HTML as a row of marks and texts: one pass over whatever somebody sent."""
 
-from __future__ import annotations
-
 import functools
 import html as entities
 import re

@@ -1,7 +1,5 @@
 """Where a link leads, said behind its words as a person would write it."""
 
-from __future__ import annotations
-
 from urllib.parse import unquote, urlsplit
 
 _LONGEST_ADDRESS = 2000

@@ -1,7 +1,5 @@
 """Markdown as text to be read: its marks off, its code and its tables kept."""
 
-from __future__ import annotations
-
 import re
 
 from shared.text.markup.emphasis import EmphasisLine

@@ -1,7 +1,5 @@
 """Which pictures a text shows, by the addresses that it names them with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """What readers of markup write on: lines of text, lists, quotations and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

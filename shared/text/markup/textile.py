@@ -1,7 +1,5 @@
 """Textile as text to be read, as far as logbooks use it."""
 
-from __future__ import annotations
-
 import re
 
 from shared.text.markup.emphasis import EmphasisLine

@@ -1,7 +1,5 @@
 """What a text itself says that an abbreviation stands for: `long form (ABBR)`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

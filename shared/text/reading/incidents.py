@@ -3,8 +3,6 @@
 What is denied, hoped for or asked is no such step; what is not yet mended is open.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator, Sequence

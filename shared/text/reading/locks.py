@@ -1,7 +1,5 @@
 """What a text tells of locks against energy: where one was applied, where removed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple

@@ -4,8 +4,6 @@
 by so much and a time that something took are no values of anything.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 Cells are parted by `|`, by tabs, or, one row under the other, by blanks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Numbers with units, made comparable: 300 mA and 0.3 A are one quantity."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

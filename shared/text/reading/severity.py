@@ -4,8 +4,6 @@ Words of a level are words of the trade as well: only one that stands apart from
 follows says a level, and what is cleared, off or a test says none.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@
 of the row is whose. A column without a unit has none.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

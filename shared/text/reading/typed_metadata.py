@@ -1,7 +1,5 @@
 """Metadata by type: as the settings of their source declare it, or as it is plain."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal

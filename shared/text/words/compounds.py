@@ -1,7 +1,5 @@
 """German compounds: `Kühlwasserdurchfluss` is found by `Kühlwasser`, too."""
 
-from __future__ import annotations
-
 MIN_COMPOUND_CHARS = 8
 _MIN_PART, _MAX_PART = 3, 24
 # One end may be unknown, if what is known beside it is long enough to be no accident.

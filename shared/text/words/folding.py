@@ -1,7 +1,5 @@
 """From a written word to its term: folded first, then stemmed by its language."""
 
-from __future__ import annotations
-
 import functools
 import re
 import threading

@@ -3,8 +3,6 @@
 State words (`off`, `down`) are no such words: of a short question they are the point.
 """
 
-from __future__ import annotations
-
 _JOINING = {
     "en": "a an the of to and or is are was were be been by for with that this at "
     "from as has have had it its i we you he she they anything something everything",

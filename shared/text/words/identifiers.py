@@ -5,8 +5,6 @@ by which it is found as well. PVs and document numbers keep their zeros: there a
 near miss is another thing.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Collection, Iterator

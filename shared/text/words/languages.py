@@ -1,7 +1,5 @@
 """Which language a text is in; too short or unsure, it takes the one expected."""
 
-from __future__ import annotations
-
 import functools
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers as texts write them: with a point or a comma, in groups, by powers of ten."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Words that begin a question, by language, folded."""
 
-from __future__ import annotations
-
 _BEGINNINGS = {
     "en": "what which who whom whose where when why how",
     "de": "was welche welcher welches welchem welchen wer wen wem wessen wo wohin "

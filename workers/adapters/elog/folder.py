@@ -1,7 +1,5 @@
 """The folders of a PSI ELOG: whose files are whose, and what is in each of them."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How an ELOG server is told who asks: by two cookies, or by its form."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence

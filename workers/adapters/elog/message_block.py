@@ -1,7 +1,5 @@
 """One message of a PSI ELOG: the same block on disk, downloaded, and in bulk."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A walk through the logbooks of an ELOG, each back in time, stretch by stretch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -3,8 +3,6 @@
 What left the window between two polls is lost to a feed: that is reported as a gap.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections import Counter

@@ -4,8 +4,6 @@ Items are cut out of the bytes, not out of a tree: each is decoded by itself, so
 a wrong byte, or a broken tag, costs the item that it stands in and no other.
 """
 
-from __future__ import annotations
-
 import html.entities
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rows of delimited text as people and programs really write them."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A file that lies at an address instead of in a folder."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Iterator, Mapping

@@ -1,11 +1,10 @@
 """How far each file of a source was read, and whether it can be read on from there."""
 
-from __future__ import annotations
-
 import hashlib
+import typing
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO, NamedTuple, Protocol, Self
 
 from shared.adapter_contract.contract import FileStat, SourceIO
@@ -78,11 +77,11 @@ class FileMark:
         """Return a mark as it was kept, or None for anything else."""
         if not isinstance(value, dict):
             return None
-        known = {one.name: str(one.type) for one in fields(cls)}
-        kinds = {"int": int, "str": str, "bool": bool, "dict[str, str]": dict}
+        hints = typing.get_type_hints(cls).items()
+        known = {name: typing.get_origin(kind) or kind for name, kind in hints}
         if set(value) - set(known) or not {"size", "mtime_ns", "inode"} <= set(value):
             return None
-        if any(type(each) is not kinds[known[key]] for key, each in value.items()):
+        if any(type(each) is not known[key] for key, each in value.items()):
             return None
         return cls(**value)
 

@@ -1,7 +1,5 @@
 """The first record of the first file at a path, by which its form is recognised."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from shared.adapter_contract.contract import Recognition, SourceIO

@@ -1,7 +1,5 @@
 """CSV files of any facility: a row is an entry, by a map of its columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import datetime

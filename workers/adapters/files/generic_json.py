@@ -1,7 +1,5 @@
 """JSON and JSONL files of any facility, by a field map; the peer's keys by default."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, timedelta
 from typing import Any, ClassVar

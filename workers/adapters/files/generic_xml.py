@@ -1,7 +1,5 @@
 """XML files of any facility, and two generations of log entries by default."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """JSON in files: one record a line, a list of records, or an object that holds one."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

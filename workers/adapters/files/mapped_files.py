@@ -1,7 +1,5 @@
 """What the adapters of files share: capabilities, settings and the walk."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar

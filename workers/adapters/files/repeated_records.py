@@ -1,7 +1,5 @@
 """How often each record has come before, for millions of them, in little memory."""
 
-from __future__ import annotations
-
 from array import array
 
 _FIRST_SLOTS = 1024

@@ -1,7 +1,5 @@
 """The walk over the files of a source: what is new of each, page by page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime

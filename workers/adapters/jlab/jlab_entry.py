@@ -1,7 +1,5 @@
 """One entry, or one comment, of the Jefferson Lab logbook, as its lists have it."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace

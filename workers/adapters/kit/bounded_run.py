@@ -3,8 +3,6 @@
 `python -m workers.adapters.kit.bounded_run SOURCE KIND...`, with DATABASE_URL set.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """A database for one run of the kit, in a server that somebody else has started."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager

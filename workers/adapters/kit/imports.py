@@ -1,7 +1,5 @@
 """What the module of an adapter imports, and what of it it may not."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 from pathlib import Path

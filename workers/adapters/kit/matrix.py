@@ -1,7 +1,5 @@
 """Which row of the conformance kit applies to which adapter, by what it promises."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Payloads as a broken or hostile source might send them, made by hypothesis."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

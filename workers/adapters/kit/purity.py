@@ -1,7 +1,5 @@
 """What a pure function must do without: the network, the clock, chance."""
 
-from __future__ import annotations
-
 import random
 import socket
 import sys

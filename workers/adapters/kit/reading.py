@@ -1,7 +1,5 @@
 """A stub and the adapter over it, without a store: what arrives, and how it reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta

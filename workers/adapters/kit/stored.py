@@ -1,7 +1,5 @@
 """What is stored of one source, read without the code that has written it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString

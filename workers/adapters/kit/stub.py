@@ -4,8 +4,6 @@ A stub speaks the original's wire format with its defects; the kit scripts it wi
 verbs below and never looks inside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

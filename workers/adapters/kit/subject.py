@@ -1,7 +1,5 @@
 """Who is examined: a registered adapter, and a way of making its stub."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points

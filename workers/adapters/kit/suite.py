@@ -1,7 +1,5 @@
 """The whole kit as tests: `from workers.adapters.kit.suite import *` in a test file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """A way to a stub that is encrypted by a certificate which nobody has signed."""
 
-from __future__ import annotations
-
 import select
 import shutil
 import socket

@@ -3,8 +3,6 @@
 For JSON the places are pointers (or plain names of keys), for tables the columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """How a single value of a foreign record is read: each kind of field has its way."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

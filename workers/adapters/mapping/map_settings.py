@@ -1,7 +1,5 @@
 """The settings of a map from foreign records to entries, and how its times read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self
 

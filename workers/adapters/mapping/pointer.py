@@ -1,7 +1,5 @@
 """Places in a document: JSON pointers (RFC 6901), and `*` for every element."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One log of an Olog: which it is, when it was made, and the entry that it says."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

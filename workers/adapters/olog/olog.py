@@ -1,7 +1,5 @@
 """Phoebus Olog: its search read oldest first, for it knows no other stable order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Any logbook that answers lists of JSON: described by settings, not by code."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

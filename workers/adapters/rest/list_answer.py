@@ -1,7 +1,5 @@
 """What stands in the answer of a REST list: items, their times, their number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """How the next page of a list is asked for, and how its end is known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The settings of a REST source: how it is asked, paged, and what its answers mean."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator

@@ -1,7 +1,5 @@
 """The moments that bound a query, as its column has them: text, number, wall time."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Which driver reads a database: the scheme of its address says it."""
 
-from __future__ import annotations
-
 from urllib.parse import unquote, urlsplit
 
 from shared.errors import ConfigurationError

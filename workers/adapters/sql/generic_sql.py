@@ -1,7 +1,5 @@
 """A logbook that is reachable only as tables: queries of the settings, read only."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

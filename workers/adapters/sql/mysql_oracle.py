@@ -1,7 +1,5 @@
 """Logbooks in MySQL and Oracle, whose drivers are installed beside when needed."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

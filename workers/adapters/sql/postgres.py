@@ -1,7 +1,5 @@
 """A logbook in Postgres: a server-side cursor inside a read-only transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime

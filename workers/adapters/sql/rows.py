@@ -1,7 +1,5 @@
 """From the rows of a statement to items, under the names that the settings use."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime

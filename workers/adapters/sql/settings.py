@@ -1,7 +1,5 @@
 """The settings of a logbook that is reachable as tables or as a view."""
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from pydantic import Field, model_validator

@@ -1,7 +1,5 @@
 """A logbook in a SQLite file, opened for reading alone."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

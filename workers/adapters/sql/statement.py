@@ -1,7 +1,5 @@
 """A statement of the settings: one SELECT, its parameters bound and never pasted."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Values of any driver become JSON, and come back as what an entry is read from."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

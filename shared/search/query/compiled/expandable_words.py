@@ -4,8 +4,6 @@ Both are looked up in the vocabulary before an engine is asked, so that every en
 compares the same literal terms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from shared.search.query.compiled.conditions import Clause, Condition, iterate_leaves

@@ -4,8 +4,6 @@ Postgres compares fields that are no terms of an entry by themselves; for each t
 entry passes, a mark stands beside its terms.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from shared.search.query.compiled import conditions

@@ -1,7 +1,5 @@
 """The words and phrases of a question as clauses for entries of one language."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping, Sequence

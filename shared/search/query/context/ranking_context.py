@@ -5,8 +5,6 @@ of it is known before the search and kept in the plan, so that every ranking of 
 outcomes is alike.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

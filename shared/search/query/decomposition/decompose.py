@@ -4,8 +4,6 @@ Quoted or bracketed words are one thing. A question with AND, OR or NOT has no p
 for it is exact already.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a filter asks of one fact of an entry."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shared.text import facts

@@ -1,7 +1,5 @@
 """Reads the values of a filter: one value, or operators with several."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping

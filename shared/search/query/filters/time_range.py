@@ -1,7 +1,5 @@
 """When entries were written: the request's interval, and how it was understood."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

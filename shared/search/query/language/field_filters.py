@@ -1,7 +1,5 @@
 """Reads a field of a question as filters; which fields there are: `scanner.FIELDS`."""
 
-from __future__ import annotations
-
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filter_operators, filters
 from shared.search.query.filters.fact_filters import WantedFact

@@ -4,8 +4,6 @@ Syntax is never an error: what cannot be understood is searched as text or left 
 and a diagnostic says where. The time it takes grows with the length of the text alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Whoever pastes a paragraph quotes what somebody said and tells when it was; hard
 entry has those very words, and few were written then.
 """
 
-from __future__ import annotations
-
 from shared.search.query.language.tree import And, Node, Phrase, Words
 
 # A question of more words is a long one.

@@ -3,8 +3,6 @@
 Its ends are numbers or dates, and mean what `gte` and `lte` of a filter mean.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

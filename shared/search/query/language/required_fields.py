@@ -1,7 +1,5 @@
 """Fields that every hit must pass, taken out of a question and into its filters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shared.search.query.filters.filters import Filters

@@ -1,7 +1,5 @@
 """A question cut into its pieces, each with its place; total over any text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

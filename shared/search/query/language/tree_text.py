@@ -1,7 +1,5 @@
 """Writes a tree as text: as it could be typed, or its words that have a meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from shared.search.query.language import field_filters, tree

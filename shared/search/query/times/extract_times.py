@@ -1,7 +1,5 @@
 """Times taken out of the words of a question, so that only the rest is searched."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

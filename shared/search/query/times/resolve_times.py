@@ -1,7 +1,5 @@
 """Resolves when hits were written or happened, from filters, fields and words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta

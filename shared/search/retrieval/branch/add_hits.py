@@ -5,8 +5,6 @@ that machines, or one source, have crowded out: a factor on the score, or a sour
 share of the page, cannot bring back an entry that was never a candidate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, LiteralString

@@ -1,7 +1,5 @@
 """Runs one branch, with its module, fallback and faults, to an outcome."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

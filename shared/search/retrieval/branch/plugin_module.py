@@ -4,8 +4,6 @@ The module hands over ids and scores. Rights, filters and the question's exclusi
 applied here, as for every other branch.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import inspect

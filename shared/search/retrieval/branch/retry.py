@@ -1,7 +1,5 @@
 """Decides whether a failed branch is tried once more, in the time that it has."""
 
-from __future__ import annotations
-
 import math
 import random
 import threading

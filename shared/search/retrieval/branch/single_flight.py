@@ -3,8 +3,6 @@
 Nothing is kept: whoever comes after the end searches anew.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future

@@ -6,8 +6,6 @@ it is new to this process, so most questions of plain words need no look-up. A f
 looks its words up again.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Reads the columns that ranking needs of the entries that an engine names by id."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Writes the filters of a search for OpenSearch, as NARROWED does in SQL."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from shared.search.query.filters.fact_filters import Part, QuantityBounds

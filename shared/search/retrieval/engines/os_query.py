@@ -1,7 +1,5 @@
 """Writes a condition as a query of OpenSearch, as `tsquery` does for Postgres."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finds entries that the index may still show though the caller may not see them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID

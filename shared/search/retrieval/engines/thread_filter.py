@@ -3,8 +3,6 @@
 Threads live in Postgres alone: another engine is asked for their entries by id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import LiteralString

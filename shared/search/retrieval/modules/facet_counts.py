@@ -1,7 +1,5 @@
 """Counts of facets, in the form that both engines give them."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Facets counted by Postgres: exact, up to a number of matches."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from shared.postgres import statement_deadline

@@ -5,8 +5,6 @@ out of its counts. Postgres counts where those are too many, or where an entry w
 quarantined on its way to the index.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Lists the values that a filter can have: those of entries the caller may see."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shared.search.query.facet_request import Counting

@@ -1,7 +1,5 @@
 """Counts the matches that the caller may not see, and tells nothing else of them."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from shared.access import rights

@@ -1,7 +1,5 @@
 """SQL over all entries that match and pass the filters, to list or count them."""
 
-from __future__ import annotations
-
 from typing import Any, LiteralString
 
 from shared.access import rights

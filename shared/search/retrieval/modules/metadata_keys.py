@@ -1,7 +1,5 @@
 """Finds the keys of metadata that entries have, where a filter is called by a key."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from typing import Any, LiteralString

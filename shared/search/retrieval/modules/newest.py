@@ -1,7 +1,5 @@
 """Lists hits by time: all matches, or all entries left over without words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import LiteralString

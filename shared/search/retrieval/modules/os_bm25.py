@@ -1,7 +1,5 @@
 """Keyword search in OpenSearch: the same literal terms that Postgres compares."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Keyword search in Postgres, over the terms that the analyser made."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, LiteralString
 

@@ -1,7 +1,5 @@
 """Search by meaning: the entries whose best chunk is nearest to the question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

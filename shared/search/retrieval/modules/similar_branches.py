@@ -3,8 +3,6 @@
 There is no question in words: the entry's stored vector and things take its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, LiteralString

@@ -1,7 +1,5 @@
 """The history of a source: newest window first, resumable, behind what is live."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, LiteralString

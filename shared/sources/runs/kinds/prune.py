@@ -1,7 +1,5 @@
 """What a source lists no more becomes a tombstone, unless it looks like a mistake."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import TypeAlias
 

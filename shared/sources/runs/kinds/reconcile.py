@@ -4,8 +4,6 @@ A listing of ids where there is one and it shows edits; else everything of the w
 read again.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

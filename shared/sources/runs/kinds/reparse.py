@@ -1,7 +1,5 @@
 """Every kept payload read again by a newer parser, without asking the source."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import UUID
 

@@ -4,8 +4,6 @@ What they hold is merged. An old or partial file takes nothing from what is here
 deletes nothing, and replaces no entry but by one that says it is newer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

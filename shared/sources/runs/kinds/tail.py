@@ -1,7 +1,5 @@
 """The tail of a source: what is new since the cursor, again and again."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from shared.adapter_contract.contract import ListsIds, Window

@@ -1,7 +1,5 @@
 """Every check of the conformance kit, by its row; each holds or raises."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Rows about what changes in a source once it is stored: edits, deletions, clocks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any

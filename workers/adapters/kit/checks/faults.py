@@ -1,7 +1,5 @@
 """Rows about what goes wrong: the server, a poller, a rival."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Mapping
 from typing import Any

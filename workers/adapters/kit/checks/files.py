@@ -1,7 +1,5 @@
 """Rows about attachments, and about the same items by every kind of run."""
 
-from __future__ import annotations
-
 import functools
 import json
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Rows about loading: all of it, once, whatever the pages and whoever dies."""
 
-from __future__ import annotations
-
 import gc
 import json
 import random

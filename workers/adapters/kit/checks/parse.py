@@ -1,7 +1,5 @@
 """Rows about the adapter itself: what it says of itself, and that `parse` is total."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """The row about files that stand in for a server that is down."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

@@ -1,7 +1,5 @@
 """Rows about texts: charsets, escapes, and what is missing or far too much."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any

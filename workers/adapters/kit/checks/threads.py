@@ -1,7 +1,5 @@
 """Rows about what belongs together, and what only looks as if it did."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import UUID
 

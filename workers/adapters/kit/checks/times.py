@@ -1,7 +1,5 @@
 """Row ADP15: the nights on which clocks change, and times that cannot be."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """Finds entries with a file whose name has words of the question."""
 
-from __future__ import annotations
-
 from typing import LiteralString
 
 from shared.search.query.decomposition.decompose import list_content_words

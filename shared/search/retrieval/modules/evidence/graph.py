@@ -1,7 +1,5 @@
 """Finds entries that name a question's devices or neighbours, or share its threads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import LiteralString
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Finds procedures and instructions with the words of the question."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from shared.messaging.stage_names import METADATA_STAGE

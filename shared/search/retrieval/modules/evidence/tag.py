@@ -1,7 +1,5 @@
 """Finds entries with a tag that the question names word for word."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from shared.messaging.stage_names import METADATA_STAGE

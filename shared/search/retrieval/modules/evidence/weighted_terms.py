@@ -1,7 +1,5 @@
 """Finds entries by weighted terms, in one statement."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, LiteralString, TypeVar
 
